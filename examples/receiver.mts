@@ -1,0 +1,180 @@
+#!/usr/bin/env node
+/**
+ * A webhook receiver to start from: it checks the signatures of Standard Webhooks 1.0 and prints what arrives.
+ *
+ *     node examples/receiver.mts --port 9000 --service http://127.0.0.1:8080
+ *
+ * `v1a` needs no secret: the service publishes its public keys. With `--secret whsec_…` the `v1` signature is
+ * checked as well. It uses nothing but Node, so it can be copied.
+ */
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+
+const { values: options } = parseArgs({
+  options: {
+    port: { type: 'string', default: '9000' },
+    /** Where the public keys come from. */
+    service: { type: 'string', default: 'http://127.0.0.1:8080' },
+    /** Whose keys, when the service has several teams. */
+    team: { type: 'string' },
+    secret: { type: 'string' },
+    /** Prints JSON lines instead of readable ones. */
+    json: { type: 'boolean', default: false },
+  },
+});
+
+/** Older or newer messages are refused, so that a recorded one cannot be sent again later. */
+const TOLERANCE_S = 5 * 60;
+const MAX_BODY_BYTES = 1024 * 1024;
+/** Unknown signatures must not make this receiver ask for the keys all the time. */
+const KEYS_FRESH_MS = 10_000;
+
+let keys: KeyObject[] = [];
+let keysAskedAt = 0;
+/** Messages that arrive together wait for one and the same answer. */
+let asking: Promise<void> | undefined;
+
+const server = createServer(async (request, response) => {
+  const body = await read(request).catch(() => undefined);
+  if (body === undefined) return response.writeHead(413).end();
+  const mistake = await check(request, body);
+  print(request, body, mistake);
+  response.writeHead(mistake === undefined ? 204 : 401).end(mistake);
+});
+server.listen(Number(options.port), '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.stdout.write(`receiver listening on http://127.0.0.1:${port}\n`);
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+}
+
+/** Says why a message is not to be trusted, or nothing. */
+async function check(request: IncomingMessage, body: Buffer): Promise<string | undefined> {
+  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => {
+    const value = request.headers[`webhook-${name}`];
+    return typeof value === 'string' ? value : '';
+  });
+  if (!id || !timestamp || !signatures) return 'a webhook- header is missing';
+  const ageS = Math.abs(Date.now() / 1000 - Number(timestamp));
+  if (!(ageS <= TOLERANCE_S)) return 'the timestamp is too old or too new';
+
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
+  const given = signatures.split(' ').map((one) => one.split(',', 2) as [string, string]);
+  const some = (version: string, holds: (signature: Buffer) => boolean) =>
+    given.some(([is, text]) => is === version && holds(Buffer.from(text ?? '', 'base64')));
+
+  if (options.secret !== undefined) {
+    const secret = Buffer.from(options.secret.replace(/^whsec_/, ''), 'base64');
+    const expected = createHmac('sha256', secret).update(signed).digest();
+    const holds = some('v1', (one) => one.length === expected.length && timingSafeEqual(one, expected));
+    if (!holds) return 'the v1 signature does not match the secret';
+  }
+  const holdsV1a = () => some('v1a', (one) => keys.some((key) => verify(null, signed, key, one)));
+  if (holdsV1a()) return undefined;
+  await freshKeys();
+  if (holdsV1a()) return undefined;
+  // Without the service at hand the secret alone must do.
+  if (keys.length === 0 && options.secret !== undefined) return undefined;
+  return keys.length === 0
+    ? 'the public keys could not be fetched'
+    : 'the v1a signature matches no public key';
+}
+
+function freshKeys(): Promise<void> {
+  asking ??= fetchKeys().finally(() => {
+    asking = undefined;
+  });
+  return asking;
+}
+
+async function fetchKeys(): Promise<void> {
+  if (Date.now() - keysAskedAt < KEYS_FRESH_MS) return;
+  keysAskedAt = Date.now();
+  const path = `/.well-known/webhook-signing-keys${options.team === undefined ? '' : `/${options.team}`}`;
+  try {
+    const answer = await fetch(new URL(path, options.service), { signal: AbortSignal.timeout(5_000) });
+    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
+    const found = (await answer.json()) as { keys: { type: string; key: string }[] };
+    keys = found.keys.filter(({ type }) => type === 'ed25519').map(({ key }) => publicKey(key));
+  } catch (error) {
+    // Asked again at the next message: the service may just be starting.
+    keysAskedAt = 0;
+    process.stderr.write(`The public keys of ${options.service} could not be fetched: ${error}\n`);
+  }
+}
+
+/** `whpk_` and 32 bytes as base64. */
+function publicKey(text: string): KeyObject {
+  const x = Buffer.from(text.replace(/^whpk_/, ''), 'base64').toString('base64url');
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+}
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw new Error('too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function print(request: IncomingMessage, body: Buffer, mistake: string | undefined): void {
+  const at = new Date().toISOString();
+  if (mistake !== undefined) {
+    const line = options.json
+      ? JSON.stringify({ at, verified: false, error: mistake })
+      : `${at} REFUSED ${mistake}`;
+    process.stdout.write(`${line}\n`);
+    return;
+  }
+  const attempt = Number(request.headers['webhook-attempt'] ?? 1);
+  const event = parse(body);
+  if (options.json) {
+    // The headers and the exact text are there for those who want to verify once more.
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).filter(([name]) => name.startsWith('webhook-')),
+    );
+    const line = { at, verified: true, attempt, event, headers, body: body.toString() };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+    return;
+  }
+  const { records, version, error } = event.data ?? {};
+  const counts = records && `+${records.added} ~${records.changed} -${records.removed} of ${records.total}`;
+  const rest = [
+    event.workflowId,
+    event.jobId,
+    version !== undefined && `version ${version}`,
+    counts,
+    error,
+    attempt > 1 && `attempt ${attempt}`,
+  ];
+  const words = [at, 'verified', event.type, ...rest.filter(Boolean)];
+  process.stdout.write(`${words.join(' ').replaceAll('\n', ' ')}\n`);
+}
+
+interface Event {
+  type?: string;
+  workflowId?: string;
+  jobId?: string;
+  data?: {
+    version?: number;
+    error?: string;
+    records?: { total: number; added: number; changed: number; removed: number };
+  };
+}
+
+function parse(body: Buffer): Event {
+  try {
+    return JSON.parse(body.toString()) as Event;
+  } catch {
+    return { type: '(not JSON)' };
+  }
+}

@@ -1,0 +1,91 @@
+/** Settings: where they come from, and what is said of wrong ones. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { ConfigError, environmentName, flagName, readConfig } from './config.ts';
+
+const directory = await mkdtemp(join(tmpdir(), 'flowhook-config-'));
+after(() => rm(directory, { recursive: true, force: true }));
+const read = (flags: object, environment: Record<string, string>) =>
+  readConfig(flags, environment, directory);
+
+/** What the refusal says. */
+function mistakes(flags: object, environment: Record<string, string>): string {
+  try {
+    read(flags, environment);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message;
+  }
+  assert.fail('nothing was refused');
+}
+
+test('without settings it listens on loopback and keeps everything below the working directory', () => {
+  const config = read({}, {});
+  assert.equal(config.host, '127.0.0.1');
+  assert.equal(config.port, 8080);
+  assert.equal(config.databaseUrl, `sqlite:${join(directory, 'data', 'flowhook.db')}`);
+  assert.equal(config.workflowsDirectory, join(directory, 'workflows'));
+  assert.equal(config.workflowsNamed, false);
+});
+
+test('flags win over the environment, that over a file, that over flowhook.yaml, that over the default', async () => {
+  await writeFile(join(directory, 'flowhook.yaml'), 'port: 1\nhost: 127.0.0.9\nlogLevel: warn\n');
+  const config = read({ port: '3' }, { FLOWHOOK_PORT: '2', FLOWHOOK_HOST: '127.0.0.8' });
+  assert.deepEqual([config.port, config.host, config.logLevel], [3, '127.0.0.8', 'warn']);
+  await rm(join(directory, 'flowhook.yaml'));
+});
+
+test('a secret can be read from a file that the environment names', async () => {
+  await writeFile(join(directory, 'key'), 'a-key-from-a-file-0\n');
+  assert.equal(read({}, { FLOWHOOK_BOOTSTRAP_KEY_FILE: 'key' }).bootstrapKey, 'a-key-from-a-file-0');
+  assert.match(
+    mistakes({}, { FLOWHOOK_BOOTSTRAP_KEY_FILE: 'missing' }),
+    /FLOWHOOK_BOOTSTRAP_KEY_FILE.*missing/,
+  );
+});
+
+test('private networks are open to webhooks only while nobody else can reach the service', () => {
+  const allowed = (environment: Record<string, string>) =>
+    read({}, environment).allowNetworks.verdict('127.0.0.1').allowed;
+  assert.equal(allowed({}), true);
+  assert.equal(allowed({ FLOWHOOK_HOST: '0.0.0.0' }), false);
+  assert.equal(allowed({ FLOWHOOK_PUBLIC_URL: 'https://hooks.example.com' }), false);
+  assert.equal(allowed({ FLOWHOOK_TRUST_PROXY: 'true' }), false);
+  assert.equal(allowed({ FLOWHOOK_HOST: '0.0.0.0', FLOWHOOK_ALLOW_NETWORKS: 'loopback' }), true);
+});
+
+test('all mistakes are told at once, by the name that the user used, and secrets are not repeated', async () => {
+  await writeFile(join(directory, 'flowhook.yaml'), 'porrt: 1\nmaxRunningJobs: none\n');
+  const said = mistakes(
+    { port: '99999' },
+    {
+      FLOWHOOK_BOOTSTRAP_KEY: 'short',
+      FLOWHOOK_ENCRYPTION_KEY: 'c2hvcnQ=',
+      FLOWHOOK_PUBLIC_URL: 'example.com',
+      FLOWHOOK_ALLOW_NETWORKS: 'everything',
+      FLOWHOOK_TRUST_PROXY: 'maybe',
+    },
+  );
+  await rm(join(directory, 'flowhook.yaml'));
+  for (const named of [
+    /"porrt" is no setting/,
+    /--port must be a whole number from 0 to 65535, found "99999"/,
+    /flowhook\.yaml: maxRunningJobs must be/,
+    /FLOWHOOK_BOOTSTRAP_KEY must be 16 to 256/,
+    /FLOWHOOK_ENCRYPTION_KEY must be 32 bytes/,
+    /FLOWHOOK_PUBLIC_URL must be an http/,
+    /FLOWHOOK_ALLOW_NETWORKS/,
+    /FLOWHOOK_TRUST_PROXY must be one of false, true/,
+  ]) {
+    assert.match(said, named);
+  }
+  assert.ok(!said.includes('short') && !said.includes('c2hvcnQ='));
+});
+
+test('a name is written as the place asks', () => {
+  assert.equal(environmentName('publicUrl'), 'FLOWHOOK_PUBLIC_URL');
+  assert.equal(flagName('publicUrl'), '--public-url');
+});

@@ -1,0 +1,304 @@
+/** Every setting: its name, kind, default, whether it is a secret, and one sentence. The only reader of the environment. */
+import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { parse as parseYaml } from 'yaml';
+import { type AddressPolicy, parseAllowNetworks } from './net/address-policy.ts';
+import { LOG_LEVELS, type LogLevel } from './observe/log.ts';
+
+interface Setting {
+  /** In `flowhook.yaml`. As a flag `--public-url`, in the environment `FLOWHOOK_PUBLIC_URL`. */
+  name: string;
+  /** What the flag's value is called in the help; none for a switch. */
+  value?: string;
+  default: string | undefined;
+  secret?: true;
+  sentence: string;
+}
+
+/** Flags win over the environment, that over `flowhook.yaml`, that over the defaults. */
+export const SETTINGS = [
+  { name: 'host', value: 'address', default: '127.0.0.1', sentence: 'The address to listen on.' },
+  {
+    name: 'port',
+    value: 'number',
+    default: '8080',
+    sentence: 'The port to listen on; 0 takes any free one.',
+  },
+  {
+    name: 'data',
+    value: 'directory',
+    default: './data',
+    sentence: 'Where the database, the encryption key and temporary files lie.',
+  },
+  {
+    name: 'database',
+    value: 'url',
+    default: undefined,
+    sentence: 'The database; by default SQLite in the data directory (sqlite:/path/to/file).',
+  },
+  {
+    name: 'workflows',
+    value: 'directory',
+    default: './workflows',
+    sentence: 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.',
+  },
+  {
+    name: 'bootstrapKey',
+    value: 'key',
+    default: undefined,
+    secret: true,
+    sentence: 'A key of at least 16 characters, given to the team default at start with all scopes.',
+  },
+  {
+    name: 'encryptionKey',
+    value: 'key',
+    default: undefined,
+    secret: true,
+    sentence:
+      'Seals secrets in the database: 32 bytes as base64 or hex. By default made once into the data directory.',
+  },
+  {
+    name: 'publicUrl',
+    value: 'url',
+    default: undefined,
+    sentence: 'The address under which others reach this service; by default the one it listens on.',
+  },
+  {
+    name: 'trustProxy',
+    default: 'false',
+    sentence: 'Believe the X-Forwarded-* headers of the proxy in front.',
+  },
+  {
+    name: 'allowNetworks',
+    value: 'list',
+    default: undefined,
+    sentence:
+      'Which addresses beyond the public ones webhooks may reach: loopback, private, CIDRs, addresses, or none. ' +
+      'By default loopback,private while listening on loopback without publicUrl and trustProxy, else none.',
+  },
+  {
+    name: 'maxRunningJobs',
+    value: 'number',
+    default: String(Math.max(2, availableParallelism())),
+    sentence: 'How many jobs run at once.',
+  },
+  {
+    name: 'maxWebhooksPerWorkflow',
+    value: 'number',
+    default: '1000',
+    sentence: 'How many webhooks one workflow may have.',
+  },
+  { name: 'logLevel', value: 'level', default: 'info', sentence: `One of ${LOG_LEVELS.join(', ')}.` },
+  {
+    name: 'logFormat',
+    value: 'format',
+    default: 'auto',
+    sentence: 'json, pretty, or auto: pretty where standard error is a terminal.',
+  },
+] as const satisfies readonly Setting[];
+
+export type SettingName = (typeof SETTINGS)[number]['name'];
+
+/** The settings, read and checked. */
+export interface Config {
+  host: string;
+  port: number;
+  dataDirectory: string;
+  databaseUrl: string;
+  workflowsDirectory: string;
+  /** Whether somebody named the workflows directory: then it must exist. */
+  workflowsNamed: boolean;
+  bootstrapKey: string | undefined;
+  /** 32 bytes, when given. */
+  encryptionKey: Buffer | undefined;
+  publicUrl: string | undefined;
+  trustProxy: boolean;
+  allowNetworks: AddressPolicy;
+  maxRunningJobs: number;
+  maxWebhooksPerWorkflow: number;
+  logLevel: LogLevel;
+  logPretty: boolean;
+  /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
+  environment: ReadonlyMap<string, string>;
+}
+
+/** All that is wrong with the settings, at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  constructor(mistakes: readonly string[]) {
+    super(['These settings are wrong:', ...mistakes].join('\n  '));
+  }
+}
+
+/** `publicUrl` → `FLOWHOOK_PUBLIC_URL`. */
+export function environmentName(name: SettingName): string {
+  return `FLOWHOOK_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+/** `publicUrl` → `--public-url`. */
+export function flagName(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/**
+ * Reads the settings.
+ *
+ * @param flags what the command line says, by setting name
+ * @throws ConfigError
+ */
+export function readConfig(
+  flags: Partial<Record<SettingName, string>>,
+  environment: NodeJS.ProcessEnv = process.env,
+  directory: string = process.cwd(),
+): Config {
+  const mistakes: string[] = [];
+  const found = collect(flags, environment, directory, mistakes);
+  const text = (name: SettingName) => found.get(name)?.value;
+  const where = (name: SettingName) => found.get(name)?.origin ?? environmentName(name);
+  const wrong = (name: SettingName, expected: string) => {
+    const secret = SETTINGS.some((setting) => setting.name === name && 'secret' in setting);
+    mistakes.push(`${where(name)} must be ${expected}${secret ? '' : `, found "${text(name)}"`}`);
+  };
+  const whole = (name: SettingName, least: number, most: number): number => {
+    const value = Number(text(name));
+    if (!/^\d+$/.test(text(name) ?? '') || value < least || value > most) {
+      wrong(name, `a whole number from ${least} to ${most}`);
+    }
+    return value;
+  };
+  const oneOf = <T extends string>(name: SettingName, values: readonly T[]): T => {
+    const value = values.find((candidate) => candidate === text(name));
+    if (value === undefined) wrong(name, `one of ${values.join(', ')}`);
+    return value ?? (values[0] as T);
+  };
+
+  const host = text('host') ?? '127.0.0.1';
+  const dataDirectory = resolve(directory, text('data') ?? './data');
+  const publicUrl = text('publicUrl')?.replace(/\/+$/, '');
+  if (publicUrl !== undefined && !/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(publicUrl)) {
+    wrong('publicUrl', 'an http:// or https:// URL without query');
+  }
+  const trustProxy = oneOf('trustProxy', ['false', 'true']) === 'true';
+  const bootstrapKey = text('bootstrapKey');
+  if (bootstrapKey !== undefined && !/^[\x21-\x7e]{16,256}$/.test(bootstrapKey)) {
+    wrong('bootstrapKey', '16 to 256 printable ASCII characters without spaces or commas');
+  }
+  const encryptionKey =
+    text('encryptionKey') === undefined ? undefined : readKey(text('encryptionKey') ?? '');
+  if (text('encryptionKey') !== undefined && encryptionKey === undefined) {
+    wrong('encryptionKey', '32 bytes as base64 or as 64 hex digits');
+  }
+  const open = isLoopback(host) && publicUrl === undefined && !trustProxy;
+  let allowNetworks = parseAllowNetworks('none');
+  try {
+    allowNetworks = parseAllowNetworks(text('allowNetworks') ?? (open ? 'loopback,private' : 'none'));
+  } catch (error) {
+    mistakes.push(`${where('allowNetworks')}: ${(error as Error).message}`);
+  }
+  const logFormat = oneOf('logFormat', ['auto', 'json', 'pretty']);
+
+  const config: Config = {
+    host,
+    port: whole('port', 0, 65_535),
+    dataDirectory,
+    databaseUrl: text('database') ?? `sqlite:${resolve(dataDirectory, 'flowhook.db')}`,
+    workflowsDirectory: resolve(directory, text('workflows') ?? './workflows'),
+    workflowsNamed: found.get('workflows')?.origin !== 'default',
+    bootstrapKey,
+    encryptionKey,
+    publicUrl,
+    trustProxy,
+    allowNetworks,
+    maxRunningJobs: whole('maxRunningJobs', 1, 1_000),
+    maxWebhooksPerWorkflow: whole('maxWebhooksPerWorkflow', 1, 100_000),
+    logLevel: oneOf('logLevel', LOG_LEVELS),
+    logPretty: logFormat === 'pretty' || (logFormat === 'auto' && process.stderr.isTTY === true),
+    environment: new Map(
+      Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+  };
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return config;
+}
+
+interface Found {
+  value: string;
+  /** How the user would name the place: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
+  origin: string;
+}
+
+function collect(
+  flags: Partial<Record<SettingName, string>>,
+  environment: NodeJS.ProcessEnv,
+  directory: string,
+  mistakes: string[],
+): Map<SettingName, Found> {
+  const found = new Map<SettingName, Found>();
+  const file = readSettingsFile(resolve(directory, 'flowhook.yaml'), mistakes);
+  for (const setting of SETTINGS) {
+    const { name } = setting;
+    const variable = environmentName(name);
+    const fromEnvironment = environment[variable];
+    const fromFile = environment[`${variable}_FILE`];
+    if (flags[name] !== undefined) {
+      found.set(name, { value: flags[name], origin: flagName(name) });
+    } else if (fromEnvironment !== undefined && fromEnvironment !== '') {
+      found.set(name, { value: fromEnvironment, origin: variable });
+    } else if ('secret' in setting && fromFile !== undefined && fromFile !== '') {
+      const value = readSecretFile(resolve(directory, fromFile), `${variable}_FILE`, mistakes);
+      if (value !== undefined) found.set(name, { value, origin: `${variable}_FILE` });
+    } else if (file.has(name)) {
+      found.set(name, { value: file.get(name) ?? '', origin: `flowhook.yaml: ${name}` });
+    } else if (setting.default !== undefined) {
+      found.set(name, { value: setting.default, origin: 'default' });
+    }
+  }
+  return found;
+}
+
+function readSecretFile(path: string, variable: string, mistakes: string[]): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    mistakes.push(`${variable} names a file that cannot be read: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+function readSettingsFile(path: string, mistakes: string[]): Map<string, string> {
+  const settings = new Map<string, string>();
+  if (!existsSync(path)) return settings;
+  let content: unknown;
+  try {
+    content = parseYaml(readFileSync(path, 'utf8')) ?? {};
+  } catch (error) {
+    mistakes.push(`flowhook.yaml cannot be read: ${(error as Error).message}`);
+    return settings;
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    mistakes.push('flowhook.yaml must be a map of settings');
+    return settings;
+  }
+  for (const [name, value] of Object.entries(content)) {
+    if (!SETTINGS.some((setting) => setting.name === name)) {
+      mistakes.push(
+        `flowhook.yaml: "${name}" is no setting. There are: ${SETTINGS.map((setting) => setting.name).join(', ')}`,
+      );
+    } else if (typeof value === 'object' && !Array.isArray(value)) {
+      mistakes.push(`flowhook.yaml: ${name} must be a single value`);
+    } else {
+      settings.set(name, String(value));
+    }
+  }
+  return settings;
+}
+
+function readKey(text: string): Buffer | undefined {
+  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  return bytes.length === 32 ? bytes : undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}

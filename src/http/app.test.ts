@@ -1,0 +1,250 @@
+/** What the wire does beyond the contract's table: streams that fail, clients that go, log lines, request ids. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { LEASE_MS } from '../model/job.ts';
+import type { Definition } from '../model/workflow.ts';
+import { parseAllowNetworks } from '../net/address-policy.ts';
+import { createResolver } from '../net/resolver.ts';
+import { type Logger, silentLogger } from '../observe/log.ts';
+import { createSealer } from '../std/seal.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { Authenticator, mintKey } from '../teams/keys.ts';
+import { createApp } from './app.ts';
+
+const RECORDS = 400;
+const BIG = 'x'.repeat(100_000);
+
+interface Line {
+  message: string;
+  fields: Record<string, unknown>;
+}
+
+/** An application on a real store with one workflow, `big`, of some 40 MB of records. */
+async function startApp(change: (store: Store) => Store = (store) => store) {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-http-'));
+  const url = `sqlite:${join(directory, 'flowhook.db')}`;
+  const store = await openStore(url, { publicUrl: () => '', log: silentLogger, synchronous: 'OFF' });
+  const team = await store.teams.ensure({ slug: 'default' });
+  const { key } = await mintKey(store, { teamId: team.id, name: '', scopes: ['admin'], expiresAt: null });
+  await publishBig(store, team.id);
+
+  const lines: Line[] = [];
+  const listeners = new Set<() => void>();
+  const write = (fields: object, message: string) => {
+    lines.push({ message, fields: fields as Line['fields'] });
+    for (const listener of listeners) listener();
+  };
+  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
+  const authenticator = new Authenticator(store);
+  const app = createApp({
+    store: change(store),
+    authenticator,
+    webhooks: {
+      store,
+      sealer: createSealer(randomBytes(32)),
+      policy: parseAllowNetworks('none'),
+      resolver: createResolver(),
+      limit: 10,
+    },
+    log,
+    isReady: () => true,
+    trustProxy: false,
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  after(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+    authenticator.close();
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+
+  return {
+    store,
+    key,
+    teamId: team.id,
+    lines,
+    /** Resolves with the first line of that name. */
+    line: (message: string) =>
+      new Promise<Line>((resolve) => {
+        const look = () => {
+          const found = lines.find((line) => line.message === message);
+          if (found !== undefined) resolve(found);
+        };
+        listeners.add(look);
+        look();
+      }),
+    ask: (path: string, options: { method?: string; headers?: Record<string, string> } = {}) => {
+      const { port } = app.server.address() as AddressInfo;
+      const sent = request({
+        port,
+        path,
+        method: options.method,
+        headers: { 'x-api-key': key, ...options.headers },
+      });
+      sent.end();
+      return sent;
+    },
+  };
+}
+
+async function publishBig(store: Store, teamId: string): Promise<void> {
+  const definition: Definition = {
+    name: 'big',
+    source: { type: 'command', command: ['true'], protocol: 'ndjson', env: {}, directory: '.' },
+    key: [],
+    mode: 'append',
+    overlap: 'reject',
+    guards: { minRecords: 0, maxDropPercent: null },
+    limits: { timeoutMs: 1_000, records: RECORDS },
+    retries: { max: 0, backoffMs: 1 },
+  };
+  await store.workflows.apply({ teamId, id: 'big', definition, hash: '1' });
+  await store.jobs.enqueue({ teamId, workflowId: 'big', origin: 'cli', idempotencyKey: null });
+  const [claimed] = await store.jobs.claim({ nodeId: 'test', limit: 1, leaseMs: LEASE_MS });
+  assert.ok(claimed);
+  const held = { teamId, jobId: claimed.job.id, attempt: claimed.job.attempt };
+  for (let at = 0; at < RECORDS; at += 10) {
+    const records = Array.from({ length: 10 }, (_, place) => {
+      const id = String(at + place);
+      return { id, body: JSON.stringify({ id, name: BIG }) };
+    });
+    await store.records.stage({ held, mode: 'append', records });
+  }
+  await store.records.publish({ held, guards: definition.guards, state: undefined });
+}
+
+/** Counts the pages that are read. */
+function counting(pages: { read: number }): (store: Store) => Store {
+  return (store) => ({
+    ...store,
+    records: {
+      ...store.records,
+      page(input) {
+        pages.read += 1;
+        return store.records.page(input);
+      },
+    },
+  });
+}
+
+test('sends every record to a client that reads slowly', async () => {
+  const { ask } = await startApp();
+  const chunks: Buffer[] = [];
+  const response = await responseTo(ask('/v1/workflows/big/data'));
+  for await (const chunk of response) {
+    chunks.push(chunk as Buffer);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const records = JSON.parse(Buffer.concat(chunks).toString()) as { id: string }[];
+  assert.deepEqual(
+    records.map((one) => one.id),
+    Array.from({ length: RECORDS }, (_, at) => String(at)),
+  );
+});
+
+test('destroys the socket, and leaves the array open, when the database fails midway', async () => {
+  const { ask, store, line } = await startApp();
+  const response = await responseTo(ask('/v1/workflows/big/data'));
+  const chunks: Buffer[] = [];
+  await assert.rejects(async () => {
+    for await (const chunk of response) {
+      if (chunks.length === 0) await store.close();
+      chunks.push(chunk as Buffer);
+    }
+  }, /aborted/);
+  const text = Buffer.concat(chunks).toString();
+  assert.equal(response.complete, false);
+  assert.throws(() => JSON.parse(text));
+  assert.notEqual(text.at(-1), ']');
+  await line('data.interrupted');
+  assert.equal((await line('request.completed')).fields.aborted, true);
+});
+
+test('stops reading when the client goes', async () => {
+  const pages = { read: 0 };
+  const { ask, line } = await startApp(counting(pages));
+  const sent = ask('/v1/workflows/big/data');
+  const response = await responseTo(sent);
+  await once(response, 'readable');
+  sent.destroy();
+  const { fields } = await line('request.completed');
+  assert.equal(fields.aborted, true);
+  const read = pages.read;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(pages.read, read);
+  assert.ok(read < 5, `${read} pages were read for a client that had gone`);
+});
+
+test('reads no rows for HEAD', async () => {
+  const pages = { read: 0 };
+  const { ask } = await startApp(counting(pages));
+  const response = await responseTo(ask('/v1/workflows/big/data', { method: 'HEAD' }));
+  assert.equal(response.statusCode, 200);
+  assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(response.headers['content-length'], undefined);
+  assert.equal(pages.read, 0);
+});
+
+test('answers the unexpected with a sentence, and tells the log the cause', async () => {
+  const { ask, line } = await startApp((store) => ({
+    ...store,
+    webhooks: {
+      ...store.webhooks,
+      list: () => Promise.reject(new Error('the true cause')),
+    },
+  }));
+  const answer = await read(
+    ask('/v1/integrations/webhooks/list', { headers: { 'x-request-id': 'mine-1.2_3' } }),
+  );
+  assert.equal(answer.status, 500);
+  assert.equal(answer.headers['x-error-code'], 'internal');
+  assert.deepEqual(Object.keys(JSON.parse(answer.text) as object), ['error']);
+  assert.doesNotMatch(answer.text, /true cause/);
+  const { fields } = await line('request.failed');
+  assert.equal((fields.err as Error).message, 'the true cause');
+  assert.equal(fields.requestId, 'mine-1.2_3');
+});
+
+test('writes one line per request, without the key and without the path as it came', async () => {
+  const { ask, key, line, lines, teamId } = await startApp();
+  await read(ask('/livez'));
+  await read(ask('/readyz'));
+  const answer = await read(ask('/v1/jobs/job_secret?x=1', { headers: { 'x-request-id': 'a b' } }));
+  const { fields } = await line('request.completed');
+  assert.equal(typeof fields.ms, 'number');
+  assert.deepEqual(
+    { ...fields, ms: 0 },
+    {
+      method: 'GET',
+      route: '/v1/jobs/{jobId}',
+      status: 404,
+      ms: 0,
+      teamId,
+      requestId: answer.headers['x-request-id'],
+    },
+  );
+  assert.notEqual(fields.requestId, 'a b');
+  assert.equal(lines.length, 1);
+  assert.ok(!JSON.stringify(lines).includes(key) && !JSON.stringify(lines).includes('job_secret'));
+});
+
+async function read(sent: ReturnType<typeof request>) {
+  const response = await responseTo(sent);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString() };
+}
+
+async function responseTo(sent: ReturnType<typeof request>): Promise<IncomingMessage> {
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return response;
+}

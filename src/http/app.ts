@@ -1,0 +1,144 @@
+/** The HTTP application: the table of routes on Fastify, in the contract's order of checks. */
+import { type IncomingMessage, METHODS } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Problem } from '../model/error.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import type { Authenticator } from '../teams/keys.ts';
+import type { WebhookDeps } from '../webhooks/deps.ts';
+import { logAtEnd } from './access-log.ts';
+import { authenticate } from './authenticate.ts';
+import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
+import { createMatcher, type Match, splitTarget } from './match.ts';
+import { isOurs, renderProblem, toProblem } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
+import type { KeyedCall, Operation, Route } from './route.ts';
+import { routes } from './routes.ts';
+
+/** What the wire needs from the rest of the service. */
+export interface HttpServices {
+  store: Store;
+  authenticator: Authenticator;
+  webhooks: WebhookDeps;
+  log: Logger;
+  /** Whether `/readyz` may say yes: started and not stopping. */
+  isReady(): boolean;
+  /** Whether `x-forwarded-*` headers are believed. */
+  trustProxy: boolean;
+}
+
+/** What is known of a request before the framework sees it, and what its log line says. */
+export interface Arrival {
+  match: Match | undefined;
+  route: Route | undefined;
+  query: string;
+  teamId: string | null;
+}
+
+const MAX_HEADER_BYTES = 16 * 1_024;
+/** How long a request may take to arrive, body included. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
+export function createApp(services: HttpServices): FastifyInstance {
+  const match = createMatcher(routes);
+  const arrivals = new WeakMap<IncomingMessage, Arrival>();
+  const answering: Answering = new WeakMap();
+
+  const unroutable = (found: Match | undefined): Problem =>
+    found === undefined
+      ? new Problem('route_not_found')
+      : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
+  const unknownMethod = (target: string): Problem => unroutable(match(splitTarget(target).path));
+
+  const app = fastify({
+    http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    trustProxy: services.trustProxy,
+    genReqId: requestIdOf,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    clientErrorHandler: createClientErrorHandler({ answering, unknownMethod, log: services.log }),
+    // The framework's router only ever sees names that we made: see match.ts.
+    rewriteUrl(request) {
+      const { path, query } = splitTarget(request.url ?? '');
+      const found = match(path);
+      const route = found?.known.routes.get(request.method ?? '');
+      arrivals.set(request, { match: found, route, query, teamId: null });
+      return route === undefined ? '/-' : nameOf(route);
+    },
+  });
+  const arrivalOf = (request: FastifyRequest): Arrival => {
+    const arrival = arrivals.get(request.raw);
+    if (arrival === undefined) throw new Error('A request went past rewriteUrl');
+    return arrival;
+  };
+
+  // The framework reads no body: an operation that has one reads it itself, after the key was checked.
+  for (const method of METHODS) {
+    if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+  app.server.on('connect', answerConnect(unknownMethod));
+  // Else Node answers an `expect` that it does not know with 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+
+  app.addHook('onRequest', async (request, reply) => {
+    answering.set(request.raw.socket, reply.raw);
+    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    logAtEnd({ log: services.log, request, reply, arrival: arrivalOf(request) });
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      throw new Problem('request_malformed', {
+        sentence: 'The request is not valid HTTP: it has no host header',
+        headers: { connection: 'close' },
+      });
+    }
+  });
+
+  for (const route of routes) {
+    app.route({
+      method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
+      url: nameOf(route),
+      async handler(request, reply) {
+        const arrival = arrivalOf(request);
+        return answer({ services, route, arrival, request, reply });
+      },
+    });
+  }
+
+  app.setNotFoundHandler(async (request, reply) => {
+    const { match } = arrivalOf(request);
+    if (match === undefined || request.method !== 'OPTIONS') throw unroutable(match);
+    return reply.code(204).header('allow', match.known.allow).send();
+  });
+
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error);
+    if (isOurs(problem)) {
+      const route = arrivalOf(request).match?.known.path ?? null;
+      services.log.error({ err: problem.cause ?? problem, route, requestId: request.id }, 'request.failed');
+    }
+    const { status, headers, body } = renderProblem(problem);
+    return reply.code(status).headers(headers).send(body);
+  });
+
+  return app;
+}
+
+async function answer(input: {
+  services: HttpServices;
+  route: Route;
+  arrival: Arrival;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}): Promise<unknown> {
+  const { services, route, arrival, request, reply } = input;
+  const call = { services, params: arrival.match?.params ?? {}, query: arrival.query, request, reply };
+  if (route.scope === null) return route.operation.handle(call);
+  const caller = await authenticate(services.authenticator, request.raw, route.scope);
+  arrival.teamId = caller.teamId;
+  return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
+}
+
+function nameOf(route: Route): string {
+  return `/${route.operation.id}`;
+}

@@ -1,0 +1,31 @@
+/** From the `x-api-key` header to the caller. */
+import type { IncomingMessage } from 'node:http';
+import { Problem } from '../model/error.ts';
+import { allows, type Scope } from '../model/team.ts';
+import type { Authenticator, Caller } from '../teams/keys.ts';
+
+/**
+ * The caller that the request's key speaks for.
+ *
+ * @throws Problem `unauthorized` when the key is missing, empty, sent twice, unknown, expired or revoked;
+ *   `scope_missing` when it does not have the scope
+ */
+export async function authenticate(
+  authenticator: Authenticator,
+  request: IncomingMessage,
+  scope: Scope,
+): Promise<Caller> {
+  const key = apiKey(request);
+  const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+  if (caller === undefined) throw new Problem('unauthorized');
+  if (!allows(caller.scopes, scope)) throw new Problem('scope_missing');
+  return caller;
+}
+
+/** The one key that was sent. Node joins repeated headers with a comma, which a key may contain as well. */
+function apiKey(request: IncomingMessage): string | undefined {
+  const value = request.headers['x-api-key'];
+  if (typeof value !== 'string') return undefined;
+  if (value.includes(',') && request.headersDistinct['x-api-key']?.length !== 1) return undefined;
+  return value.trim() || undefined;
+}

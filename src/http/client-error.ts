@@ -1,0 +1,86 @@
+/** Answers what never becomes a request: malformed HTTP, and methods that the parser does not know. */
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Problem } from '../model/error.ts';
+import type { Logger } from '../observe/log.ts';
+import { renderProblem } from './problem.ts';
+
+const MAX_LINE_BYTES = 8_192;
+/** What still arrives is read and dropped for so long: closing on unread bytes would take the answer with it. */
+const LINGER_MS = 1_000;
+
+/** What a connection is answering; kept per socket, for the parser reports errors without a request. */
+export type Answering = WeakMap<Duplex, ServerResponse>;
+
+/** What Node's parser reports; `rawPacket` holds the bytes at hand. */
+interface ParserError extends Error {
+  code: string;
+  rawPacket: unknown;
+}
+
+/**
+ * Writes an error straight to the socket and closes it.
+ *
+ * @param unknownMethod what a well-formed request with this target and a method unknown to Node is to be told
+ */
+export function createClientErrorHandler(input: {
+  answering: Answering;
+  unknownMethod(target: string): Problem;
+  log: Logger;
+}): (error: ParserError, socket: Duplex) => void {
+  const closing = new WeakSet<Duplex>();
+  return (error, socket) => {
+    const current = input.answering.get(socket);
+    const midAnswer = current?.headersSent === true && !current.writableEnded;
+    // The parser goes on complaining about what follows the bytes that it has refused.
+    if (closing.has(socket)) return;
+    if (error.code === 'ECONNRESET' || !socket.writable || midAnswer) {
+      socket.destroy();
+      return;
+    }
+    closing.add(socket);
+    input.log.debug({ code: error.code }, 'request.malformed');
+    const head = firstLine(error).startsWith('HEAD ');
+    writeProblem(socket, problemOf(error, input.unknownMethod), { head });
+  };
+}
+
+/** Answers CONNECT, which Node hands over as a bare socket. */
+export function answerConnect(unknownMethod: (target: string) => Problem) {
+  return (request: IncomingMessage, socket: Duplex): void => {
+    writeProblem(socket, unknownMethod(request.url ?? ''), { head: false });
+  };
+}
+
+function problemOf(error: ParserError, unknownMethod: (target: string) => Problem): Problem {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return new Problem('headers_too_large');
+  if (error.code === 'HPE_INVALID_METHOD') {
+    const target = /^[!#$%&'*+.^_`|~\w-]+ (\/\S*) HTTP\/1\.[01]\r?$/.exec(firstLine(error))?.[1];
+    if (target !== undefined) return unknownMethod(target);
+  }
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new Problem('request_malformed', { sentence: 'The request took too long to arrive' });
+  }
+  return new Problem('request_malformed', { cause: error });
+}
+
+/** As far as the bytes at hand begin with it; they do unless the request came in pieces. */
+function firstLine({ rawPacket }: ParserError): string {
+  if (!(rawPacket instanceof Buffer)) return '';
+  return rawPacket.subarray(0, MAX_LINE_BYTES).toString('latin1').split('\n', 1)[0] ?? '';
+}
+
+/** An answer to HEAD has no body: a client would take it for the next answer. */
+function writeProblem(socket: Duplex, problem: Problem, { head }: { head: boolean }): void {
+  const { status, headers, body } = renderProblem(problem);
+  const lines = Object.entries({
+    ...headers,
+    'x-request-id': randomUUID(),
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${head ? '' : body}`);
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(cut));
+}

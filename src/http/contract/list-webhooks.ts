@@ -1,0 +1,53 @@
+/** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
+import { Problem } from '../../model/error.ts';
+import type { Webhook } from '../../model/webhook.ts';
+import { toIso } from '../../std/clock.ts';
+import { workflowIdFrom } from '../ids.ts';
+import { queryValues } from '../query.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+export const listWebhooks: Operation<KeyedCall> = {
+  id: 'listWebhooks',
+  group: 'Integrations',
+  summary: 'Shows all webhooks of a team',
+  parameters: [
+    {
+      name: 'workflowId',
+      in: 'query',
+      description: 'Only the webhooks of this workflow',
+      schema: { type: 'string', minLength: 1 },
+    },
+  ],
+  answer: jsonResponse('The webhooks, oldest first', {
+    type: 'object',
+    required: ['webhooks'],
+    properties: { webhooks: { type: 'array', items: { $ref: '#/components/schemas/Webhook' } } },
+    additionalProperties: false,
+  }),
+  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+
+  async handle({ services: { store }, caller: { teamId }, query }) {
+    const wanted = queryValues(query, 'workflowId');
+    if (wanted.length > 1 || wanted[0] === '') {
+      throw new Problem('field_invalid', {
+        sentence: 'The query parameter `workflowId` must be given once and not be empty, or be left out',
+      });
+    }
+    if (wanted.length === 0) return { webhooks: (await store.webhooks.list({ teamId })).map(listed) };
+    const workflowId = workflowIdFrom(wanted[0]);
+    const workflow = await store.workflows.get({ teamId, id: workflowId });
+    if (workflow === undefined) throw new Problem('workflow_not_found');
+    return { webhooks: (await store.webhooks.list({ teamId, workflowId })).map(listed) };
+  },
+};
+
+/** Exactly the four keys of the contract. */
+function listed(webhook: Webhook): object {
+  return {
+    id: webhook.id,
+    createdAt: toIso(webhook.createdAt),
+    url: webhook.url,
+    events: webhook.events,
+  };
+}

@@ -1,0 +1,64 @@
+/** POST /v1/workflows/{workflowId}/queue: creates and queues a new job. The body is never read. */
+import { jobHeaders, submitJob } from '../../jobs/submit.ts';
+import { Problem } from '../../model/error.ts';
+import { workflowIdFrom } from '../ids.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+const MAX_IDEMPOTENCY_KEY = 255;
+
+export const queueJob: Operation<KeyedCall> = {
+  id: 'queueWorkflowJob',
+  group: 'Workflows',
+  summary: 'Creates and queues a new job to run for the workflow',
+  parameters: [
+    {
+      name: 'workflowId',
+      in: 'path',
+      required: true,
+      description: 'Workflow ID',
+      schema: { type: 'string' },
+    },
+    {
+      name: 'idempotency-key',
+      in: 'header',
+      description:
+        'A call with the same key within 24 hours answers with the job of the first, and queues none',
+      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+    },
+  ],
+  answer: jsonResponse('The job is queued', 'Message', {
+    'x-job-id': 'The job',
+    location: 'Where the job can be read',
+  }),
+  refusals: {
+    job_already_queued: {
+      description: 'Bad request, for example because a job is already queued for the workflow',
+      headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
+    },
+    workflow_not_found: 'No workflow found',
+  },
+
+  async handle({ services, caller, params, request, reply }) {
+    const idempotencyKey = idempotencyKeyFrom(request.headers['idempotency-key']);
+    const workflowId = workflowIdFrom(params.workflowId);
+    const { job } = await submitJob(services.store, {
+      teamId: caller.teamId,
+      workflowId,
+      origin: 'api',
+      idempotencyKey,
+    });
+    reply.headers(jobHeaders(job));
+    return { message: 'Job queued' };
+  },
+};
+
+function idempotencyKeyFrom(value: string | string[] | undefined): string | null {
+  if (typeof value !== 'string' || value === '') return null;
+  if (value.length > MAX_IDEMPOTENCY_KEY) {
+    throw new Problem('field_invalid', {
+      sentence: `The header \`idempotency-key\` must be at most ${MAX_IDEMPOTENCY_KEY} characters long`,
+    });
+  }
+  return value;
+}

@@ -1,0 +1,82 @@
+/** POST /v1/integrations/webhooks/subscribe: creates and subscribes a new webhook. */
+import { Problem } from '../../model/error.ts';
+import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
+import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
+import { readBody } from '../body.ts';
+import { workflowIdFrom } from '../ids.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+export const subscribeWebhook: Operation<KeyedCall> = {
+  id: 'subscribeWebhook',
+  group: 'Integrations',
+  summary: 'Creates and subscribes a new webhook',
+  description:
+    'Repeating a subscription creates nothing and resumes the webhook if it was paused. ' +
+    'The message names the webhook, and says which of the events never fire here.',
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          required: ['workflowId', 'webhookUrl', 'events'],
+          properties: {
+            workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
+            webhookUrl: {
+              type: 'string',
+              maxLength: MAX_URL,
+              pattern: '^[hH][tT][tT][pP][sS]?://',
+              description: 'Webhook URL: absolute, http or https',
+            },
+            events: {
+              type: 'array',
+              minItems: 1,
+              maxItems: MAX_EVENTS,
+              items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
+              description: 'The events to subscribe to; any names',
+            },
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('Subscribed', 'Message', {
+    'x-webhook-id': 'The webhook',
+    location: 'Where the webhook can be read',
+  }),
+  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+
+  async handle({ services, caller, request, reply }) {
+    const fields = checked(await requiredObject(request.raw));
+    const { webhook, message } = await subscribe(services.webhooks, {
+      teamId: caller.teamId,
+      workflowId: workflowIdFrom(fields.workflowId),
+      url: fields.url,
+      events: fields.events,
+    });
+    reply.headers({ 'x-webhook-id': webhook.id, location: `/v1/integrations/webhooks/${webhook.id}` });
+    return { message };
+  },
+};
+
+async function requiredObject(request: Parameters<typeof readBody>[0]): Promise<Record<string, unknown>> {
+  const body = await readBody(request);
+  if (body.kind === 'object') return body.value;
+  throw new Problem('body_invalid', {
+    sentence:
+      body.kind === 'other'
+        ? body.mistake
+        : 'A request body is required: a JSON object with `workflowId`, `webhookUrl` and `events`',
+  });
+}
+
+function checked(body: Record<string, unknown>): { workflowId: string; url: string; events: string[] } {
+  const { workflowId, webhookUrl, events } = body;
+  const mistake =
+    typeof workflowId !== 'string' || workflowId === ''
+      ? '`workflowId` must be a non-empty string: the id of a workflow'
+      : (urlMistake(webhookUrl) ?? eventsMistake(events));
+  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  return { workflowId: workflowId as string, url: webhookUrl as string, events: events as string[] };
+}

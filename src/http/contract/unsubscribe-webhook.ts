@@ -1,0 +1,116 @@
+/**
+ * DELETE /v1/integrations/webhooks/unsubscribe: unsubscribes an existing webhook.
+ *
+ * The contract does not say where `webhookId` travels, so it is taken from wherever it comes.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Problem } from '../../model/error.ts';
+import { readBody } from '../body.ts';
+import { isGeneratedId } from '../ids.ts';
+import { queryValues } from '../query.ts';
+import type { KeyedCall, Operation, Parameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+const THREE_WAYS =
+  'Name one webhook: as the last segment of the path (…/unsubscribe/{webhookId}), ' +
+  'as ?webhookId=…, or as {"webhookId": "…"} in a JSON body';
+
+const query: Parameter[] = [
+  {
+    name: 'webhookId',
+    in: 'query',
+    description: 'Webhook id. It may also stand in the path or in a JSON body',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'webhookUrl',
+    in: 'query',
+    description: 'In place of an id: unsubscribes every webhook with exactly this URL',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'workflowId',
+    in: 'query',
+    description: 'With webhookUrl: only the webhooks of this workflow',
+    schema: { type: 'string' },
+  },
+];
+
+export const unsubscribeWebhook: Operation<KeyedCall> = {
+  id: 'unsubscribeWebhook',
+  group: 'Integrations',
+  summary: 'Unsubscribes an existing webhook',
+  parameters: query,
+  answer: jsonResponse('Unsubscribed', 'Message'),
+  refusals: {
+    field_invalid: 'Bad request: no webhook is named, or several that differ',
+    webhook_not_found: 'No webhook found',
+  },
+
+  async handle({ services: { store }, caller: { teamId }, params, query, request }) {
+    const id = idFrom([
+      ...pathIds(params),
+      ...queryValues(query, 'webhookId'),
+      ...(await bodyIds(request.raw)),
+    ]);
+    const url = only(query, 'webhookUrl');
+    if (id !== undefined && url !== undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
+
+    if (id !== undefined) {
+      const removed = isGeneratedId('wh', id) ? await store.webhooks.unsubscribe({ teamId, ids: [id] }) : 0;
+      if (removed === 0) throw new Problem('webhook_not_found');
+      return { message: `Webhook ${id} unsubscribed` };
+    }
+
+    if (url === undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
+    const workflowId = only(query, 'workflowId');
+    const found = await store.webhooks.byUrl({
+      teamId,
+      url,
+      ...(workflowId === undefined ? {} : { workflowId }),
+    });
+    const removed = await store.webhooks.unsubscribe({ teamId, ids: found.map((webhook) => webhook.id) });
+    if (removed === 0) throw new Problem('webhook_not_found');
+    return { message: `${removed} webhook${removed === 1 ? '' : 's'} with this URL unsubscribed` };
+  },
+};
+
+/** The same with the id in the path: a path of its own in the description. */
+export const unsubscribeWebhookByPath: Operation<KeyedCall> = {
+  ...unsubscribeWebhook,
+  id: 'unsubscribeWebhookByPath',
+  summary: 'Unsubscribes an existing webhook, named in the path',
+  parameters: [
+    { name: 'webhookId', in: 'path', required: true, description: 'Webhook id', schema: { type: 'string' } },
+  ],
+};
+
+function pathIds(params: Readonly<Record<string, string | undefined>>): string[] {
+  if (!('webhookId' in params)) return [];
+  if (params.webhookId === undefined) throw new Problem('path_invalid');
+  return [params.webhookId];
+}
+
+/** What the body names. The contract declares no body, so one that says nothing is as if there were none. */
+async function bodyIds(request: IncomingMessage): Promise<string[]> {
+  const body = await readBody(request);
+  if (body.kind !== 'object' || body.value.webhookId === undefined) return [];
+  const id = body.value.webhookId;
+  return [typeof id === 'string' ? id : ''];
+}
+
+/** The one id that all places agree on; nothing when there is none. */
+function idFrom(ids: readonly string[]): string | undefined {
+  if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
+  return ids[0];
+}
+
+function only(query: string, name: string): string | undefined {
+  const values = queryValues(query, name);
+  if (values.length > 1 || values[0] === '') {
+    throw new Problem('field_invalid', {
+      sentence: `The query parameter \`${name}\` must be given once and not be empty, or be left out`,
+    });
+  }
+  return values[0];
+}

@@ -1,0 +1,18 @@
+/** Ids as clients send them: what cannot be the id of anything is answered as unknown, without a look-up. */
+import { Problem } from '../model/error.ts';
+import { isWorkflowId } from '../model/workflow.ts';
+
+/**
+ * @param text undefined when the percent-encoding of the path is broken
+ * @throws Problem `workflow_not_found`
+ */
+export function workflowIdFrom(text: string | undefined): string {
+  if (text === undefined || !isWorkflowId(text) || !text.isWellFormed())
+    throw new Problem('workflow_not_found');
+  return text;
+}
+
+/** Whether a generated id (`wh_…`, `job_…`, `team_…`) could have this form. */
+export function isGeneratedId(prefix: string, text: string | undefined): text is string {
+  return text !== undefined && text.length <= 64 && new RegExp(`^${prefix}_[0-9a-z]+$`).test(text);
+}

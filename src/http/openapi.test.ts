@@ -1,0 +1,100 @@
+/** The published description: fresh, complete, and for the frozen operations what the contract says. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openApiText } from './openapi.ts';
+import { routes } from './routes.ts';
+
+interface Described {
+  operationId: string;
+  parameters?: { name: string; in: string; required?: boolean }[];
+  requestBody?: { content: Record<string, { schema: { required: string[] } }> };
+  responses: Record<string, { content?: Record<string, { schema: Record<string, unknown> }> }>;
+  security: object[];
+}
+const document = JSON.parse(openApiText) as {
+  info: { version: string };
+  paths: Record<string, Record<string, Described>>;
+  components: { schemas: Record<string, { properties: Record<string, unknown>; required?: string[] }> };
+};
+
+test('openapi.json is what the routes say: run `npm run openapi` when this fails', () => {
+  const stored = readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8');
+  assert.equal(stored, openApiText);
+});
+
+test('every route is described, under a name of its own', () => {
+  const described = Object.values(document.paths).flatMap((path) => Object.values(path));
+  assert.equal(described.length, routes.length);
+  assert.equal(new Set(described.map((one) => one.operationId)).size, routes.length);
+});
+
+test('every reference leads somewhere', () => {
+  for (const [, name] of openApiText.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+    assert.ok(name !== undefined && name in document.components.schemas, `${name}`);
+  }
+});
+
+test('every parameter of a path is described, and no other', () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    for (const { parameters = [], operationId } of Object.values(methods)) {
+      const described = parameters.filter((one) => one.in === 'path');
+      assert.deepEqual(
+        described.map((one) => one.name),
+        inPath,
+        operationId,
+      );
+      assert.ok(
+        described.every((one) => one.required === true),
+        operationId,
+      );
+    }
+  }
+});
+
+/** Part 1 of the contract, with 401 on all five (Part 2, number 1). */
+const FROZEN = [
+  { method: 'get', path: '/v1/workflows/{workflowId}/data', statuses: ['200', '401', '404'] },
+  { method: 'post', path: '/v1/workflows/{workflowId}/queue', statuses: ['200', '400', '401', '404'] },
+  { method: 'get', path: '/v1/integrations/webhooks/list', statuses: ['200', '400', '401', '404'] },
+  { method: 'post', path: '/v1/integrations/webhooks/subscribe', statuses: ['200', '400', '401', '404'] },
+  { method: 'delete', path: '/v1/integrations/webhooks/unsubscribe', statuses: ['200', '400', '401', '404'] },
+];
+
+for (const { method, path, statuses } of FROZEN) {
+  test(`${method.toUpperCase()} ${path} is described as the contract has it`, () => {
+    const operation = document.paths[path]?.[method];
+    assert.ok(operation);
+    assert.deepEqual(Object.keys(operation.responses), statuses);
+    assert.deepEqual(operation.security, [{ apiKey: [] }]);
+    // Nothing that the contract does not have may be required.
+    const required = (operation.parameters ?? []).filter((one) => one.required === true);
+    assert.deepEqual(
+      required.map((one) => one.name),
+      path.includes('{workflowId}') ? ['workflowId'] : [],
+    );
+    for (const [status, { content }] of Object.entries(operation.responses)) {
+      const schema = content?.['application/json']?.schema ?? {};
+      if (status !== '200') assert.deepEqual(schema, { $ref: '#/components/schemas/Error' });
+      else if (method !== 'get') assert.deepEqual(schema, { $ref: '#/components/schemas/Message' });
+    }
+  });
+}
+
+test('the shapes are those of the contract', () => {
+  const { Error: error, Message: message, Record: record, Webhook: webhook } = document.components.schemas;
+  assert.deepEqual(Object.keys(error?.properties ?? {}), ['error']);
+  assert.deepEqual(Object.keys(message?.properties ?? {}), ['message']);
+  assert.deepEqual(Object.keys(record?.properties ?? {}), ['id', 'name', 'email']);
+  assert.equal(record?.required, undefined);
+  assert.deepEqual(Object.keys(webhook?.properties ?? {}), ['id', 'createdAt', 'url', 'events']);
+  const body = document.paths['/v1/integrations/webhooks/subscribe']?.post?.requestBody;
+  assert.deepEqual(body?.content['application/json']?.schema.required, [
+    'workflowId',
+    'webhookUrl',
+    'events',
+  ]);
+  assert.equal(document.info.version, '1.0.0');
+});

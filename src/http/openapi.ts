@@ -1,0 +1,8 @@
+/** The OpenAPI document of this version. Run as a script it prints it: `npm run openapi`. */
+import { describeRoutes } from './describe-routes.ts';
+import { routes } from './routes.ts';
+
+/** What stands in `openapi.json` and is served at `/openapi.json`. */
+export const openApiText = `${JSON.stringify(describeRoutes(routes), null, 2)}\n`;
+
+if (import.meta.main) process.stdout.write(openApiText);

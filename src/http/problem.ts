@@ -1,0 +1,32 @@
+/** Renders errors: the only place where one becomes an answer. The body is exactly `{ "error": sentence }`. */
+import { Problem } from '../model/error.ts';
+
+/** An answer that is an error, ready to be sent by the framework or written to a socket. */
+export interface ProblemAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Anything that was thrown, as something that a caller may see. The unexpected shows nothing of itself. */
+export function toProblem(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem('internal', { cause: error });
+}
+
+/** Whether it is this service that failed, not the request: worth a line in the log. */
+export function isOurs(problem: Problem): boolean {
+  return problem.status >= 500;
+}
+
+export function renderProblem(problem: Problem): ProblemAnswer {
+  return {
+    status: problem.status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'x-error-code': problem.code,
+      ...(problem.status === 401 ? { 'www-authenticate': 'ApiKey' } : {}),
+      ...problem.headers,
+    },
+    body: JSON.stringify({ error: problem.message }),
+  };
+}

@@ -1,0 +1,37 @@
+/** Every route: method, path, the scope its key needs (null: no key), and what answers it. */
+import { listWebhooks } from './contract/list-webhooks.ts';
+import { queueJob } from './contract/queue-job.ts';
+import { readData } from './contract/read-data.ts';
+import { subscribeWebhook } from './contract/subscribe-webhook.ts';
+import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
+import { live, ready } from './extensions/health.ts';
+import { readJob } from './extensions/jobs.ts';
+import { readOpenApi } from './extensions/openapi.ts';
+import { readOnlySigningKeys, readSigningKeys } from './extensions/signing-keys.ts';
+import { readWebhook, readWebhookSecret } from './extensions/webhooks.ts';
+import { type Route, route } from './route.ts';
+
+const readThisTable = readOpenApi(() => routes);
+
+// `{webhookId=wh_*}` matches only values that start with `wh_`: what else stands there is an unknown path.
+export const routes: readonly Route[] = [
+  // The contract: frozen.
+  route('GET', '/v1/workflows/{workflowId}/data', 'read', readData),
+  route('POST', '/v1/workflows/{workflowId}/queue', 'queue', queueJob),
+  route('GET', '/v1/integrations/webhooks/list', 'webhooks', listWebhooks),
+  route('POST', '/v1/integrations/webhooks/subscribe', 'webhooks', subscribeWebhook),
+  route('DELETE', '/v1/integrations/webhooks/unsubscribe', 'webhooks', unsubscribeWebhook),
+
+  // Additions.
+  route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),
+  route('GET', '/v1/jobs/{jobId}', 'read', readJob),
+
+  // For everybody.
+  route('GET', '/.well-known/webhook-signing-keys', null, readOnlySigningKeys),
+  route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),
+  route('GET', '/openapi.json', null, readThisTable),
+  route('GET', '/livez', null, live),
+  route('GET', '/readyz', null, ready),
+];

@@ -1,0 +1,35 @@
+/** Queues a job: what `POST …/queue`, schedules and the command line have in common. */
+import { Problem } from '../model/error.ts';
+import type { Job, JobOrigin } from '../model/job.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * Queues a job for a workflow.
+ *
+ * @returns the job, and whether an earlier call with the same idempotency key had queued it
+ * @throws Problem `workflow_not_found`, `workflow_paused`, or `job_already_queued`, whose headers name the job
+ *   in the way
+ */
+export async function submitJob(
+  store: Store,
+  input: { teamId: string; workflowId: string; origin: JobOrigin; idempotencyKey: string | null },
+): Promise<{ job: Job; replayed: boolean }> {
+  const result = await store.jobs.enqueue(input);
+  switch (result.outcome) {
+    case 'queued':
+      return { job: result.job, replayed: false };
+    case 'replayed':
+      return { job: result.job, replayed: true };
+    case 'occupied':
+      throw new Problem('job_already_queued', { headers: jobHeaders(result.job) });
+    case 'paused':
+      throw new Problem('workflow_paused');
+    case 'not_found':
+      throw new Problem('workflow_not_found');
+  }
+}
+
+/** The headers that name a job on both answers of the queue operation. */
+export function jobHeaders(job: Job): Record<string, string> {
+  return { 'x-job-id': job.id, location: `/v1/jobs/${job.id}` };
+}

@@ -1,0 +1,34 @@
+/** Picks the command, prints its error, sets the exit code. */
+import { Command, CommanderError } from 'commander';
+import { addApply } from './cli/apply.ts';
+import { exitCodeOf } from './cli/exit.ts';
+import { addKeys } from './cli/keys.ts';
+import { addServe } from './cli/serve.ts';
+import { addWebhooks } from './cli/webhooks.ts';
+
+/** @param argv as in `process.argv` */
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command('flowhook')
+    .description(
+      'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks are told.',
+    )
+    .version('0.1.0')
+    .showHelpAfterError('(flowhook --help lists the commands)')
+    .exitOverride()
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out',
+    );
+  for (const add of [addServe, addApply, addKeys, addWebhooks]) add(program);
+  try {
+    await program.parseAsync([...argv]);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has printed its own sentence; asking for help is no mistake.
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+      return;
+    }
+    process.stderr.write(`flowhook: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = exitCodeOf(error);
+  }
+}

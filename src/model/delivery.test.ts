@@ -1,0 +1,29 @@
+/** The rules that decide what follows an attempt to deliver. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { afterAttempt, RETRY_SCHEDULE_MS } from './delivery.ts';
+
+const attempt = { outcome: 'http', status: 500, attempt: 1, nowMs: 1_000, random: 0 } as const;
+
+test('2xx alone is a success', () => {
+  assert.deepEqual(afterAttempt({ ...attempt, outcome: 'ok', status: 204 }), { state: 'delivered' });
+  for (const status of [301, 304, 400, 404, 429, 500, 503]) {
+    assert.equal(afterAttempt({ ...attempt, status }).state, 'waiting', String(status));
+  }
+});
+
+test('410 cancels what waits', () => {
+  assert.deepEqual(afterAttempt({ ...attempt, status: 410 }), { state: 'canceled' });
+});
+
+test('retries follow the schedule, never early and at most a fifth late, and then the delivery is dead', () => {
+  for (let made = 1; made < RETRY_SCHEDULE_MS.length; made++) {
+    const wait = RETRY_SCHEDULE_MS[made] ?? 0;
+    assert.deepEqual(afterAttempt({ ...attempt, attempt: made }), { state: 'waiting', nextAt: 1_000 + wait });
+    assert.deepEqual(afterAttempt({ ...attempt, attempt: made, random: 1 }), {
+      state: 'waiting',
+      nextAt: 1_000 + wait * 1.2,
+    });
+  }
+  assert.deepEqual(afterAttempt({ ...attempt, attempt: RETRY_SCHEDULE_MS.length }), { state: 'dead' });
+});

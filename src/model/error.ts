@@ -1,0 +1,70 @@
+/** Every error that is raised on purpose: its code, its HTTP status and its sentence. */
+
+const TABLE = {
+  unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
+  scope_missing: [401, 'Unauthorized: this API key does not have the scope that this operation needs'],
+
+  route_not_found: [404, 'No such path. The operations are listed in /openapi.json'],
+  method_not_allowed: [405, 'This path does not take that method. The Allow header lists those it takes'],
+  workflow_not_found: [404, 'No workflow found'],
+  webhook_not_found: [404, 'No webhook found'],
+  job_not_found: [404, 'No job found'],
+  team_not_found: [404, 'No team found'],
+  key_not_found: [404, 'No key found'],
+
+  body_invalid: [400, 'The request body must be a JSON object'],
+  body_too_large: [400, 'The request body is larger than 64 KiB'],
+  field_invalid: [400, 'A field of the request is not valid'],
+  path_invalid: [400, 'The path is not valid percent-encoded UTF-8'],
+  request_malformed: [400, 'The request is not valid HTTP'],
+  headers_too_large: [431, 'The request headers are larger than 16 KiB'],
+
+  job_already_queued: [400, 'A job is already queued for this workflow'],
+  workflow_paused: [400, 'This workflow is paused'],
+  webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
+
+  definition_invalid: [400, 'A workflow definition is not valid'],
+  overloaded: [503, 'The service is overloaded. Try again shortly'],
+  database_unavailable: [503, 'The database cannot be reached. Try again shortly'],
+  stopping: [503, 'The service is stopping. Try again shortly'],
+  not_ready: [503, 'The service is not ready. Try again shortly'],
+  internal: [500, 'Something went wrong here. The log of the service says more under this x-request-id'],
+} as const satisfies Record<string, readonly [status: number, sentence: string]>;
+
+/** A code of the table. Codes are sent as `x-error-code` and never change their meaning. */
+export type ErrorCode = keyof typeof TABLE;
+
+/** An error that a caller may see. `headers` are added to the answer; `cause` goes to the log only. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ErrorCode,
+    options: { sentence?: string; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+  ) {
+    super(options.sentence ?? TABLE[code][1], options.cause === undefined ? {} : { cause: options.cause });
+    this.code = code;
+    this.status = TABLE[code][0];
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** Every code with its status and its usual sentence, for the reference and for tests. */
+export function errorTable(): { code: ErrorCode; status: number; sentence: string }[] {
+  return (Object.keys(TABLE) as ErrorCode[]).map((code) => ({
+    code,
+    status: TABLE[code][0],
+    sentence: TABLE[code][1],
+  }));
+}
+
+/**
+ * Raised by a write of a run whose (job, attempt) no longer holds the job: another attempt has taken over, or
+ * the job was ended. The whole transaction has been rolled back; the run must stop and drop everything.
+ */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+}

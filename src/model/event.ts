@@ -1,0 +1,180 @@
+/** Events: their names, their other names, and the bytes of their bodies. */
+import { toIso } from '../std/clock.ts';
+import type { RecordCounts } from './job.ts';
+
+export const EVENT_TYPES = [
+  'workflow_queued',
+  'workflow_started',
+  'workflow_data_change',
+  'workflow_finished',
+  'workflow_failed',
+  'workflow_canceled',
+  'webhook_test',
+  'webhook_paused',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** What other products of this family call the same things. Looked up in lower case. */
+const ALIASES: Readonly<Record<string, EventType | '*'>> = {
+  '*': '*',
+  all: '*',
+  ...aliases('workflow_queued', ['queued']),
+  ...aliases('workflow_started', ['started', 'running']),
+  ...aliases('workflow_finished', ['finished', 'completed', 'succeeded', 'success']),
+  ...aliases('workflow_failed', ['failed', 'error']),
+  ...aliases('workflow_canceled', ['canceled', 'cancelled', 'aborted']),
+  'data.changed': 'workflow_data_change',
+  'data.change': 'workflow_data_change',
+  'data.updated': 'workflow_data_change',
+  data_changed: 'workflow_data_change',
+  data_change: 'workflow_data_change',
+  data_updated: 'workflow_data_change',
+  'workflow.data_change': 'workflow_data_change',
+  'workflow.data_changed': 'workflow_data_change',
+  workflow_data_changed: 'workflow_data_change',
+  'webhook.test': 'webhook_test',
+  test: 'webhook_test',
+  'webhook.paused': 'webhook_paused',
+};
+
+function aliases(type: EventType, endings: readonly string[]): Record<string, EventType> {
+  const nouns = ['job.', 'job_', 'run.', 'run_', 'workflow.', 'workflow_'];
+  return Object.fromEntries(nouns.flatMap((noun) => endings.map((ending) => [noun + ending, type])));
+}
+
+/** The event type that a subscribed name stands for, `*` for all of them, or nothing if it never fires. */
+export function canonicalEvent(name: string): EventType | '*' | undefined {
+  const lower = name.toLowerCase();
+  if ((EVENT_TYPES as readonly string[]).includes(lower)) return lower as EventType;
+  return Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : undefined;
+}
+
+/** Splits subscribed names into the event types they stand for and the names that never fire here. */
+export function canonicalEvents(names: readonly string[]): { known: (EventType | '*')[]; unknown: string[] } {
+  const known: (EventType | '*')[] = [];
+  const unknown: string[] = [];
+  for (const name of names) {
+    const type = canonicalEvent(name);
+    if (type === undefined) unknown.push(name);
+    else known.push(type);
+  }
+  return { known, unknown };
+}
+
+/** One record's difference between two versions. */
+export interface Difference {
+  type: 'added' | 'changed' | 'removed';
+  id: string;
+  fields: { key: string; value?: unknown; previousValue?: unknown }[];
+}
+
+/** What every event about a job says of it. */
+export interface JobFacts {
+  workflowId: string;
+  jobId: string;
+  state: string;
+  queuedAt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
+  publicUrl: string;
+}
+
+/** The `data` of an event about a job: times on the wire, absent rather than null. */
+export function jobData(facts: JobFacts): Record<string, unknown> {
+  return {
+    workflowId: facts.workflowId,
+    jobId: facts.jobId,
+    state: facts.state,
+    queuedAt: toIso(facts.queuedAt),
+    ...(facts.startedAt === null ? {} : { startedAt: toIso(facts.startedAt) }),
+    ...(facts.finishedAt === null ? {} : { finishedAt: toIso(facts.finishedAt) }),
+  };
+}
+
+/** What a run that published or found nothing new adds to `data`. */
+export function publishedData(input: {
+  publicUrl: string;
+  workflowId: string;
+  version: number;
+  records: RecordCounts;
+}): Record<string, unknown> {
+  return {
+    version: input.version,
+    records: input.records,
+    dataUrl: `${input.publicUrl}/v1/workflows/${encodeURIComponent(input.workflowId)}/data`,
+  };
+}
+
+/**
+ * The exact body of an event: what is stored, signed and sent. `type` is the name that Standard Webhooks 1.0
+ * asks for, `eventType` what existing receivers of this API family read; the flat ids serve receivers of
+ * later variants of it.
+ */
+export function eventBody(input: {
+  id: string;
+  teamId: string;
+  type: EventType;
+  at: number;
+  sequence: number;
+  workflowId: string | null;
+  jobId: string | null;
+  finishedAt: number | null;
+  data: Record<string, unknown>;
+}): string {
+  return JSON.stringify({
+    id: input.id,
+    teamId: input.teamId,
+    type: input.type,
+    eventType: input.type,
+    timestamp: toIso(input.at),
+    sequence: input.sequence,
+    ...(input.workflowId === null ? {} : { workflowId: input.workflowId }),
+    ...(input.jobId === null ? {} : { jobId: input.jobId }),
+    ...(input.finishedAt === null ? {} : { finishedAt: toIso(input.finishedAt) }),
+    data: input.data,
+  });
+}
+
+/** Bodies stay under 20 kB (Standard Webhooks 1.0); this is what the differences may take of that. */
+export const MAX_DIFFERENCES_BYTES = 16_000;
+
+/** A record that differs: its JSON text before and after, absent where it did not exist. */
+export interface ChangedRecord {
+  id: string;
+  before: string | undefined;
+  after: string | undefined;
+}
+
+/** Lists what differs, field by field, as far as it fits into a body. */
+export function differences(records: Iterable<ChangedRecord>): {
+  differences: Difference[];
+  truncated: boolean;
+} {
+  const list: Difference[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    const difference = differenceOf(record);
+    bytes += Buffer.byteLength(JSON.stringify(difference)) + 1;
+    if (bytes > MAX_DIFFERENCES_BYTES) return { differences: list, truncated: true };
+    list.push(difference);
+  }
+  return { differences: list, truncated: false };
+}
+
+function differenceOf(record: ChangedRecord): Difference {
+  const before = record.before === undefined ? {} : (JSON.parse(record.before) as Record<string, unknown>);
+  const after = record.after === undefined ? {} : (JSON.parse(record.after) as Record<string, unknown>);
+  const fields: Difference['fields'] = [];
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const had = Object.hasOwn(before, key);
+    const has = Object.hasOwn(after, key);
+    if (had && has && JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
+    fields.push({
+      key,
+      ...(has ? { value: after[key] } : {}),
+      ...(had ? { previousValue: before[key] } : {}),
+    });
+  }
+  const type = record.before === undefined ? 'added' : record.after === undefined ? 'removed' : 'changed';
+  return { type, id: record.id, fields };
+}

@@ -1,0 +1,78 @@
+/** What a record may be, and what becomes of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { InvalidRecordError, readRecord } from './record.ts';
+
+const cases: [what: string, line: string, key: string[], body: string][] = [
+  [
+    'passes a whole record through',
+    '{"id":"1","name":"Ada","x":[1,{"y":null}]}',
+    [],
+    '{"id":"1","name":"Ada","x":[1,{"y":null}]}',
+  ],
+  ['turns a numeric id into a string', '{"id":7}', [], '{"id":"7"}'],
+  [
+    'keeps every digit of a large numeric id',
+    '{"id":12345678901234567890}',
+    [],
+    '{"id":"12345678901234567890"}',
+  ],
+  [
+    'turns name and email into strings',
+    '{"id":"1","name":5,"email":true}',
+    [],
+    '{"id":"1","name":"5","email":"true"}',
+  ],
+  [
+    'drops a null name and email, but no other null',
+    '{"id":"1","name":null,"email":null,"z":null}',
+    [],
+    '{"id":"1","z":null}',
+  ],
+  [
+    'makes no judgement of an e-mail address',
+    '{"id":"1","email":"nonsense"}',
+    [],
+    '{"id":"1","email":"nonsense"}',
+  ],
+  ['takes the id from a key field and keeps the field', '{"n":3,"v":1}', ['n'], '{"id":"3","n":3,"v":1}'],
+  [
+    'keeps numbers that a double would change',
+    '{"id":"1","big":9007199254740993123,"huge":1e999}',
+    [],
+    '{"id":"1","big":9007199254740993123,"huge":1e999}',
+  ],
+  ['keeps a field called __proto__', '{"id":"1","__proto__":{"a":1}}', [], '{"id":"1","__proto__":{"a":1}}'],
+];
+for (const [what, line, key, body] of cases) {
+  test(what, () => assert.equal(readRecord(line, key).body, body));
+}
+
+test('several key fields are hashed, and their order and borders count', () => {
+  const id = (line: string) => readRecord(line, ['a', 'b']).id;
+  assert.match(id('{"a":"x","b":1}'), /^[0-9a-f]{32}$/);
+  assert.equal(id('{"a":"x","b":1}'), id('{"b":1,"a":"x","c":2}'));
+  assert.notEqual(id('{"a":"xy","b":"z"}'), id('{"a":"x","b":"yz"}'));
+});
+
+const refused: [what: string, line: string, key: string[], says: RegExp][] = [
+  ['no JSON', '{"id":', [], /not valid JSON/],
+  ['an array', '[1]', [], /not a JSON object/],
+  ['a missing id', '{"name":"x"}', [], /`id`.*is missing.*`key`/],
+  ['a null id', '{"id":null}', [], /`id`.*is null/],
+  ['an empty id', '{"id":""}', [], /`id` is empty/],
+  ['an id that is an object', '{"id":{}}', [], /`id`.*object/],
+  ['a missing key field', '{"id":"1"}', ['n'], /`n`.*is missing/],
+  ['a name that is an object', '{"id":"1","name":{"first":"A"}}', [], /`name` must be a string/],
+  ['an email that is a list', '{"id":"1","email":["a"]}', [], /`email` must be a string/],
+  ['a record over 1 MiB', `{"id":"1","x":"${'y'.repeat(1_048_576)}"}`, [], /bytes long/],
+  ['an id with a NUL', '{"id":"a\\u0000b"}', [], /NUL/],
+];
+for (const [what, line, key, says] of refused) {
+  test(`refuses ${what}`, () => {
+    assert.throws(
+      () => readRecord(line, key),
+      (error: Error) => error instanceof InvalidRecordError && says.test(error.message),
+    );
+  });
+}

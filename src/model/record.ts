@@ -1,0 +1,113 @@
+/** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
+import { createHash } from 'node:crypto';
+
+declare global {
+  // Node has these (TC39 "JSON.parse source text access"); TypeScript's library does not describe them yet.
+  interface JSON {
+    rawJSON(text: string): RawJson;
+    isRawJSON(value: unknown): value is RawJson;
+  }
+}
+interface RawJson {
+  rawJSON: string;
+}
+
+/** A record is at most this long as JSON text. */
+export const MAX_RECORD_BYTES = 1_048_576;
+/** A record id is at most this long. */
+export const MAX_RECORD_ID = 1_024;
+
+/** A record that cannot be taken; the message says which field and why. */
+export class InvalidRecordError extends Error {
+  override readonly name = 'InvalidRecordError';
+}
+
+/**
+ * Checks one record and writes it as the JSON text that readers get. `id` becomes a string, or is made from the
+ * `key` fields: alone as itself, several as a hash. `name` and `email` become strings where they are numbers or
+ * booleans, are dropped where null, and are refused where they are objects or arrays (contract.md Part 2.5).
+ * Everything else passes unchanged.
+ *
+ * @param line the record's JSON text as the source wrote it
+ * @throws InvalidRecordError
+ */
+export function readRecord(line: string, key: readonly string[]): { id: string; body: string } {
+  const record = parseObject(line);
+  const id = idOf(record, key);
+  const { id: _id, ...rest } = record;
+  const clean: Record<string, unknown> = { id };
+  for (const [field, value] of Object.entries(rest)) {
+    const kept = field === 'name' || field === 'email' ? asText(field, value) : value;
+    if (kept === undefined) continue;
+    // A plain assignment to __proto__ would set the prototype and lose the field.
+    if (field === '__proto__') Object.defineProperty(clean, field, { value: kept, enumerable: true });
+    else clean[field] = kept;
+  }
+  const body = JSON.stringify(clean);
+  const bytes = Buffer.byteLength(body);
+  if (bytes > MAX_RECORD_BYTES) {
+    throw new InvalidRecordError(`the record is ${bytes} bytes long; at most ${MAX_RECORD_BYTES} are taken`);
+  }
+  return { id, body };
+}
+
+function parseObject(line: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = LOSES_DIGITS.test(line) ? JSON.parse(line, keepDigits) : JSON.parse(line);
+  } catch (error) {
+    throw new InvalidRecordError(`it is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new InvalidRecordError(`it is not a JSON object: ${excerpt(line)}`);
+  }
+  return value as Record<string, unknown>;
+}
+
+/** Numbers that may not survive a round trip through a double: 16 digits in a row, or a large exponent. */
+const LOSES_DIGITS = /\d{16}|[eE][+-]?\d{3}/;
+
+/** Keeps the text of such a number (JSON.rawJSON), so that it passes through unchanged. */
+function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number' || context?.source === undefined) return value;
+  return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);
+}
+
+function idOf(record: Record<string, unknown>, key: readonly string[]): string {
+  const fields = key.length === 0 ? ['id'] : key;
+  const values = fields.map((field) => scalarOf(record, field));
+  const [only] = values;
+  if (values.length === 1 && only !== undefined) return checkedId(String(only), fields[0] ?? 'id');
+  // Several fields are hashed as a JSON list, so that ["a","bc"] and ["ab","c"] differ.
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 32);
+}
+
+function scalarOf(record: Record<string, unknown>, field: string): string | number | boolean {
+  const value = Object.hasOwn(record, field) ? record[field] : undefined;
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (JSON.isRawJSON(value)) return value.rawJSON;
+  const found = value === undefined ? 'is missing' : value === null ? 'is null' : 'is an object or an array';
+  const advice = field === 'id' ? '. Emit one, or name the fields that make it in `key`' : '';
+  throw new InvalidRecordError(`the field \`${field}\`, which makes the record's id, ${found}${advice}`);
+}
+
+function checkedId(id: string, field: string): string {
+  if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`);
+  if (id.includes('\u0000')) throw new InvalidRecordError(`the field \`${field}\` holds a NUL character`);
+  if (id.length > MAX_RECORD_ID) {
+    throw new InvalidRecordError(`the field \`${field}\` is longer than ${MAX_RECORD_ID} characters`);
+  }
+  return id;
+}
+
+function asText(field: string, value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (value === null) return undefined;
+  if (JSON.isRawJSON(value)) return value.rawJSON;
+  throw new InvalidRecordError(`the field \`${field}\` must be a string, found an object or an array`);
+}
+
+function excerpt(line: string): string {
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line;
+}

@@ -1,0 +1,46 @@
+/** Teams and their keys: what they are and what a key may do. */
+
+/** Owns workflows, webhooks and keys. `slug` is also the name of its folder of workflow files. */
+export interface Team {
+  id: string;
+  slug: string;
+  createdAt: number;
+}
+
+/** `admin` changes everything of its team; `operator` the whole instance. */
+export const SCOPES = ['read', 'queue', 'webhooks', 'admin', 'operator'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** What a key gets when no scopes are named. */
+export const DEFAULT_SCOPES: readonly Scope[] = ['read', 'queue', 'webhooks'];
+
+/** An API key as it is stored: never the key itself. Times in epoch milliseconds. */
+export interface ApiKey {
+  id: string;
+  teamId: string;
+  name: string;
+  /** SHA-256 of the key, as hex. */
+  hash: string;
+  /** The first characters of the key, to recognise it by. */
+  prefix: string;
+  scopes: Scope[];
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+}
+
+/** Whether a key may be used at this time. */
+export function isUsable(key: ApiKey, nowMs: number): boolean {
+  return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
+}
+
+/** Whether scopes include one: `admin` implies every scope of the team, `operator` implies all. */
+export function allows(scopes: readonly Scope[], needed: Scope): boolean {
+  if (scopes.includes(needed) || scopes.includes('operator')) return true;
+  return needed !== 'operator' && scopes.includes('admin');
+}
+
+/** A team's slug: what may stand as a folder name and in an environment variable. */
+export function isTeamSlug(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
+}

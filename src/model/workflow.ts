@@ -1,0 +1,66 @@
+/** A workflow: a named producer of records, and the settings that its definition may hold. */
+
+/** Where records come from. `file` and `directory` are relative to the workflows folder of this node. */
+export type Source =
+  | {
+      type: 'command';
+      command: string[];
+      protocol: 'ndjson';
+      env: Record<string, string>;
+      directory: string;
+    }
+  | { type: 'module'; file: string };
+
+export const SOURCE_TYPES = ['command', 'module'] as const;
+
+/** What a run does to the records of earlier runs. */
+export const MODES = ['replace', 'upsert', 'append'] as const;
+export type Mode = (typeof MODES)[number];
+
+export const OVERLAPS = ['reject', 'buffer'] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+/** A definition with every default filled in: what is stored, as JSON, in the workflow's row. */
+export interface Definition {
+  name: string;
+  source: Source;
+  /** Fields whose values make the record's id; empty: the record brings its own `id`. */
+  key: string[];
+  mode: Mode;
+  overlap: Overlap;
+  guards: { minRecords: number; maxDropPercent: number | null };
+  limits: { timeoutMs: number; records: number };
+  retries: { max: number; backoffMs: number };
+}
+
+/** One workflow as it stands in the database. Times in epoch milliseconds. */
+export interface Workflow {
+  teamId: string;
+  id: string;
+  definition: Definition;
+  definitionHash: string;
+  pausedAt: number | null;
+  archivedAt: number | null;
+  /** The last published version; 0 before the first. */
+  currentVersion: number;
+  /** The oldest version that can still be read. */
+  oldestVersion: number;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export const DEFAULT_LIMITS = { timeoutMs: 15 * 60_000, records: 5_000_000 } as const;
+export const DEFAULT_RETRIES = { max: 2, backoffMs: 5_000 } as const;
+/** A retry never waits longer than this. */
+export const MAX_BACKOFF_MS = 10 * 60_000;
+
+/** An empty run must not erase data, unless the run only adds. */
+export function defaultMinRecords(mode: Mode): number {
+  return mode === 'replace' ? 1 : 0;
+}
+
+/** A workflow's id: the operator's own string, 1 to 200 characters without control characters or slashes. */
+export function isWorkflowId(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
+  return /^[^\u0000-\u001f\u007f/\\]{1,200}$/u.test(text) && text !== '.' && text !== '..';
+}

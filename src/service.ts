@@ -1,0 +1,202 @@
+/** The composition root: builds everything, starts it in order, stops it in reverse. */
+
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Config } from './config.ts';
+import { createApp } from './http/app.ts';
+import { Engine } from './jobs/engine.ts';
+import { SCOPES, type Team } from './model/team.ts';
+import { createGuardedDispatcher } from './net/dispatcher.ts';
+import { createResolver } from './net/resolver.ts';
+import type { Logger } from './observe/log.ts';
+import type { Clock } from './std/clock.ts';
+import { createSealer, type Sealer } from './std/seal.ts';
+import { openStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
+import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
+import { Lanes } from './webhooks/lanes.ts';
+import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
+import { teamSecrets } from './workflows/secrets.ts';
+
+/** The database of one machine belongs to one process at a time: whatever runs in it is this node's. */
+const NODE_ID = 'local';
+const DEFAULT_TEAM = 'default';
+/** Answers under way may take this long once the service is told to stop. */
+const DRAIN_MS = 10_000;
+const VERSION = '0.1.0';
+
+/** A running service. */
+export interface Service {
+  /** `http://HOST:PORT`, with the port that was really taken. */
+  url: string;
+  store: Store;
+  engine: Engine;
+  lanes: Lanes;
+  team: Team;
+  /** The key that this start minted, if it is the first: shown once. */
+  firstKey: string | undefined;
+  workflows: ApplyReport;
+  /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the service: database, keys, workflows, webhooks, wire, jobs.
+ *
+ * @param options.clock replaces the database's clock in tests
+ * @throws Error with a sentence when something in the way must be mended first: another server on the same
+ *   data, a newer schema, another encryption key, a port in use
+ */
+export async function startService(
+  config: Config,
+  log: Logger,
+  options: { clock?: Clock; random?: () => number } = {},
+): Promise<Service> {
+  const random = options.random ?? Math.random;
+  const started: (() => Promise<void> | void)[] = [];
+  const stop = async () => {
+    for (const step of started.splice(0).reverse()) await step();
+  };
+
+  try {
+    let url = '';
+    const publicUrl = () => config.publicUrl ?? url;
+    mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
+    const store = await openStore(config.databaseUrl, {
+      own: true,
+      publicUrl,
+      log,
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+    });
+    started.push(() => store.close());
+
+    const sealer = await openSealer(config, store);
+    const authenticator = new Authenticator(store);
+    started.push(() => authenticator.close());
+    const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
+    const firstKey = await firstKeys(config, store, team);
+    const workflows = await loadWorkflows(config, store, log);
+
+    const resolver = createResolver();
+    const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
+    started.push(() => dispatcher.destroy());
+    const lanes = new Lanes({
+      store,
+      sealer,
+      dispatcher,
+      log,
+      userAgent: `flowhook/${VERSION}`,
+      random,
+    });
+    let ready = false;
+    const app = createApp({
+      store,
+      authenticator,
+      webhooks: {
+        store,
+        sealer,
+        policy: config.allowNetworks,
+        resolver,
+        limit: config.maxWebhooksPerWorkflow,
+      },
+      log,
+      isReady: () => ready,
+      trustProxy: config.trustProxy,
+    });
+    await app.listen({ host: config.host, port: config.port });
+    started.push(() => close(app));
+    const { port } = app.server.address() as AddressInfo;
+    url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+
+    lanes.start();
+    started.push(() => lanes.stop());
+    const engine = new Engine({
+      store,
+      log,
+      workflowsDirectory: config.workflowsDirectory,
+      environment: config.environment,
+      secrets: (slug) =>
+        teamSecrets({
+          directory: config.workflowsDirectory,
+          team: slug,
+          environment: config.environment,
+        }),
+      random,
+      nodeId: NODE_ID,
+      capacity: config.maxRunningJobs,
+    });
+    started.push(() => engine.stop());
+    await engine.start();
+    ready = true;
+    started.push(() => {
+      ready = false;
+    });
+    return { url, store, engine, lanes, team, firstKey, workflows, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/**
+ * Opens what seals secrets, and makes sure that it is the key that sealed those in the database.
+ *
+ * @throws Error when it is another one
+ */
+export async function openSealer(config: Config, store: Store): Promise<Sealer> {
+  const sealer = createSealer(config.encryptionKey ?? ownKey(config));
+  const stored = await store.instance.claim({ name: 'encryption_key', value: sealer.fingerprint });
+  if (stored !== sealer.fingerprint) {
+    throw new Error(
+      `The encryption key does not fit this database: its fingerprint is ${sealer.fingerprint}, the database was ` +
+        `sealed with ${stored}. Set FLOWHOOK_ENCRYPTION_KEY to the key used before, or put back its file ` +
+        `${keyFile(config)}`,
+    );
+  }
+  return sealer;
+}
+
+function keyFile(config: Config): string {
+  return join(config.dataDirectory, 'encryption.key');
+}
+
+function ownKey(config: Config): Buffer {
+  const path = keyFile(config);
+  if (!existsSync(path)) {
+    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+  }
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
+  if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);
+  return key;
+}
+
+/** Gives the default team its first key: the bootstrap key, or one that is minted and shown once. */
+async function firstKeys(config: Config, store: Store, team: Team): Promise<string | undefined> {
+  const owner = { teamId: team.id, scopes: SCOPES, expiresAt: null };
+  if (config.bootstrapKey !== undefined) {
+    await storeKey(store, { ...owner, name: 'bootstrap', key: config.bootstrapKey });
+    return undefined;
+  }
+  if ((await store.keys.list({})).length > 0) return undefined;
+  return (await mintKey(store, { ...owner, name: 'first' })).key;
+}
+
+async function loadWorkflows(config: Config, store: Store, log: Logger): Promise<ApplyReport> {
+  if (!config.workflowsNamed && !existsSync(config.workflowsDirectory)) {
+    log.warn(
+      { directory: config.workflowsDirectory },
+      'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
+    );
+    return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
+  }
+  return applyWorkflows(store, { directory: config.workflowsDirectory, prune: false, force: false, log });
+}
+
+async function close(app: FastifyInstance): Promise<void> {
+  const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS);
+  await app.close();
+  clearTimeout(cut);
+}

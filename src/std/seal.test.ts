@@ -1,0 +1,47 @@
+/** What is sealed stays closed to every other key and place. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createSealer } from './seal.ts';
+
+const sealer = createSealer(randomBytes(32));
+
+test('opens what it sealed, text and bytes, also empty ones', () => {
+  for (const plain of ['', 'whsec_abc', 'naïve ☂', randomBytes(64)]) {
+    assert.deepEqual(sealer.open(sealer.seal(plain, 'a'), 'a'), Buffer.from(plain as string));
+  }
+});
+
+test('seals the same text differently each time and never shows it', () => {
+  const first = sealer.seal('a long enough secret', 'a');
+  assert.notEqual(first, sealer.seal('a long enough secret', 'a'));
+  assert.match(first, /^sealed1\.[0-9a-f]{16}\.[\w-]+$/);
+  assert.ok(!first.includes(Buffer.from('a long enough secret').toString('base64url')));
+});
+
+test('refuses another context, a changed text and another key, each with its sentence', () => {
+  const sealed = sealer.seal('secret', 'webhook-secret/team_1');
+  assert.throws(() => sealer.open(sealed, 'webhook-secret/team_2'), /changed, or belongs to another place/);
+  const last = sealed.at(-2) === 'A' ? 'B' : 'A';
+  assert.throws(
+    () => sealer.open(`${sealed.slice(0, -2)}${last}${sealed.at(-1)}`, 'webhook-secret/team_1'),
+    /changed/,
+  );
+  assert.throws(
+    () => createSealer(randomBytes(32)).open(sealed, 'webhook-secret/team_1'),
+    /another encryption key/,
+  );
+  for (const junk of ['', 'x', 'sealed2.a.b', 'sealed1..', `${sealed}.x`]) {
+    assert.throws(() => sealer.open(junk, 'a'), /form that this version/);
+  }
+});
+
+test('a fingerprint tells keys apart and is stable', () => {
+  const key = Buffer.alloc(32, 7);
+  assert.equal(createSealer(key).fingerprint, createSealer(Buffer.from(key)).fingerprint);
+  assert.notEqual(createSealer(key).fingerprint, createSealer(Buffer.alloc(32, 8)).fingerprint);
+});
+
+test('takes only keys of 32 bytes', () => {
+  assert.throws(() => createSealer(randomBytes(16)), /32 bytes long, found 16/);
+});

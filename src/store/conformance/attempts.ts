@@ -1,0 +1,229 @@
+/** What every driver must do with attempts: claiming, holding and letting go. */
+import assert from 'node:assert/strict';
+import { FencedError } from '../../model/error.ts';
+import { type Held, type Job, MAX_CRASHES } from '../../model/job.ts';
+import type { Store } from '../store.ts';
+import {
+  allEvents,
+  caseWith,
+  claimOne,
+  definition,
+  failAttempt,
+  heldOf,
+  makeJob,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  people,
+} from './setup.ts';
+
+const LEASE = { nodeId: 'node-a', limit: 10, leaseMs: 30_000 };
+
+export function testAttempts(open: Open): void {
+  const it = caseWith(open);
+
+  it('claims due jobs, those due longest first, each once', async ({ store, advance }) => {
+    const ids: string[] = [];
+    for (const id of ['b', 'a', 'c']) {
+      ids.push((await makeJob(store, await makeWorkflow(store, { id }))).id);
+      advance(1);
+    }
+    const [two, rest] = await Promise.all([
+      store.jobs.claim({ ...LEASE, limit: 2 }),
+      store.jobs.claim({ ...LEASE, nodeId: 'node-b' }),
+    ]);
+    assert.deepEqual(
+      two.map(({ job }) => job.id),
+      ids.slice(0, 2),
+    );
+    assert.deepEqual(
+      rest.map(({ job }) => job.id),
+      ids.slice(2),
+    );
+    assert.deepEqual(two[0]?.workflow.definition, definition());
+    assert.equal(two[0]?.state, null);
+    assert.deepEqual(await store.jobs.claim(LEASE), []);
+  });
+
+  it('says that a job has started once, whatever its attempts', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const { id } = await makeJob(store, at);
+    advance(5);
+    const startedAt = store.now();
+    const first = await claimOne(store);
+    await store.jobs.release({ held: [first] });
+    advance(5);
+    const second = await claimOne(store);
+    assert.equal(second.attempt, 2);
+    const job = await store.jobs.get({ teamId: at.teamId, id });
+    assert.equal(job?.startedAt, startedAt);
+    assert.deepEqual([job?.failures, job?.crashes], [0, 0]);
+    const events = await allEvents(store, at.teamId);
+    assert.deepEqual(
+      events.map((event) => event.type),
+      ['workflow_queued', 'workflow_started'],
+    );
+    assert.equal(events[1]?.parsed.data.startedAt, new Date(startedAt).toISOString());
+  });
+
+  it('does not claim a retry before it is due', async ({ store, advance }) => {
+    const held = await makeRunning(store, await makeWorkflow(store));
+    const runAt = store.now() + 1_000;
+    await failAttempt(store, held, { follows: { state: 'retrying', runAt } });
+    assert.equal(await store.jobs.nextRunAt(), runAt);
+    advance(999);
+    assert.deepEqual(await store.jobs.claim(LEASE), []);
+    advance(1);
+    assert.equal((await claimOne(store)).attempt, 2);
+  });
+
+  it('ends a failed job with its event', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const held = await makeRunning(store, at);
+    advance(7);
+    await failAttempt(store, held, { error: 'x'.repeat(30_000), failures: 3 });
+    const job = (await store.jobs.get({ teamId: at.teamId, id: held.jobId })) as Job;
+    assert.deepEqual(
+      [job.state, job.reason, job.failures, job.finishedAt, job.error?.length],
+      ['failed', 'error', 3, store.now(), 30_000],
+    );
+    const event = (await allEvents(store, at.teamId)).at(-1);
+    assert.equal(event?.type, 'workflow_failed');
+    assert.equal(event?.parsed.data.reason, 'error');
+    assert.equal(event?.parsed.data.attempt, 1);
+    assert.equal(event?.parsed.finishedAt, new Date(store.now()).toISOString());
+    assert.match(String(event?.parsed.data.error), /^x+$/);
+    assert.ok(Buffer.byteLength(event?.body ?? '') < 20_000);
+  });
+
+  it('renews leases and names the attempts that are lost', async ({ store, advance }) => {
+    const held: Held[] = [];
+    for (const id of ['a', 'b']) held.push(await makeRunning(store, await makeWorkflow(store, { id })));
+    advance(20_000);
+    const stale = { ...(held[1] as Held), attempt: 9 };
+    const { lost } = await store.jobs.beat({
+      nodeId: 'node-a',
+      held: [held[0] as Held, stale],
+      leaseMs: 30_000,
+    });
+    assert.deepEqual(lost, [stale.jobId]);
+    advance(15_000);
+    const abandoned = await store.jobs.abandoned({ nodeId: null });
+    assert.deepEqual(
+      abandoned.map((job) => job.held),
+      [held[1]],
+    );
+    const stolen = await store.jobs.beat({ nodeId: 'node-b', held, leaseMs: 30_000 });
+    assert.deepEqual(
+      stolen.lost,
+      held.map((job) => job.jobId),
+    );
+  });
+
+  it('names what a node has left behind, with its process', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const held = await makeRunning(store, at);
+    const process = { pid: 4_711, startedAt: '12345' };
+    await store.jobs.setProcess({ held, process });
+    assert.deepEqual(await store.jobs.abandoned({ nodeId: null }), []);
+    assert.deepEqual(await store.jobs.abandoned({ nodeId: 'node-b' }), []);
+    assert.deepEqual(await store.jobs.abandoned({ nodeId: 'node-a' }), [
+      { held, workflowId: 'people', process },
+    ]);
+    await store.jobs.setProcess({ held, process: null });
+    assert.equal((await store.jobs.abandoned({ nodeId: 'node-a' }))[0]?.process, null);
+  });
+
+  it('reclaims an abandoned attempt as often as the crash budget allows', async ({ store }) => {
+    const at = await makeWorkflow(store, { overlap: 'buffer' });
+    const { id } = await makeJob(store, at);
+    const behind = await makeJob(store, at);
+    for (let crash = 1; crash <= MAX_CRASHES; crash++) {
+      const job = await store.jobs.reclaim({ held: await claimOne(store), error: 'The process is gone' });
+      assert.deepEqual([job?.id, job?.state, job?.crashes], [id, 'retrying', crash]);
+    }
+    const held = await claimOne(store);
+    const job = await store.jobs.reclaim({ held, error: 'The process is gone' });
+    assert.deepEqual([job?.state, job?.reason, job?.failures], ['failed', 'lost', 0]);
+    assert.equal(await store.jobs.reclaim({ held, error: 'late' }), undefined);
+    const event = (await allEvents(store, at.teamId)).at(-1);
+    assert.deepEqual([event?.type, event?.parsed.data.reason], ['workflow_failed', 'lost']);
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: behind.id }))?.slot, 0);
+  });
+
+  it('gives back only the attempts that are still held', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const first = await makeRunning(store, at);
+    await store.jobs.release({ held: [first] });
+    const second = await claimOne(store);
+    await store.jobs.release({ held: [first] });
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: second.jobId }))?.state, 'running');
+    assert.equal(await store.jobs.nextRunAt(), undefined);
+  });
+
+  for (const [name, operation] of Object.entries(heldOperations)) {
+    it(`fences ${name}: an earlier attempt and an ended job change nothing`, async ({ store }) => {
+      const at = await makeWorkflow(store, { id: 'fenced' });
+      const first = await makeRunning(store, at);
+      await store.records.stage({ held: first, mode: 'replace', records: people({ a: 'Ada' }) });
+      await store.jobs.release({ held: [first] });
+      const second = await claimOne(store);
+      const before = await snapshot(store, second);
+      await assert.rejects(operation(store, first), FencedError);
+      await assert.rejects(operation(store, { ...second, attempt: second.attempt + 1 }), FencedError);
+      await assert.rejects(operation(store, { ...second, teamId: 'team_other' }), FencedError);
+      assert.deepEqual(await snapshot(store, second), before);
+
+      await failAttempt(store, second);
+      const ended = await snapshot(store, second);
+      await assert.rejects(operation(store, second), FencedError);
+      assert.deepEqual(await snapshot(store, second), ended);
+    });
+  }
+
+  it('rolls back only the fenced one of many simultaneous operations', async ({ store }) => {
+    const running: Held[] = [];
+    for (let n = 0; n < 10; n++)
+      running.push(await makeRunning(store, await makeWorkflow(store, { id: `w${n}` })));
+    const results = await Promise.allSettled(
+      running.map((held, n) =>
+        store.records.stage({
+          held: n % 3 === 0 ? { ...held, attempt: 7 } : held,
+          mode: 'replace',
+          records: people({ a: 'Ada' }),
+        }),
+      ),
+    );
+    for (const [n, held] of running.entries()) {
+      assert.equal(results[n]?.status, n % 3 === 0 ? 'rejected' : 'fulfilled');
+      const seqs = await store.records.currentSeqs({ held, afterSeq: 0, limit: 10 });
+      assert.deepEqual(seqs, n % 3 === 0 ? [] : [1]);
+    }
+  });
+}
+
+/** Every operation that names a `Held` and must be refused when it is stale. */
+const heldOperations: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
+  'jobs.setProcess': (store, held) => store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } }),
+  'jobs.fail': (store, held) => failAttempt(store, held),
+  'records.sweep': (store, held) => store.records.sweep({ held, limit: 10 }),
+  'records.stage': (store, held) =>
+    store.records.stage({ held, mode: 'replace', records: people({ a: 'Eve', b: 'Bob' }) }),
+  'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, limit: 10 }),
+  'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
+  'records.publish': (store, held) =>
+    store.records.publish({ held, guards: { minRecords: 0, maxDropPercent: null }, state: { late: true } }),
+};
+
+/** All that a fenced operation might have changed. */
+async function snapshot(store: Store, { teamId, jobId }: Held): Promise<unknown> {
+  const job = (await store.jobs.get({ teamId, id: jobId })) as Job;
+  const running = job.state === 'running';
+  return {
+    job,
+    process: (await store.jobs.abandoned({ nodeId: 'node-a' })).map((abandoned) => abandoned.process),
+    version: await store.records.version({ teamId, workflowId: job.workflowId }),
+    seqs: running ? await store.records.currentSeqs({ held: heldOf(job), afterSeq: 0, limit: 100 }) : [],
+    events: (await allEvents(store, teamId)).map((event) => event.type),
+  };
+}

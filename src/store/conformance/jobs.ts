@@ -1,0 +1,220 @@
+/** What every driver must do when jobs are queued. */
+import assert from 'node:assert/strict';
+import type { Enqueued } from '../store.ts';
+import {
+  allEvents,
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  PUBLIC_URL,
+} from './setup.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+export function testJobs(open: Open): void {
+  const it = caseWith(open);
+  const api = { origin: 'api', idempotencyKey: null } as const;
+
+  it('queues a job with its event', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const job = await makeJob(store, at);
+    assert.equal(job.state, 'queued');
+    assert.equal(job.attempt, 0);
+    assert.equal(job.runAt, store.now());
+    assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
+    const [event, ...more] = await allEvents(store, at.teamId);
+    assert.equal(more.length, 0);
+    assert.equal(event?.sequence, 1);
+    const iso = new Date(store.now()).toISOString();
+    assert.deepEqual(event?.parsed, {
+      id: event?.id,
+      teamId: at.teamId,
+      type: 'workflow_queued',
+      eventType: 'workflow_queued',
+      timestamp: iso,
+      sequence: 1,
+      workflowId: 'people',
+      jobId: job.id,
+      data: { workflowId: 'people', jobId: job.id, state: 'queued', queuedAt: iso },
+    });
+    assert.ok(!event?.body.includes(PUBLIC_URL));
+  });
+
+  it('answers not_found for an unknown workflow and another team’s, even while a job is queued', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store, { team: 'a' });
+    await makeJob(store, at);
+    const other = await store.teams.ensure({ slug: 'b' });
+    for (const target of [
+      { ...at, workflowId: 'unknown' },
+      { ...at, teamId: other.id },
+    ]) {
+      assert.deepEqual(await store.jobs.enqueue({ ...target, ...api }), { outcome: 'not_found' });
+    }
+    assert.equal(await store.jobs.get({ teamId: other.id, id: 'job_x' }), undefined);
+  });
+
+  it('lets exactly one of twenty simultaneous calls win', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const results = await Promise.all(
+      Array.from({ length: 20 }, () => store.jobs.enqueue({ ...at, ...api })),
+    );
+    const winner = results.filter((result) => result.outcome === 'queued');
+    assert.equal(winner.length, 1);
+    const losers = results.filter((result) => result.outcome === 'occupied');
+    assert.equal(losers.length, 19);
+    for (const loser of losers) assert.deepEqual(loser.job.id, winner[0]?.job.id);
+    assert.equal((await allEvents(store, at.teamId)).length, 1);
+  });
+
+  it('refuses while the job runs or waits to be retried, and takes the next when it has ended', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    await makeJob(store, at);
+    let held = await claimOne(store);
+    assert.equal((await store.jobs.enqueue({ ...at, ...api })).outcome, 'occupied');
+    await failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() } });
+    assert.equal((await store.jobs.enqueue({ ...at, ...api })).outcome, 'occupied');
+    held = await claimOne(store);
+    await failAttempt(store, held);
+    assert.equal((await store.jobs.enqueue({ ...at, ...api })).outcome, 'queued');
+  });
+
+  it('lets one job wait behind another with overlap: buffer, whatever the first one’s state', async ({
+    store,
+  }) => {
+    for (const claimed of [false, true]) {
+      const at = await makeWorkflow(store, { id: `claimed-${claimed}`, overlap: 'buffer' });
+      const first = await makeJob(store, at);
+      if (claimed) await store.jobs.claim({ nodeId: 'n', limit: 10, leaseMs: 1 });
+      const second = await makeJob(store, at);
+      assert.deepEqual([first.slot, second.slot], [0, 1]);
+      const third = await store.jobs.enqueue({ ...at, ...api });
+      assert.equal(third.outcome === 'occupied' && third.job.id, second.id);
+    }
+  });
+
+  it('does not claim the job behind, and moves it up when the first one ends', async ({ store }) => {
+    const at = await makeWorkflow(store, { overlap: 'buffer' });
+    const first = await makeJob(store, at);
+    const second = await makeJob(store, at);
+    const held = await claimOne(store);
+    assert.equal(held.jobId, first.id);
+    assert.deepEqual(await store.jobs.claim({ nodeId: 'n', limit: 5, leaseMs: 1 }), []);
+    assert.equal(await store.jobs.nextRunAt(), undefined);
+    await failAttempt(store, held);
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: second.id }))?.slot, 0);
+    assert.ok(((await store.jobs.nextRunAt()) ?? Infinity) <= store.now());
+    const third = await makeJob(store, at);
+    assert.equal(third.slot, 1);
+    const next = await claimOne(store);
+    assert.equal(next.jobId, second.id);
+    const published = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined };
+    await store.records.publish({ held: next, ...published });
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: third.id }))?.slot, 0);
+  });
+
+  it('lets exactly two of twenty simultaneous calls win with overlap: buffer', async ({ store }) => {
+    const at = await makeWorkflow(store, { overlap: 'buffer' });
+    const results = await Promise.all(
+      Array.from({ length: 20 }, () => store.jobs.enqueue({ ...at, ...api })),
+    );
+    assert.equal(results.filter((result) => result.outcome === 'queued').length, 2);
+  });
+
+  it('refuses a paused workflow and does not claim its jobs', async ({ store, byHand }) => {
+    const at = await makeWorkflow(store);
+    await makeJob(store, at);
+    await byHand('workflow.pause', { teamId: at.teamId, id: at.workflowId });
+    assert.deepEqual(await store.jobs.enqueue({ ...at, ...api }), { outcome: 'paused' });
+    assert.deepEqual(await store.jobs.claim({ nodeId: 'n', limit: 5, leaseMs: 1 }), []);
+    assert.equal(await store.jobs.nextRunAt(), undefined);
+  });
+
+  it('does not claim jobs of an archived workflow until it is back', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await makeJob(store, at);
+    await store.workflows.archive({ teamId: at.teamId, ids: [at.workflowId] });
+    assert.deepEqual(await store.jobs.claim({ nodeId: 'n', limit: 5, leaseMs: 1 }), []);
+    assert.equal(await store.jobs.nextRunAt(), undefined);
+    await makeWorkflow(store);
+    await claimOne(store);
+  });
+
+  it('replays an idempotency key for 24 h, even when the job has ended', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const keyed = { ...at, origin: 'api', idempotencyKey: 'k' } as const;
+    const first = await store.jobs.enqueue(keyed);
+    assert.equal(first.outcome, 'queued');
+    const held = await claimOne(store);
+    assert.equal(await outcomeAndJob(store.jobs.enqueue(keyed)), `replayed ${held.jobId}`);
+    await failAttempt(store, held);
+    advance(DAY_MS - 1);
+    assert.equal(await outcomeAndJob(store.jobs.enqueue(keyed)), `replayed ${held.jobId}`);
+    advance(1);
+    const again = await outcomeAndJob(store.jobs.enqueue(keyed));
+    assert.match(again, /^queued /);
+    assert.notEqual(again, `queued ${held.jobId}`);
+    assert.equal(await outcomeAndJob(store.jobs.enqueue(keyed)), again.replace('queued', 'replayed'));
+  });
+
+  it('gives simultaneous twins one answer and forgets a key that met an occupied slot', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const keyed = { ...at, origin: 'api', idempotencyKey: 'k' } as const;
+    const twins = await Promise.all([
+      outcomeAndJob(store.jobs.enqueue(keyed)),
+      outcomeAndJob(store.jobs.enqueue(keyed)),
+    ]);
+    assert.equal(twins[1], twins[0]?.replace('queued', 'replayed'));
+    const other = { ...keyed, idempotencyKey: 'other' };
+    assert.equal((await store.jobs.enqueue(other)).outcome, 'occupied');
+    const held = await claimOne(store);
+    await failAttempt(store, held);
+    assert.equal((await store.jobs.enqueue(other)).outcome, 'queued');
+  });
+
+  it('keeps idempotency keys of different workflows and teams apart', async ({ store }) => {
+    const targets = [
+      await makeWorkflow(store, { team: 'a', id: 'x' }),
+      await makeWorkflow(store, { team: 'a', id: 'y' }),
+      await makeWorkflow(store, { team: 'b', id: 'x' }),
+    ];
+    for (const at of targets) {
+      const result = await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: 'k' });
+      assert.equal(result.outcome, 'queued');
+    }
+  });
+
+  it('numbers the events of each team without a gap', async ({ store }) => {
+    for (const team of ['a', 'b']) {
+      const targets = await Promise.all(
+        Array.from({ length: 10 }, (_, n) => makeWorkflow(store, { team, id: `w${n}` })),
+      );
+      await Promise.all(targets.map((at) => makeJob(store, at)));
+      const events = await allEvents(store, targets[0]?.teamId ?? '');
+      assert.deepEqual(
+        events.map((event) => event.sequence),
+        Array.from({ length: 10 }, (_, n) => n + 1),
+      );
+      const later = await store.events.list({
+        teamId: targets[0]?.teamId ?? '',
+        afterSequence: 4,
+        limit: 2,
+      });
+      assert.deepEqual(
+        later.map((event) => event.sequence),
+        [5, 6],
+      );
+    }
+  });
+}
+
+async function outcomeAndJob(answer: Promise<Enqueued>): Promise<string> {
+  const result = await answer;
+  return 'job' in result ? `${result.outcome} ${result.job.id}` : result.outcome;
+}

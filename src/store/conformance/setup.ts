@@ -1,0 +1,144 @@
+/** What the conformance cases need: a store that was just opened, and things to put into it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import type { Store, StoredEvent } from '../store.ts';
+
+/** An empty store with a clock of its own. */
+export interface Opened {
+  store: Store;
+  /** Moves the store's clock forward. */
+  advance(ms: number): void;
+  /** Changes by hand what no operation of the store changes yet. */
+  byHand(change: HandMadeChange, row: { teamId: string; id: string }): Promise<void>;
+  /** Opens the same database once more, as another process would. */
+  another(): Promise<Store>;
+  close(): Promise<void>;
+}
+
+/** `webhook.widen`: to every workflow of the team. */
+export type HandMadeChange = 'workflow.pause' | 'webhook.pause' | 'webhook.widen';
+
+export type Open = () => Promise<Opened>;
+
+/** Where the events of the cases say that the service is. */
+export const PUBLIC_URL = 'https://flowhook.test';
+
+/** Answers a function that registers a case with a store of its own. */
+export function caseWith(open: Open): (name: string, run: (opened: Opened) => Promise<void>) => void {
+  return (name, run) => {
+    test(name, async () => {
+      const opened = await open();
+      try {
+        await run(opened);
+      } finally {
+        await opened.close();
+      }
+    });
+  };
+}
+
+export function definition(changes: Partial<Definition> = {}): Definition {
+  return {
+    name: 'People',
+    source: { type: 'module', file: 'people.mts' },
+    key: [],
+    mode: 'replace',
+    overlap: 'reject',
+    guards: { minRecords: 0, maxDropPercent: null },
+    limits: { timeoutMs: 60_000, records: 1_000 },
+    retries: { max: 2, backoffMs: 1_000 },
+    ...changes,
+  };
+}
+
+/** A team, and a workflow of it that can be queued. */
+export async function makeWorkflow(
+  store: Store,
+  input: { team?: string; id?: string } & Partial<Definition> = {},
+): Promise<{ teamId: string; workflowId: string }> {
+  const { team = 'default', id = 'people', ...changes } = input;
+  const { id: teamId } = await store.teams.ensure({ slug: team });
+  await store.workflows.apply({ teamId, id, definition: definition(changes), hash: JSON.stringify(changes) });
+  return { teamId, workflowId: id };
+}
+
+/** Queues a job that must find its slot free. */
+export async function makeJob(store: Store, at: { teamId: string; workflowId: string }): Promise<Job> {
+  const result = await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null });
+  assert.equal(result.outcome, 'queued');
+  return (result as { job: Job }).job;
+}
+
+/** Claims the one job that is due. */
+export async function claimOne(store: Store): Promise<Held> {
+  const claimed = await store.jobs.claim({ nodeId: 'node-a', limit: 1, leaseMs: 30_000 });
+  assert.equal(claimed.length, 1);
+  return heldOf(claimed[0]?.job as Job);
+}
+
+/** Queues a job and claims it. */
+export async function makeRunning(store: Store, at: { teamId: string; workflowId: string }): Promise<Held> {
+  await makeJob(store, at);
+  return claimOne(store);
+}
+
+/** Ends an attempt as failed, and its job with it unless something else follows. */
+export function failAttempt(
+  store: Store,
+  held: Held,
+  changes: { reason?: FailureReason; error?: string; failures?: number; follows?: AfterFailure } = {},
+): Promise<void> {
+  const { reason = 'error', error = 'It did not work', failures = 1 } = changes;
+  const then: AfterFailure = changes.follows ?? { state: 'failed' };
+  return store.jobs.fail({ held, reason, error, failures, then });
+}
+
+export function heldOf(job: Job): Held {
+  return { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+}
+
+/** Records with these ids and names, as ingest hands them over. */
+export function people(names: Record<string, string>): { id: string; body: string }[] {
+  return Object.entries(names).map(([id, name]) => ({ id, body: JSON.stringify({ id, name }) }));
+}
+
+/** Runs a job from its queueing to its publishing. */
+export async function publishRun(
+  store: Store,
+  at: { teamId: string; workflowId: string },
+  names: Record<string, string>,
+) {
+  const held = await makeRunning(store, at);
+  const { seqs } = await store.records.stage({ held, mode: 'replace', records: people(names) });
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 1_000 });
+  await store.records.remove({ held, seqs: current.filter((seq) => !seqs.includes(seq)) });
+  return store.records.publish({ held, guards: { minRecords: 0, maxDropPercent: null }, state: undefined });
+}
+
+/** A version's records, read in pages of a few rows. */
+export async function readVersion(
+  store: Store,
+  at: { teamId: string; workflowId: string; version: number },
+  rows = 3,
+): Promise<unknown[]> {
+  const records: unknown[] = [];
+  for (let afterSeq = 0; ; ) {
+    const page = await store.records.page({ ...at, afterSeq, rows });
+    if (page.count === 0) return records;
+    const found = JSON.parse(`[${Buffer.from(page.json).toString()}]`) as unknown[];
+    assert.equal(found.length, page.count);
+    records.push(...found);
+    afterSeq = page.lastSeq;
+  }
+}
+
+/** Every event of a team with its parsed body. */
+export async function allEvents(
+  store: Store,
+  teamId: string,
+): Promise<(StoredEvent & { parsed: Record<string, unknown> & { data: Record<string, unknown> } })[]> {
+  const events = await store.events.list({ teamId, afterSequence: 0, limit: 1_000 });
+  return events.map((event) => ({ ...event, parsed: JSON.parse(event.body) }));
+}

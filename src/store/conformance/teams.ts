@@ -1,0 +1,103 @@
+/** What every driver must do with the instance, teams and keys. */
+import assert from 'node:assert/strict';
+import { caseWith, type Open } from './setup.ts';
+
+export function testTeams(open: Open): void {
+  const it = caseWith(open);
+
+  it('keeps the first value that is claimed under a name', async ({ store }) => {
+    assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'a' }), 'a');
+    assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'b' }), 'a');
+    assert.equal(await store.instance.claim({ name: 'other', value: 'b' }), 'b');
+  });
+
+  it('makes a team once, however many ask for it at the same time', async ({ store }) => {
+    const teams = await Promise.all(Array.from({ length: 5 }, () => store.teams.ensure({ slug: 'acme' })));
+    assert.equal(new Set(teams.map((team) => team.id)).size, 1);
+    assert.match(teams[0]?.id ?? '', /^team_/);
+    assert.deepEqual(await store.teams.bySlug({ slug: 'acme' }), teams[0]);
+    assert.deepEqual(await store.teams.get({ teamId: teams[0]?.id ?? '' }), teams[0]);
+  });
+
+  it('lists teams oldest first and finds nothing under an unknown name', async ({ store, advance }) => {
+    await store.teams.ensure({ slug: 'b' });
+    advance(1);
+    await store.teams.ensure({ slug: 'a' });
+    assert.deepEqual(
+      (await store.teams.list()).map((team) => team.slug),
+      ['b', 'a'],
+    );
+    assert.equal(await store.teams.bySlug({ slug: 'c' }), undefined);
+    assert.equal(await store.teams.get({ teamId: 'team_x' }), undefined);
+  });
+
+  it('keeps the first signing key of a team', async ({ store }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const first = { teamId, id: 'sk_1', publicKey: 'AA', privateKey: 'sealed', createdAt: 5 };
+    assert.deepEqual(await store.teams.ensureSigningKey(first), first);
+    assert.deepEqual(await store.teams.ensureSigningKey({ ...first, id: 'sk_2', publicKey: 'BB' }), first);
+    assert.deepEqual(await store.teams.signingKeys({ teamId }), [first]);
+    assert.deepEqual(await store.teams.signingKeys({ teamId: 'team_x' }), []);
+  });
+
+  it('stores a key once by its hash', async ({ store }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const input = {
+      teamId,
+      name: 'laptop',
+      hash: 'ff',
+      prefix: 'fh_abcd',
+      scopes: ['read'] as const,
+      expiresAt: 9,
+    };
+    const key = await store.keys.create(input);
+    assert.deepEqual(key, {
+      ...input,
+      scopes: ['read'],
+      id: key.id,
+      createdAt: store.now(),
+      revokedAt: null,
+    });
+    assert.deepEqual(await store.keys.create({ ...input, name: 'again', scopes: ['admin'] }), key);
+    assert.deepEqual(await store.keys.byHash({ hash: 'ff' }), key);
+    assert.equal(await store.keys.byHash({ hash: 'fe' }), undefined);
+  });
+
+  it('lists keys by team and of all teams, revoked ones included', async ({ store, advance }) => {
+    const ids: string[] = [];
+    for (const slug of ['a', 'b']) {
+      const { id: teamId } = await store.teams.ensure({ slug });
+      const key = { teamId, name: slug, hash: slug, prefix: slug, scopes: [], expiresAt: null };
+      ids.push((await store.keys.create(key)).id);
+      advance(1);
+    }
+    await store.keys.revoke({ id: ids[0] ?? '' });
+    assert.deepEqual(
+      (await store.keys.list({})).map((key) => key.id),
+      ids,
+    );
+    const team = await store.teams.bySlug({ slug: 'b' });
+    assert.deepEqual(
+      (await store.keys.list({ teamId: team?.id ?? '' })).map((key) => key.id),
+      [ids[1]],
+    );
+  });
+
+  it('revokes a key at the time of the first call and tells the watchers', async ({ store, advance }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
+    const { id } = await store.keys.create(key);
+    let told = 0;
+    const unwatch = store.watch((touched) => {
+      if (touched.keys) told++;
+    });
+    const at = store.now();
+    assert.equal((await store.keys.revoke({ id }))?.revokedAt, at);
+    assert.equal(told, 1);
+    unwatch();
+    advance(10);
+    assert.equal((await store.keys.revoke({ id }))?.revokedAt, at);
+    assert.equal(told, 1);
+    assert.equal(await store.keys.revoke({ id: 'key_x' }), undefined);
+  });
+}

@@ -1,0 +1,84 @@
+/** What every driver must do with several stores on one database, and with whoever watches. */
+import assert from 'node:assert/strict';
+import { Problem } from '../../model/error.ts';
+import type { Store, Touched } from '../store.ts';
+import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts';
+
+export function testWatch(open: Open): void {
+  const it = caseWith(open);
+
+  it('tells watchers of jobs and deliveries after the commit', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const told: Touched[] = [];
+    store.watch((touched) => told.push(touched));
+    await makeJob(store, at);
+    assert.deepEqual(told, [{ keys: false, jobs: true, deliveries: false }]);
+    await store.webhooks.subscribe({ ...at, url: 'https://a.test/', events: ['*'], secret: 's', limit: 9 });
+    assert.equal(told.length, 1);
+    await claimOne(store);
+    assert.deepEqual(told.at(-1), { keys: false, jobs: false, deliveries: true });
+  });
+
+  it('goes on telling the others when a watcher throws', async ({ store }) => {
+    let told = 0;
+    store.watch(() => {
+      throw new Error('broken');
+    });
+    store.watch(() => told++);
+    await makeJob(store, await makeWorkflow(store));
+    assert.equal(told, 1);
+  });
+
+  it('notices what another store writes, and reads it', async ({ store, another }) => {
+    const at = await makeWorkflow(store);
+    const other = await another();
+    try {
+      const noticed = nextTouch(store);
+      const job = await makeJob(other, at);
+      assert.deepEqual(await noticed, { keys: true, jobs: true, deliveries: true });
+      assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('lets exactly one of many calls through two stores win', async ({ store, another }) => {
+    const at = await makeWorkflow(store);
+    const other = await another();
+    try {
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          (n % 2 === 0 ? store : other).jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }),
+        ),
+      );
+      assert.equal(results.filter((result) => result.outcome === 'queued').length, 1);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('answers what is under way before it closes, and nothing after', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await store.check();
+    const last = makeJob(store, at);
+    const closed = store.close();
+    assert.equal((await last).state, 'queued');
+    await closed;
+    await store.close();
+    const stopping = (error: unknown) => error instanceof Problem && error.code === 'stopping';
+    await assert.rejects(makeJob(store, at), stopping);
+    await assert.rejects(store.teams.list(), stopping);
+    await assert.rejects(store.check());
+  });
+}
+
+/** The next touch; fails after a while, which also keeps the process alive until then. */
+function nextTouch(store: Store): Promise<Touched> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('Nothing was noticed within 10 s')), 10_000);
+    store.watch((touched) => {
+      clearTimeout(timer);
+      resolve(touched);
+    });
+  });
+}

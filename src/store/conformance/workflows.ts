@@ -1,0 +1,62 @@
+/** What every driver must do with workflows. */
+import assert from 'node:assert/strict';
+import { caseWith, definition, makeWorkflow, type Open } from './setup.ts';
+
+export function testWorkflows(open: Open): void {
+  const it = caseWith(open);
+
+  it('says what applying a definition came to', async ({ store, advance }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+    const input = { teamId, id: 'people', definition: definition(), hash: 'h1' };
+    assert.equal(await store.workflows.apply(input), 'created');
+    const created = await store.workflows.get(input);
+    assert.deepEqual(created, {
+      teamId,
+      id: 'people',
+      definition: definition(),
+      definitionHash: 'h1',
+      pausedAt: null,
+      archivedAt: null,
+      currentVersion: 0,
+      oldestVersion: 0,
+      createdAt: store.now(),
+      updatedAt: store.now(),
+    });
+    advance(1);
+    assert.equal(await store.workflows.apply(input), 'unchanged');
+    assert.deepEqual(await store.workflows.get(input), created);
+    const changed = { ...input, hash: 'h2', definition: definition({ name: 'New' }) };
+    assert.equal(await store.workflows.apply(changed), 'changed');
+    assert.equal((await store.workflows.get(input))?.definition.name, 'New');
+    assert.equal((await store.workflows.get(input))?.updatedAt, store.now());
+  });
+
+  it('hides an archived workflow until it is applied again', async ({ store }) => {
+    const { teamId } = await makeWorkflow(store, { id: 'a' });
+    await makeWorkflow(store, { id: 'b' });
+    assert.equal(await store.workflows.archive({ teamId, ids: ['a', 'unknown'] }), 1);
+    assert.equal(await store.workflows.archive({ teamId, ids: ['a'] }), 0);
+    assert.equal(await store.workflows.get({ teamId, id: 'a' }), undefined);
+    assert.deepEqual(
+      (await store.workflows.list({ teamId })).map((workflow) => workflow.id),
+      ['b'],
+    );
+    assert.equal(await store.records.version({ teamId, workflowId: 'a' }), undefined);
+    assert.deepEqual(
+      await store.jobs.enqueue({ teamId, workflowId: 'a', origin: 'api', idempotencyKey: null }),
+      { outcome: 'not_found' },
+    );
+    const same = { teamId, id: 'a', definition: definition(), hash: '{}' };
+    assert.equal(await store.workflows.apply(same), 'restored');
+    assert.equal((await store.workflows.get({ teamId, id: 'a' }))?.archivedAt, null);
+  });
+
+  it('keeps the same id in two teams apart', async ({ store }) => {
+    const a = await makeWorkflow(store, { team: 'a', name: 'A' });
+    const b = await makeWorkflow(store, { team: 'b', name: 'B' });
+    assert.equal((await store.workflows.get({ teamId: a.teamId, id: 'people' }))?.definition.name, 'A');
+    assert.equal((await store.workflows.get({ teamId: b.teamId, id: 'people' }))?.definition.name, 'B');
+    assert.equal(await store.workflows.archive({ teamId: b.teamId, ids: ['people'] }), 1);
+    assert.notEqual(await store.workflows.get({ teamId: a.teamId, id: 'people' }), undefined);
+  });
+}

@@ -1,0 +1,38 @@
+/** Which databases can be opened. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { openStore } from './open.ts';
+
+const options = { publicUrl: () => 'http://localhost', log: silentLogger };
+
+test('says which database URLs it takes, without repeating one that may hold a password', async () => {
+  await assert.rejects(openStore('postgres://me:secret@host/db', options), (error: Error) => {
+    assert.match(error.message, /SQLite only.*sqlite:\/absolute/);
+    assert.doesNotMatch(error.message, /secret/);
+    return true;
+  });
+  for (const url of ['', 'sqlite:', 'sqlite:relative.db', 'mysql://secret@x/y', '/data/flowhook.db']) {
+    await assert.rejects(openStore(url, options), /must have the form sqlite:\/absolute\/path\/flowhook\.db/);
+  }
+});
+
+test('makes the data directory, keeps what was written, and leaves one file when it closes', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-open-'));
+  try {
+    const url = `sqlite:${directory}/new/data/flowhook.db`;
+    const first = await openStore(url, { ...options, own: true });
+    const team = await first.teams.ensure({ slug: 'acme' });
+    await first.close();
+    assert.deepEqual((await readdir(`${directory}/new/data`)).sort(), ['flowhook.db', 'owner.db']);
+    const second = await openStore(url, { ...options, own: true });
+    assert.deepEqual(await second.teams.list(), [team]);
+    assert.ok(Math.abs(second.now() - Date.now()) < 1_000);
+    await second.close();
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});

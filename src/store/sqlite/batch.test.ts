@@ -1,0 +1,137 @@
+/** One batch as one transaction: errors, a full disk, a busy lock. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { FencedError, Problem } from '../../model/error.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { type Answer, type Call, packError, runBatch, unpackError } from './batch.ts';
+import { Database } from './database.ts';
+import { migrate } from './migrate.ts';
+import { list } from './teams.ts';
+
+let root: string;
+let db: Database;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'flowhook-batch-'));
+  migrate({ path: join(root, 'flowhook.db'), log: silentLogger, now: 0 });
+  db = new Database(join(root, 'flowhook.db'), { synchronous: 'OFF', busyMs: 0 });
+});
+afterEach(async () => {
+  db.close();
+  await rm(root, { recursive: true });
+});
+
+const run = (...calls: Call[]) => runBatch(db, { now: 1, publicUrl: 'http://localhost', calls }).answers;
+const team = (slug: string): Call => ({ name: 'teams.ensure', input: { slug } });
+const fenced: Call = {
+  name: 'records.sweep',
+  input: { held: { teamId: 't', jobId: 'j', attempt: 1 }, limit: 1 },
+};
+const slugs = () => list({ db, now: 1 }).map(({ slug }) => slug);
+const errorOf = (answer: Answer | undefined) =>
+  answer?.ok === false ? unpackError(answer.error) : undefined;
+
+/** A key of an unknown team: only noticed at the commit, when foreign keys are looked at last. */
+const orphan: Call = {
+  name: 'keys.create',
+  input: { teamId: 'nobody', name: '', hash: 'h', prefix: '', scopes: [], expiresAt: null },
+};
+
+test('commits the operations around one that throws', () => {
+  const answers = run(team('a'), fenced, team('b'), orphan, team('c'));
+  assert.deepEqual(
+    answers.map((answer) => answer.ok),
+    [true, false, true, false, true],
+  );
+  assert.ok(errorOf(answers[1]) instanceof FencedError);
+  assert.match(errorOf(answers[3])?.message ?? '', /FOREIGN KEY/);
+  assert.deepEqual(slugs(), ['a', 'b', 'c']);
+});
+
+test('takes back all that a throwing operation has written, and nothing else', () => {
+  db.exec(`insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+           values ('t', 'first', 'w', 1, 'waiting', 1, 1), ('t', 'second', 'w', 1, 'waiting', 1, 1)`);
+  const log = { startedAt: 1, durationMs: 1, outcome: 'ok', status: 200, error: null, response: null };
+  const settlement = { teamId: 't', webhookId: 'w', attempt: 1, next: { state: 'delivered' }, log };
+  const settlements = [
+    { ...settlement, deliveryId: 'first' },
+    { ...settlement, deliveryId: 'second', log: { ...log, outcome: null } },
+  ];
+  const broken: Call = { name: 'deliveries.settle', input: { settlements } };
+  const state = () => db.get<{ state: string }>(`select state from delivery where id = 'first'`)?.state;
+  assert.equal(run(broken)[0]?.ok, false);
+  assert.equal(state(), 'waiting');
+  assert.deepEqual(
+    run(team('a'), broken).map((answer) => answer.ok),
+    [true, false],
+  );
+  assert.equal(state(), 'waiting');
+  assert.deepEqual(slugs(), ['a']);
+});
+
+test('refuses the whole batch when the commit fails, and works afterwards', () => {
+  const answers = runDeferred(team('a'), orphan);
+  for (const answer of answers) {
+    const error = errorOf(answer);
+    assert.ok(error instanceof Problem && error.code === 'database_unavailable');
+    assert.match((error.cause as Error).message, /FOREIGN KEY/);
+  }
+  assert.deepEqual(slugs(), []);
+  assert.ok(run(team('b'))[0]?.ok);
+  assert.deepEqual(slugs(), ['b']);
+});
+
+test('refuses the whole batch when the disk is full, and works when there is room again', () => {
+  assert.ok(run(team('a'))[0]?.ok);
+  const pages = db.get<{ page_count: number }>('pragma page_count')?.page_count ?? 0;
+  db.exec(`pragma max_page_count = ${pages}`);
+  const large: Call = { name: 'instance.claim', input: { name: 'large', value: 'x'.repeat(100_000) } };
+  for (const answer of run(team('b'), large, team('c'))) {
+    const error = errorOf(answer);
+    assert.ok(error instanceof Problem && error.code === 'database_unavailable');
+    assert.match((error.cause as Error).message, /full/);
+  }
+  assert.deepEqual(slugs(), ['a']);
+  db.exec('pragma max_page_count = 1000000');
+  assert.ok(run(team('b'), large, team('c')).every((answer) => answer.ok));
+});
+
+test('refuses the whole batch while another process holds the lock', () => {
+  const other = new Database(join(root, 'flowhook.db'));
+  other.exec('begin immediate');
+  const error = errorOf(run(team('a'))[0]);
+  assert.ok(error instanceof Problem && error.code === 'database_unavailable');
+  other.exec('rollback');
+  other.close();
+  assert.ok(run(team('a'))[0]?.ok);
+});
+
+test('brings a Problem over with its sentence, its headers and its cause', () => {
+  const problem = new Problem('webhook_limit', {
+    sentence: 'No more',
+    headers: { 'x-limit': '1' },
+    cause: new Error('why'),
+  });
+  const there = unpackError(structuredClone(packError(problem))) as Problem;
+  assert.ok(there instanceof Problem);
+  assert.deepEqual([there.code, there.status, there.message], ['webhook_limit', 400, 'No more']);
+  assert.deepEqual(there.headers, { 'x-limit': '1' });
+  assert.equal((there.cause as Error).message, 'why');
+});
+
+/** Foreign keys wait for the commit only within the transaction in which that was asked for. */
+function runDeferred(...calls: Call[]): Answer[] {
+  const deferring: Call = {
+    name: 'instance.claim',
+    input: {
+      name: 'x',
+      get value() {
+        db.exec('pragma defer_foreign_keys = on');
+        return 'y';
+      },
+    },
+  };
+  return run(deferring, ...calls).slice(1);
+}

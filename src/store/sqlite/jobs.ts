@@ -1,0 +1,232 @@
+/** Jobs: queueing them, looking at them, and what every change of one has in common. */
+import { FencedError } from '../../model/error.ts';
+import { type EventType, jobData } from '../../model/event.ts';
+import type { Held, Job, JobOrigin } from '../../model/job.ts';
+import type { Overlap } from '../../model/workflow.ts';
+import { newId } from '../../std/id.ts';
+import type { Enqueued } from '../store.ts';
+import { appendEvent } from './events.ts';
+import type { Tx, View } from './transaction.ts';
+
+/** How long an idempotency key is remembered. */
+const REMEMBERED_MS = 24 * 3_600_000;
+
+export interface JobRow {
+  team_id: string;
+  id: string;
+  workflow_id: string;
+  slot: number;
+  state: Job['state'];
+  origin: JobOrigin;
+  attempt: number;
+  failures: number;
+  crashes: number;
+  run_at: number;
+  node_id: string | null;
+  lease_until: number | null;
+  process_pid: number | null;
+  process_started_at: string | null;
+  reason: Job['reason'];
+  error: string | null;
+  version: number | null;
+  records: string | null;
+  created_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+interface EnqueueInput {
+  teamId: string;
+  workflowId: string;
+  origin: JobOrigin;
+  idempotencyKey: string | null;
+}
+
+export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
+  const { teamId, workflowId } = input;
+  const workflow = tx.db.get<{ paused_at: number | null; overlap: Overlap }>(
+    `select paused_at, json_extract(definition, '$.overlap') as overlap
+     from workflow where team_id = ? and id = ? and archived_at is null`,
+    teamId,
+    workflowId,
+  );
+  if (workflow === undefined) return { outcome: 'not_found' };
+  const earlier = remembered(tx, input);
+  if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
+  if (workflow.paused_at !== null) return { outcome: 'paused' };
+
+  // SQLite has one writer, so nothing can take a slot between this look and the insert; the unique index would
+  // refuse it anyway.
+  const unfinished = tx.db.all<JobRow>(
+    `select * from job
+     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying') order by slot`,
+    teamId,
+    workflowId,
+  );
+  const slots = workflow.overlap === 'buffer' ? [0, 1] : [0];
+  const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
+  const last = unfinished.at(-1);
+  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
+  if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
+  const job = insertJob(tx, input, slot ?? 0);
+  remember(tx, input, job.id);
+  appendJobEvent(tx, job, 'workflow_queued');
+  tx.touched.jobs = true;
+  return { outcome: 'queued', job: toJob(job) };
+}
+
+/** Puts the row together here: reading it back with `returning` took as long as inserting it. */
+function insertJob(tx: Tx, { teamId, workflowId, origin }: EnqueueInput, slot: number): JobRow {
+  const id = newId('job');
+  tx.db.run(
+    `insert into job (team_id, id, workflow_id, slot, state, origin, run_at, created_at)
+     values (?, ?, ?, ?, 'queued', ?, ?, ?)`,
+    teamId,
+    id,
+    workflowId,
+    slot,
+    origin,
+    tx.now,
+    tx.now,
+  );
+  return {
+    team_id: teamId,
+    id,
+    workflow_id: workflowId,
+    slot,
+    state: 'queued',
+    origin,
+    attempt: 0,
+    failures: 0,
+    crashes: 0,
+    run_at: tx.now,
+    node_id: null,
+    lease_until: null,
+    process_pid: null,
+    process_started_at: null,
+    reason: null,
+    error: null,
+    version: null,
+    records: null,
+    created_at: tx.now,
+    started_at: null,
+    finished_at: null,
+  };
+}
+
+/** The job that this key queued within the last 24 h. */
+function remembered(tx: Tx, { teamId, workflowId, idempotencyKey }: EnqueueInput): JobRow | undefined {
+  if (idempotencyKey === null) return undefined;
+  return tx.db.get<JobRow>(
+    `select job.* from idempotency
+     join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
+     where idempotency.team_id = ? and operation = 'jobs.enqueue' and target = ? and key = ?
+       and idempotency.created_at > ?`,
+    teamId,
+    workflowId,
+    idempotencyKey,
+    tx.now - REMEMBERED_MS,
+  );
+}
+
+function remember(tx: Tx, { teamId, workflowId, idempotencyKey }: EnqueueInput, jobId: string): void {
+  if (idempotencyKey === null) return;
+  tx.db.run(
+    `insert into idempotency (team_id, operation, target, key, result_id, created_at)
+     values (?, 'jobs.enqueue', ?, ?, ?, ?)
+     on conflict do update set result_id = excluded.result_id, created_at = excluded.created_at`,
+    teamId,
+    workflowId,
+    idempotencyKey,
+    jobId,
+    tx.now,
+  );
+}
+
+export function get(view: View, { teamId, id }: { teamId: string; id: string }): Job | undefined {
+  const row = view.db.get<JobRow>('select * from job where team_id = ? and id = ?', teamId, id);
+  return row && toJob(row);
+}
+
+export function nextRunAt(view: View): number | undefined {
+  return view.db.get<{ run_at: number }>(
+    `select job.run_at from job
+     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
+     where job.state in ('queued', 'retrying') and job.slot = 0
+       and workflow.archived_at is null and workflow.paused_at is null
+     order by job.run_at limit 1`,
+  )?.run_at;
+}
+
+/** The fence: the running job if this very attempt holds it, else FencedError. */
+export function heldJob(view: View, held: Held): JobRow {
+  const row = view.db.get<JobRow>(
+    `select * from job where team_id = ? and id = ? and attempt = ? and state = 'running'`,
+    held.teamId,
+    held.jobId,
+    held.attempt,
+  );
+  if (row === undefined) {
+    throw new FencedError(`Attempt ${held.attempt} of job ${held.jobId} does not run any more`);
+  }
+  return row;
+}
+
+/** Moves the job that waits behind an ended one into its slot: it is due from now on. */
+export function moveUp(tx: Tx, ended: JobRow): void {
+  tx.db.run(
+    `update job set slot = 0
+     where team_id = ? and workflow_id = ? and slot = 1 and state in ('queued', 'running', 'retrying')`,
+    ended.team_id,
+    ended.workflow_id,
+  );
+  tx.touched.jobs = true;
+}
+
+/** Appends an event about a job as its row stands now. `more` is added to what is said of it. */
+export function appendJobEvent(
+  tx: Tx,
+  job: JobRow,
+  type: EventType,
+  more: Record<string, unknown> = {},
+): void {
+  const facts = jobData({
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    state: job.state,
+    queuedAt: job.created_at,
+    startedAt: job.started_at,
+    finishedAt: job.finished_at,
+    publicUrl: tx.publicUrl,
+  });
+  appendEvent(tx, {
+    teamId: job.team_id,
+    type,
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    finishedAt: job.finished_at,
+    data: { ...facts, ...more },
+  });
+}
+
+export function toJob(row: JobRow): Job {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    slot: row.slot,
+    state: row.state,
+    origin: row.origin,
+    attempt: row.attempt,
+    failures: row.failures,
+    crashes: row.crashes,
+    runAt: row.run_at,
+    reason: row.reason,
+    error: row.error,
+    version: row.version,
+    records: row.records === null ? null : JSON.parse(row.records),
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}

@@ -1,0 +1,82 @@
+/** API keys: never the key itself, only its hash. */
+import type { ApiKey, Scope } from '../../model/team.ts';
+import { newId } from '../../std/id.ts';
+import type { Tx, View } from './transaction.ts';
+
+interface KeyRow {
+  id: string;
+  team_id: string;
+  name: string;
+  hash: string;
+  prefix: string;
+  scopes: string;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+export function create(
+  tx: Tx,
+  input: {
+    teamId: string;
+    name: string;
+    hash: string;
+    prefix: string;
+    scopes: readonly Scope[];
+    expiresAt: number | null;
+  },
+): ApiKey {
+  tx.db.run(
+    `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (hash) do nothing`,
+    newId('key'),
+    input.teamId,
+    input.name,
+    input.hash,
+    input.prefix,
+    JSON.stringify(input.scopes),
+    tx.now,
+    input.expiresAt,
+  );
+  tx.touched.keys = true;
+  return byHash(tx, { hash: input.hash }) as ApiKey;
+}
+
+export function byHash(view: View, { hash }: { hash: string }): ApiKey | undefined {
+  const row = view.db.get<KeyRow>('select * from api_key where hash = ?', hash);
+  return row && toKey(row);
+}
+
+export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
+  return view.db
+    .all<KeyRow>(
+      'select * from api_key where team_id = coalesce(?, team_id) order by created_at, id',
+      teamId ?? null,
+    )
+    .map(toKey);
+}
+
+export function revoke(tx: Tx, { id }: { id: string }): ApiKey | undefined {
+  const row = tx.db.get<KeyRow>(
+    'update api_key set revoked_at = coalesce(revoked_at, ?) where id = ? returning *',
+    tx.now,
+    id,
+  );
+  tx.touched.keys = true;
+  return row && toKey(row);
+}
+
+function toKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    name: row.name,
+    hash: row.hash,
+    prefix: row.prefix,
+    scopes: JSON.parse(row.scopes),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,81 @@
+/** Brings a database file to the newest schema: numbered .sql files, one transaction each. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from '../../observe/log.ts';
+import { toIso } from '../../std/clock.ts';
+import { Database } from './database.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
+
+/**
+ * Runs the migrations that the database has not seen. An existing one is first copied beside itself. Several
+ * processes may do this at the same time: each migration is claimed by the write lock before it runs. Throws an
+ * Error with a sentence when the schema is newer than this code.
+ */
+export function migrate(input: {
+  path: string;
+  log: Logger;
+  now: number;
+  /** Where the .sql files are, if not in `migrations/`. */
+  directory?: string;
+}): void {
+  const migrations = listMigrations(input.directory ?? MIGRATIONS);
+  const newest = migrations.at(-1)?.number ?? 0;
+  const db = new Database(input.path);
+  try {
+    db.exec('pragma journal_mode = wal');
+    // Migrations may rebuild tables that others refer to.
+    db.exec('pragma foreign_keys = off');
+    const found = schemaVersion(db);
+    if (found > newest) {
+      throw new Error(
+        `The database ${input.path} has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
+          'Run the newer flowhook again, or restore the copy that it made beside the file before it migrated',
+      );
+    }
+    if (found === newest) return;
+    if (found > 0) backUp(db, { path: input.path, version: found, now: input.now, log: input.log });
+    for (const migration of migrations) runMigration(db, migration);
+    input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
+  } finally {
+    db.close();
+  }
+}
+
+interface Migration {
+  number: number;
+  sql: string;
+}
+
+function listMigrations(directory: string): Migration[] {
+  return readdirSync(directory)
+    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
+    .sort()
+    .map((name) => ({ number: Number(name.slice(0, 4)), sql: readFileSync(join(directory, name), 'utf8') }));
+}
+
+function schemaVersion(db: Database): number {
+  return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
+}
+
+function runMigration(db: Database, migration: Migration): void {
+  db.exec('begin immediate');
+  try {
+    // Read under the lock: another process may have run it while this one waited.
+    if (schemaVersion(db) < migration.number) {
+      db.exec(migration.sql);
+      db.exec(`pragma user_version = ${migration.number}`);
+    }
+    db.exec('commit');
+  } catch (error) {
+    if (db.inTransaction) db.exec('rollback');
+    throw error;
+  }
+}
+
+function backUp(db: Database, input: { path: string; version: number; now: number; log: Logger }): void {
+  const copy = `${input.path}.v${input.version}.${toIso(input.now).replaceAll(':', '')}.backup`;
+  db.run('vacuum into ?', copy);
+  input.log.info({ path: input.path, copy }, 'database.backed_up');
+}

@@ -1,0 +1,39 @@
+/** Every operation that writes, by name: what the writer thread can be asked for. */
+import { beat, claim, fail, reclaim, release, setProcess } from './attempts.ts';
+import { settle } from './deliveries.ts';
+import { claim as claimInstance } from './instance.ts';
+import { enqueue } from './jobs.ts';
+import { create, revoke } from './keys.ts';
+import { publish } from './publish.ts';
+import { remove, stage, sweep } from './stage.ts';
+import { ensure, ensureSigningKey } from './teams.ts';
+import { subscribe, unsubscribe } from './webhooks.ts';
+import { apply, archive } from './workflows.ts';
+
+export const WRITES = {
+  'instance.claim': claimInstance,
+  'teams.ensure': ensure,
+  'teams.ensureSigningKey': ensureSigningKey,
+  'keys.create': create,
+  'keys.revoke': revoke,
+  'workflows.apply': apply,
+  'workflows.archive': archive,
+  'jobs.enqueue': enqueue,
+  'jobs.claim': claim,
+  'jobs.setProcess': setProcess,
+  'jobs.beat': beat,
+  'jobs.fail': fail,
+  'jobs.release': release,
+  'jobs.reclaim': reclaim,
+  'records.sweep': sweep,
+  'records.stage': stage,
+  'records.remove': remove,
+  'records.publish': publish,
+  'webhooks.subscribe': subscribe,
+  'webhooks.unsubscribe': unsubscribe,
+  'deliveries.settle': settle,
+} as const;
+
+export type WriteName = keyof typeof WRITES;
+export type WriteInput<Name extends WriteName> = Parameters<(typeof WRITES)[Name]>[1];
+export type WriteResult<Name extends WriteName> = ReturnType<(typeof WRITES)[Name]>;

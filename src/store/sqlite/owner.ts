@@ -1,0 +1,32 @@
+/** Ownership of a data directory: a lock that the operating system frees when its holder dies. */
+import { dirname, join } from 'node:path';
+import { Database, isBusy } from './database.ts';
+
+/** Held until `release`, or until the process ends in whatever way. */
+export interface Ownership {
+  release(): void;
+}
+
+/**
+ * Takes the directory of a database file for this process, by holding `BEGIN EXCLUSIVE` on `owner.db` beside
+ * it. Throws an Error with a sentence when another one has it.
+ */
+export function takeOwnership(databasePath: string): Ownership {
+  const directory = dirname(databasePath);
+  let database: Database | undefined;
+  try {
+    // The lock also stands in the way of opening, which reads the file.
+    database = new Database(join(directory, 'owner.db'), { busyMs: 0 });
+    database.exec('begin exclusive');
+  } catch (error) {
+    database?.close();
+    if (!isBusy(error)) throw error;
+    throw new Error(
+      `The data directory ${directory} is in use by another flowhook server. ` +
+        'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
+      { cause: error },
+    );
+  }
+  const held = database;
+  return { release: () => held.close() };
+}

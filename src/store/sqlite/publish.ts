@@ -1,0 +1,195 @@
+/** Publishing: the one small transaction that makes a run's records visible and ends its job. */
+import { type ChangedRecord, differences, publishedData } from '../../model/event.ts';
+import type { Held, RecordCounts } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import type { Published } from '../store.ts';
+import { appendJobEvent, heldJob, type JobRow, moveUp } from './jobs.ts';
+import type { Tx } from './transaction.ts';
+import { type WorkflowRow, workflowRow } from './workflows.ts';
+
+/** Records whose differences an event looks at; bodies stay under 20 kB anyway. */
+const MAX_DIFFERENCES = 100;
+/** Records that are in memory at a time while it looks: each may be 1 MiB long. */
+const DIFFERENCES_STEP = 10;
+
+export function publish(
+  tx: Tx,
+  { held, guards, state }: { held: Held; guards: Definition['guards']; state: unknown },
+): Published {
+  const job = heldJob(tx, held);
+  const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
+  const before = publishedSizes(tx, workflow);
+  const records = countRecords(tx, workflow, before.total);
+  const error = guardMistake({ guards, before: before.total, after: records.total });
+  if (error !== undefined) return { outcome: 'guarded', error };
+
+  const changed = records.added + records.changed + records.removed > 0;
+  const version = changed ? workflow.current_version + 1 : workflow.current_version;
+  if (changed) insertVersion(tx, { job, workflow, version, records, largest: before.largest });
+  if (state !== undefined) {
+    tx.db.run('update workflow set state = ? where number = ?', JSON.stringify(state), workflow.number);
+  }
+  const finished = finish(tx, job, version, records);
+  const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
+  if (changed) {
+    appendJobEvent(tx, finished, 'workflow_data_change', {
+      ...published,
+      previousVersion: workflow.current_version,
+      ...listDifferences(tx, workflow, records),
+    });
+  }
+  appendJobEvent(tx, finished, 'workflow_finished', published);
+  moveUp(tx, finished);
+  return { outcome: changed ? 'published' : 'unchanged', version, records };
+}
+
+function publishedSizes(tx: Tx, workflow: WorkflowRow): { total: number; largest: number } {
+  const row = tx.db.get<{ total: number; largest: number }>(
+    'select total, largest from version where team_id = ? and workflow_id = ? and number = ?',
+    workflow.team_id,
+    workflow.id,
+    workflow.current_version,
+  );
+  return row ?? { total: 0, largest: 0 };
+}
+
+/** Counts what the run has written: a closed row with a successor of the same `seq` is a changed record. */
+function countRecords(tx: Tx, { number, current_version }: WorkflowRow, before: number): RecordCounts {
+  const version = current_version + 1;
+  const count = (sql: string, ...values: number[]) =>
+    tx.db.get<{ count: number }>(sql, ...values)?.count ?? 0;
+  const written = count(
+    'select count(*) as count from record where workflow = ? and added_in = ?',
+    number,
+    version,
+  );
+  const closed = count(
+    'select count(*) as count from record where workflow = ? and removed_in = ?',
+    number,
+    version,
+  );
+  const changed = count(
+    `select count(*) as count from record old indexed by record_removed
+     where old.workflow = ? and old.removed_in = ?
+       and exists (select 1 from record new
+                   where new.workflow = old.workflow and new.seq = old.seq and new.added_in = ?)`,
+    number,
+    version,
+    version,
+  );
+  return { total: before + written - closed, added: written - changed, changed, removed: closed - changed };
+}
+
+function guardMistake(input: {
+  guards: Definition['guards'];
+  before: number;
+  after: number;
+}): string | undefined {
+  const { before, after } = input;
+  const { minRecords, maxDropPercent } = input.guards;
+  if (after < minRecords) {
+    return (
+      `The guard minRecords refused to publish: ${after} records are fewer than the ${minRecords} that it asks for. ` +
+      'The published records stay as they are. Look at what the source returned, or lower guards.minRecords'
+    );
+  }
+  const dropPercent = before === 0 ? 0 : ((before - after) * 100) / before;
+  if (maxDropPercent !== null && dropPercent > maxDropPercent) {
+    return (
+      `The guard maxDropPercent refused to publish: the records would fall from ${before} to ${after}, by ` +
+      `${Number(dropPercent.toFixed(1))} %, and it allows ${maxDropPercent} %. The published records stay as they ` +
+      'are. Look at what the source returned, or raise guards.maxDropPercent'
+    );
+  }
+  return undefined;
+}
+
+function insertVersion(
+  tx: Tx,
+  input: { job: JobRow; workflow: WorkflowRow; version: number; records: RecordCounts; largest: number },
+): void {
+  const { job, workflow, version, records } = input;
+  tx.db.run(
+    `insert into version
+       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, published_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    workflow.team_id,
+    workflow.id,
+    version,
+    job.id,
+    records.total,
+    records.added,
+    records.changed,
+    records.removed,
+    Math.max(input.largest, workflow.staged_largest),
+    tx.now,
+  );
+  tx.db.run('update workflow set current_version = ? where number = ?', version, workflow.number);
+}
+
+function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): JobRow {
+  return tx.db.get<JobRow>(
+    `update job
+     set state = 'finished', finished_at = ?, version = ?, records = ?, reason = null, error = null,
+         node_id = null, lease_until = null, process_pid = null, process_started_at = null
+     where team_id = ? and id = ? returning *`,
+    tx.now,
+    version,
+    JSON.stringify(records),
+    job.team_id,
+    job.id,
+  ) as JobRow;
+}
+
+function listDifferences(
+  tx: Tx,
+  workflow: WorkflowRow,
+  records: RecordCounts,
+): ReturnType<typeof differences> {
+  const listed = differences(changedRecords(tx, workflow));
+  const all = records.added + records.changed + records.removed;
+  return { ...listed, truncated: listed.differences.length < all };
+}
+
+interface DifferenceRow {
+  seq: number;
+  id: string;
+  before: string | null;
+  after: string | null;
+}
+
+// The indexes are named, because the planner would walk through the whole workflow in the order of `seq`.
+const WRITTEN = `
+  select new.seq, new.id, old.body as before, new.body as after
+  from record new indexed by record_added
+  left join record old on old.workflow = new.workflow and old.seq = new.seq and old.removed_in = new.added_in
+  where new.workflow = ? and new.added_in = ? and new.seq > ?
+  order by new.seq limit ?`;
+const REMOVED = `
+  select old.seq, old.id, old.body as before, null as after
+  from record old indexed by record_removed
+  where old.workflow = ? and old.removed_in = ? and old.seq > ?
+    and not exists (select 1 from record new
+                    where new.workflow = old.workflow and new.seq = old.seq and new.added_in = old.removed_in)
+  order by old.seq limit ?`;
+
+/** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
+function* changedRecords(tx: Tx, { number, current_version }: WorkflowRow): Generator<ChangedRecord> {
+  const version = current_version + 1;
+  let left = MAX_DIFFERENCES;
+  for (const sql of [WRITTEN, REMOVED]) {
+    let afterSeq = 0;
+    while (left > 0) {
+      const limit = Math.min(left, DIFFERENCES_STEP);
+      const rows = tx.db.all<DifferenceRow>(sql, number, version, afterSeq, limit);
+      yield* rows.map(toChangedRecord);
+      left -= rows.length;
+      afterSeq = rows.at(-1)?.seq ?? afterSeq;
+      if (rows.length < limit) break;
+    }
+  }
+}
+
+function toChangedRecord({ id, before, after }: DifferenceRow): ChangedRecord {
+  return { id, before: before ?? undefined, after: after ?? undefined };
+}

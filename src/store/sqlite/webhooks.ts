@@ -1,0 +1,165 @@
+/** Webhooks: who is subscribed to what. */
+import { eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
+import { newId } from '../../std/id.ts';
+import type { Tx, View } from './transaction.ts';
+
+interface WebhookRow {
+  team_id: string;
+  id: string;
+  workflow_id: string | null;
+  url: string;
+  events: string;
+  state: Webhook['state'];
+  created_at: number;
+}
+
+export function subscribe(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string;
+    url: string;
+    events: readonly string[];
+    secret: string;
+    limit: number;
+  },
+):
+  | { outcome: 'created' | 'existing'; webhook: Webhook }
+  | { outcome: 'workflow_not_found' }
+  | { outcome: 'limit_reached' } {
+  const { teamId, workflowId, url, events, limit } = input;
+  const workflow = tx.db.get(
+    'select 1 from workflow where team_id = ? and id = ? and archived_at is null',
+    teamId,
+    workflowId,
+  );
+  if (workflow === undefined) return { outcome: 'workflow_not_found' };
+
+  const same = tx.db.get<WebhookRow>(
+    `select * from webhook
+     where team_id = ? and coalesce(workflow_id, '') = ? and url = ? and event_set = ? and state <> 'deleted'`,
+    teamId,
+    workflowId,
+    url,
+    eventSetKey(events),
+  );
+  if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
+  if (activeCount(tx, teamId, workflowId) >= limit) return { outcome: 'limit_reached' };
+  if (same !== undefined) return { outcome: 'existing', webhook: resume(tx, same) };
+
+  const row = tx.db.get<WebhookRow>(
+    `insert into webhook (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, created_at)
+     values (?, ?, ?, ?, ?, ?, ?, 'active', ?, ?) returning *`,
+    teamId,
+    newId('wh'),
+    workflowId,
+    url,
+    JSON.stringify(events),
+    eventSetKey(events),
+    firesFor(events),
+    input.secret,
+    tx.now,
+  ) as WebhookRow;
+  return { outcome: 'created', webhook: toWebhook(row) };
+}
+
+function activeCount(tx: Tx, teamId: string, workflowId: string): number {
+  const row = tx.db.get<{ count: number }>(
+    `select count(*) as count from webhook
+     where team_id = ? and coalesce(workflow_id, '') = ? and state <> 'deleted' and state = 'active'`,
+    teamId,
+    workflowId,
+  );
+  return row?.count ?? 0;
+}
+
+function resume(tx: Tx, { team_id, id }: WebhookRow): Webhook {
+  tx.touched.deliveries = true;
+  return toWebhook(
+    tx.db.get<WebhookRow>(
+      `update webhook set state = 'active' where team_id = ? and id = ? returning *`,
+      team_id,
+      id,
+    ) as WebhookRow,
+  );
+}
+
+export function list(view: View, { teamId, workflowId }: { teamId: string; workflowId?: string }): Webhook[] {
+  return view.db
+    .all<WebhookRow>(
+      `select * from webhook
+       where team_id = ? and (? is null or workflow_id = ?) and state <> 'deleted' order by created_at, id`,
+      teamId,
+      workflowId ?? null,
+      workflowId ?? null,
+    )
+    .map(toWebhook);
+}
+
+export function get(view: View, { teamId, id }: { teamId: string; id: string }): Webhook | undefined {
+  const row = view.db.get<WebhookRow>(
+    `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row && toWebhook(row);
+}
+
+export function byUrl(
+  view: View,
+  { teamId, url, workflowId }: { teamId: string; url: string; workflowId?: string },
+): Webhook[] {
+  return view.db
+    .all<WebhookRow>(
+      `select * from webhook
+       where team_id = ? and url = ? and (? is null or workflow_id = ?) and state <> 'deleted'
+       order by created_at, id`,
+      teamId,
+      url,
+      workflowId ?? null,
+      workflowId ?? null,
+    )
+    .map(toWebhook);
+}
+
+export function unsubscribe(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly string[] }): number {
+  return ids.filter((id) => removeWebhook(tx, teamId, id)).length;
+}
+
+/** Marks a webhook as deleted and cancels what waits for it; answers whether it was there. */
+export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
+  const removed = tx.db.run(
+    `update webhook set state = 'deleted', deleted_at = ? where team_id = ? and id = ? and state <> 'deleted'`,
+    tx.now,
+    teamId,
+    id,
+  );
+  // Named, because the planner would walk through all deliveries of the team.
+  tx.db.run(
+    `update delivery indexed by delivery_due set state = 'canceled', next_at = null
+     where team_id = ? and webhook_id = ? and state = 'waiting'`,
+    teamId,
+    id,
+  );
+  return removed > 0;
+}
+
+export function secret(view: View, { teamId, id }: { teamId: string; id: string }): string | undefined {
+  return view.db.get<{ secret: string }>(
+    `select secret from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    id,
+  )?.secret;
+}
+
+function toWebhook(row: WebhookRow): Webhook {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    url: row.url,
+    events: JSON.parse(row.events),
+    state: row.state,
+    createdAt: row.created_at,
+  };
+}

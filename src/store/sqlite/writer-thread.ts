@@ -1,0 +1,58 @@
+/** The writer thread: owns the only connection that writes, runs one batch at a time, answers after its commit. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type Batch, type BatchResult, runBatch } from './batch.ts';
+import { Database } from './database.ts';
+
+/** How often another process's commits are looked for. */
+const FOREIGN_POLL_MS = 250;
+
+/** What the thread is started with. */
+export interface WriterData {
+  path: string;
+  synchronous: 'FULL' | 'OFF';
+}
+
+/** What the thread is told. Batches are answered in the order in which they came. */
+export type ToWriter = { batch: Batch } | { close: true };
+
+/** What the thread says. */
+export type FromWriter = { ready: true } | { result: BatchResult } | { foreign: true } | { closed: true };
+
+if (parentPort !== null) serve(parentPort, workerData as WriterData);
+
+function serve(port: MessagePort, { path, synchronous }: WriterData): void {
+  const db = new Database(path, { synchronous });
+  // The number changes only when another connection commits: this one is the only one here that does.
+  let seen = dataVersion(db);
+  const poll = setInterval(() => {
+    const found = dataVersion(db) ?? seen;
+    if (found === seen) return;
+    seen = found;
+    say({ foreign: true });
+  }, FOREIGN_POLL_MS);
+
+  port.on('message', (message: ToWriter) => {
+    if ('batch' in message) {
+      say({ result: runBatch(db, message.batch) });
+      return;
+    }
+    clearInterval(poll);
+    db.close();
+    say({ closed: true });
+    port.close();
+  });
+  say({ ready: true });
+
+  function say(message: FromWriter): void {
+    port.postMessage(message);
+  }
+}
+
+/** Nothing while the file cannot be read: the next write will say so to somebody who can act on it. */
+function dataVersion(db: Database): number | undefined {
+  try {
+    return db.get<{ data_version: number }>('pragma data_version')?.data_version;
+  } catch {
+    return undefined;
+  }
+}

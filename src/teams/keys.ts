@@ -1,0 +1,83 @@
+/** API keys: minted once, stored as a hash, looked up on every request. */
+import { createHash, randomBytes } from 'node:crypto';
+import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * Makes a key of 256 random bits and stores its hash. The key itself is answered here and never again.
+ */
+export async function mintKey(
+  store: Store,
+  input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null },
+): Promise<{ key: string; record: ApiKey }> {
+  const key = `fh_${randomBytes(32).toString('base64url')}`;
+  return { key, record: await storeKey(store, { ...input, key }) };
+}
+
+/** Stores a key that somebody else chose; harmless when it is there already, also when it was revoked. */
+export function storeKey(
+  store: Store,
+  input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null; key: string },
+): Promise<ApiKey> {
+  const { key, ...rest } = input;
+  return store.keys.create({ ...rest, hash: hashKey(key), prefix: key.slice(0, 7) });
+}
+
+/** SHA-256 as hex. Enough for keys of high entropy: there is nothing to guess that a slow hash would protect. */
+export function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+/** Whoever a request speaks for. */
+export interface Caller {
+  teamId: string;
+  keyId: string;
+  scopes: Scope[];
+}
+
+/** A remembered key costs no database read; this bounds how many are remembered. */
+const MAX_REMEMBERED = 1_000;
+
+/**
+ * Turns keys into callers and remembers them by hash until any key changes. A key that is minted works at once,
+ * since only found keys are remembered; a revoked one stops with the commit that revokes it, or as soon as the
+ * store notices a foreign write (some 250 ms).
+ */
+export class Authenticator {
+  readonly #store: Store;
+  readonly #remembered = new Map<string, ApiKey>();
+  readonly #unwatch: () => void;
+  #generation = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#unwatch = store.watch((touched) => {
+      if (!touched.keys) return;
+      this.#generation += 1;
+      this.#remembered.clear();
+    });
+  }
+
+  /** The caller that a key speaks for, or nothing for a key that is unknown, revoked or expired. */
+  async authenticate(key: string): Promise<Caller | undefined> {
+    const hash = hashKey(key);
+    const record = this.#remembered.get(hash) ?? (await this.#look(hash));
+    if (record === undefined || !isUsable(record, this.#store.now())) return undefined;
+    return { teamId: record.teamId, keyId: record.id, scopes: record.scopes };
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  async #look(hash: string): Promise<ApiKey | undefined> {
+    const generation = this.#generation;
+    const record = await this.#store.keys.byHash({ hash });
+    // A key that was revoked while it was being read must not be remembered as good.
+    if (record !== undefined && generation === this.#generation) {
+      if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+      this.#remembered.set(hash, record);
+    }
+    return record;
+  }
+}

@@ -1,0 +1,244 @@
+/** One attempt against receivers of every kind of manners, over real sockets. */
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { Webhook } from 'standardwebhooks';
+import type { Attempt } from '../model/delivery.ts';
+import { parseAllowNetworks } from '../net/address-policy.ts';
+import { createGuardedDispatcher } from '../net/dispatcher.ts';
+import { createResolver } from '../net/resolver.ts';
+import { sendAttempt } from './send.ts';
+
+const secret = randomBytes(32);
+const { privateKey } = generateKeyPairSync('ed25519');
+const BODY = '{"id":"evt_1","type":"workflow_finished","name":"Zoë"}';
+const NOW = Date.now();
+
+const dispatcher = createGuardedDispatcher({
+  policy: parseAllowNetworks('127.0.0.1'),
+  resolver: createResolver({ servers: ['127.0.0.1:1'] }),
+  connectMs: 2_000,
+});
+const servers: (Server | TcpServer)[] = [];
+const sockets: Socket[] = [];
+after(async () => {
+  for (const server of servers) server.close();
+  for (const socket of sockets) socket.destroy();
+  await dispatcher.destroy();
+});
+
+async function listen(server: Server | TcpServer): Promise<number> {
+  servers.push(server);
+  server.on('connection', (socket: Socket) => sockets.push(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function receiver(
+  handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    handle(request, response, Buffer.concat(chunks).toString());
+  });
+  return `127.0.0.1:${await listen(server)}`;
+}
+
+async function tcp(handle: (socket: Socket) => void): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    handle(socket);
+  });
+  return `127.0.0.1:${await listen(server)}`;
+}
+
+/** Writes every few milliseconds for as long as somebody is there. */
+function drip(socket: Socket, write: () => void): void {
+  const timer = setInterval(write, 5);
+  socket.on('close', () => clearInterval(timer));
+}
+
+function send(url: string, totalMs = 5_000): Promise<Attempt> {
+  return sendAttempt(
+    { dispatcher, now: () => NOW, userAgent: 'flowhook/test', totalMs },
+    { url, secret, privateKey, eventId: 'evt_1', eventType: 'workflow_finished', attempt: 3, body: BODY },
+  );
+}
+
+test('posts the exact bytes, signed, with the headers that receivers need', async () => {
+  const got = Promise.withResolvers<{ request: IncomingMessage; body: string }>();
+  const host = await receiver((request, response, body) => {
+    got.resolve({ request, body });
+    response.end('thanks');
+  });
+  const attempt = await send(`http://${host}/hooks/a%20b?x=1&y=%C3%BC#part`);
+  const { request, body } = await got.promise;
+  assert.equal(request.method, 'POST');
+  assert.equal(request.url, '/hooks/a%20b?x=1&y=%C3%BC');
+  assert.equal(body, BODY);
+  assert.equal(request.headers['content-type'], 'application/json');
+  assert.equal(request.headers['content-length'], String(Buffer.byteLength(BODY)));
+  assert.equal(request.headers['user-agent'], 'flowhook/test');
+  assert.equal(request.headers['webhook-event'], 'workflow_finished');
+  assert.equal(request.headers['webhook-attempt'], '3');
+  assert.equal(request.headers['webhook-timestamp'], String(Math.floor(NOW / 1000)));
+  assert.equal(request.headers.authorization, undefined);
+  new Webhook(`whsec_${secret.toString('base64')}`).verify(body, request.headers as Record<string, string>);
+  const { durationMs, ...rest } = attempt;
+  assert.deepEqual(rest, { startedAt: NOW, outcome: 'ok', status: 200, error: null, response: 'thanks' });
+  assert.ok(durationMs >= 0 && durationMs < 5_000);
+});
+
+test('user and password of the URL become a Basic header and are not in the request', async () => {
+  const got = Promise.withResolvers<IncomingMessage>();
+  const host = await receiver((request, response) => {
+    got.resolve(request);
+    response.end();
+  });
+  await send(`http://ann%40x:p%3Ass%@${host}/a`);
+  const request = await got.promise;
+  assert.equal(request.url, '/a');
+  assert.equal(request.headers.host, host);
+  const [, encoded = ''] = request.headers.authorization?.split(' ') ?? [];
+  assert.equal(Buffer.from(encoded, 'base64').toString(), 'ann@x:p%3Ass%');
+});
+
+test('2xx alone is success; redirects are named and not followed', async () => {
+  let requests = 0;
+  const host = await receiver((request, response) => {
+    requests += 1;
+    response.writeHead(Number(request.url?.slice(1)), { location: '/200' }).end();
+  });
+  for (const [status, outcome, error] of [
+    [200, 'ok', null],
+    [204, 'ok', null],
+    [299, 'ok', null],
+    [301, 'http', /redirects are not followed/],
+    [304, 'http', /redirects are not followed/],
+    [307, 'http', /redirects are not followed/],
+    [404, 'http', /Answered 404; only 2xx/],
+    [410, 'http', /unsubscribed/],
+    [500, 'http', /Answered 500/],
+    [503, 'http', /Answered 503/],
+  ] as const) {
+    const attempt = await send(`http://${host}/${status}`);
+    assert.equal(attempt.outcome, outcome);
+    assert.equal(attempt.status, status);
+    if (error === null) assert.equal(attempt.error, null);
+    else assert.match(attempt.error ?? '', error);
+  }
+  assert.equal(requests, 10);
+});
+
+test('an endpoint that never answers is given up in time', async () => {
+  const host = await tcp(() => undefined);
+  const attempt = await send(`http://${host}/`, 60);
+  assert.equal(attempt.outcome, 'timeout');
+  assert.equal(attempt.status, null);
+  assert.equal(attempt.error, 'The answer was not complete within 0.06 s');
+});
+
+test('an answer that drips is given up in time, whatever its status', async () => {
+  const host = await receiver((_request, response) => {
+    response.writeHead(200);
+    drip(response.socket as Socket, () => response.write('.'));
+  });
+  const attempt = await send(`http://${host}/`, 120);
+  assert.equal(attempt.outcome, 'timeout');
+  assert.equal(attempt.status, 200);
+});
+
+test('headers that drip are given up in time', async () => {
+  const host = await tcp((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nx: ');
+    drip(socket, () => socket.write('.'));
+  });
+  assert.equal((await send(`http://${host}/`, 120)).outcome, 'timeout');
+});
+
+test('a flood of interim answers is given up in time', async () => {
+  const host = await tcp((socket) => {
+    drip(socket, () => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
+  });
+  assert.equal((await send(`http://${host}/`, 120)).outcome, 'timeout');
+});
+
+test('of a huge answer the start is kept, and its sender is cut off', async () => {
+  let sent = 0;
+  const cut = Promise.withResolvers<void>();
+  const host = await receiver((_request, response) => {
+    response.writeHead(200);
+    response.on('close', () => cut.resolve());
+    const chunk = Buffer.alloc(16_384, 'x');
+    const write = () => {
+      if (response.destroyed) return;
+      sent += chunk.length;
+      response.write(chunk, () => setImmediate(write));
+    };
+    write();
+  });
+  const attempt = await send(`http://${host}/`);
+  assert.equal(attempt.outcome, 'ok');
+  assert.equal(attempt.response, 'x'.repeat(2_048));
+  await cut.promise;
+  assert.ok(sent < 64 * 1024 * 1024);
+});
+
+test('keeps whole characters and no NUL of an answer', async () => {
+  const host = await receiver((_request, response) => {
+    response.writeHead(500).end(`${'y'.repeat(2_040)}\0\0éé☂☂☂`);
+  });
+  assert.equal((await send(`http://${host}/`)).response, `${'y'.repeat(2_040)}\ufffd\ufffdéé`);
+});
+
+test('does not unpack a compressed answer', async () => {
+  const packed = gzipSync(Buffer.alloc(1_000_000));
+  const host = await receiver((_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed);
+  });
+  assert.equal((await send(`http://${host}/`)).response, `(${packed.length} bytes, gzip)`);
+});
+
+test('says whether nobody listens, the connection breaks, or the answer is no HTTP', async () => {
+  const closed = createTcpServer();
+  const port = await listen(closed);
+  closed.close();
+  await once(closed, 'close');
+  const resetting = await tcp((socket) => socket.once('data', () => socket.resetAndDestroy()));
+  const closing = await tcp((socket) => socket.once('data', () => socket.end()));
+  const halfway = await tcp((socket) =>
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf')),
+  );
+  const babbling = await tcp((socket) => socket.once('data', () => socket.end('220 mail.example ESMTP\r\n')));
+  const wordy = await tcp((socket) =>
+    socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`)),
+  );
+  for (const [url, outcome, error] of [
+    [`http://127.0.0.1:${port}/`, 'connect', /nothing listens/],
+    [`http://${resetting}/`, 'protocol', /closed before the answer was complete/],
+    [`http://${closing}/`, 'protocol', /closed before the answer was complete/],
+    [`http://${halfway}/`, 'protocol', /closed before the answer was complete/],
+    [`http://${babbling}/`, 'protocol', /not valid HTTP/],
+    [`http://${wordy}/`, 'protocol', /headers of the answer are larger/],
+    [`https://${babbling}/`, 'tls', /No secure connection/],
+    ['http://10.0.0.5/', 'blocked', /10\.0\.0\.5 is a private address.*FLOWHOOK_ALLOW_NETWORKS/],
+    ['http://localhost:9/', 'blocked', /::1 is a loopback address/],
+    ['http://receiver.example/', 'dns', /receiver\.example could not be looked up/],
+  ] as const) {
+    const attempt = await send(url);
+    assert.equal(attempt.outcome, outcome, url);
+    assert.match(attempt.error ?? '', error, url);
+    assert.equal(attempt.response, null);
+  }
+});

@@ -1,0 +1,89 @@
+/** Settling in batches, also while the store is away. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Problem } from '../model/error.ts';
+import { silentLogger } from '../observe/log.ts';
+import type { Settlement } from '../store/store.ts';
+import { Settler } from './settler.ts';
+
+function settlement(deliveryId: string): Settlement {
+  return {
+    teamId: 'team_1',
+    deliveryId,
+    webhookId: 'wh_1',
+    attempt: 1,
+    log: { startedAt: 0, durationMs: 1, outcome: 'ok', status: 200, error: null, response: '' },
+    next: { state: 'delivered' },
+  };
+}
+
+/** A settler whose store does what `write` says with each batch of delivery ids. */
+function settling(write: (ids: string[]) => Promise<void>) {
+  const settled: string[] = [];
+  const settler = new Settler({
+    deliveries: { settle: ({ settlements }) => write(settlements.map((one) => one.deliveryId)) },
+    log: silentLogger,
+    random: () => 0,
+    onSettled: (one) => settled.push(one.deliveryId),
+  });
+  return { settler, settled };
+}
+
+test('writes at once what is there, and together what came meanwhile, 256 at most', async () => {
+  const batches: number[] = [];
+  const first = Promise.withResolvers<void>();
+  const { settler, settled } = settling(async (ids) => {
+    batches.push(ids.length);
+    if (batches.length === 1) await first.promise;
+  });
+  for (let number = 0; number < 300; number += 1) settler.add(settlement(`dlv_${number}`));
+  assert.equal(settler.size, 300);
+  first.resolve();
+  await settler.idle();
+  assert.deepEqual(batches, [1, 256, 43]);
+  assert.equal(settled.length, 300);
+  assert.equal(settler.size, 0);
+});
+
+test('keeps what it has while the store is away, in order', async () => {
+  const written: string[][] = [];
+  let failures = 4;
+  const { settler, settled } = settling(async (ids) => {
+    failures -= 1;
+    if (failures >= 0) throw new Problem('database_unavailable');
+    written.push(ids);
+  });
+  for (const id of ['a', 'b', 'c']) settler.add(settlement(id));
+  await settler.idle();
+  assert.deepEqual(written, [['a'], ['b', 'c']]);
+  assert.deepEqual(settled, ['a', 'b', 'c']);
+});
+
+test('one settlement that cannot be written does not keep back the others', async () => {
+  const { settler, settled } = settling(async (ids) => {
+    if (ids.includes('bad')) throw new Error('constraint failed');
+  });
+  for (const id of ['a', 'b', 'bad', 'c']) settler.add(settlement(id));
+  await settler.idle();
+  assert.deepEqual(settled, ['a', 'b', 'c']);
+});
+
+test('gives up after a few tries once it is closed, and works again afterwards', async () => {
+  let away = true;
+  let tries = 0;
+  const failed = Promise.withResolvers<void>();
+  const { settler, settled } = settling(async () => {
+    tries += 1;
+    if (tries === 2) failed.resolve();
+    if (away) throw new Problem('database_unavailable');
+  });
+  settler.add(settlement('a'));
+  await failed.promise;
+  await settler.close();
+  assert.deepEqual(settled, []);
+  assert.ok(tries >= 3 && tries <= 5);
+  away = false;
+  settler.add(settlement('b'));
+  await settler.idle();
+  assert.deepEqual(settled, ['b']);
+});

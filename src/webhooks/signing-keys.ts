@@ -1,0 +1,76 @@
+/** The ed25519 key of each team: made when it is first needed, its public half published for receivers. */
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { Problem } from '../model/error.ts';
+import { toIso } from '../std/clock.ts';
+import { newId } from '../std/id.ts';
+import type { Sealer } from '../std/seal.ts';
+import type { SigningKey, Store } from '../store/store.ts';
+import type { WebhookDeps } from './deps.ts';
+
+/** A public key as receivers get it: `whpk_` and the 32 raw bytes as base64. */
+export interface PublicSigningKey {
+  id: string;
+  type: 'ed25519';
+  key: string;
+  createdAt: string;
+}
+
+/** What is opened in memory at most; beyond it the one opened first is forgotten. */
+const MAX_OPEN_KEYS = 10_000;
+
+/**
+ * The keys with which a receiver can verify `v1a` signatures of a team, oldest first. Makes the key of a team
+ * that has none yet.
+ *
+ * @throws Problem team_not_found
+ */
+export async function publicSigningKeys(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  input: { teamId: string },
+): Promise<PublicSigningKey[]> {
+  if ((await deps.store.teams.get(input)) === undefined) throw new Problem('team_not_found');
+  await ensureKey(deps.store, deps.sealer, input.teamId);
+  const keys = await deps.store.teams.signingKeys(input);
+  return keys.map((key) => ({
+    id: key.id,
+    type: 'ed25519',
+    key: `whpk_${key.publicKey}`,
+    createdAt: toIso(key.createdAt),
+  }));
+}
+
+/** Answers the private key with which a team signs; opens each team's key once. */
+export function createTeamSigner(store: Store, sealer: Sealer): (teamId: string) => Promise<KeyObject> {
+  const open = new Map<string, KeyObject>();
+  return async (teamId) => {
+    const known = open.get(teamId);
+    if (known !== undefined) return known;
+    const { privateKey } = await ensureKey(store, sealer, teamId);
+    const key = createPrivateKey({
+      key: sealer.open(privateKey, contextOf(teamId)),
+      format: 'der',
+      type: 'pkcs8',
+    });
+    const [oldest] = open.keys();
+    if (oldest !== undefined && open.size >= MAX_OPEN_KEYS) open.delete(oldest);
+    open.set(teamId, key);
+    return key;
+  };
+}
+
+async function ensureKey(store: Store, sealer: Sealer, teamId: string): Promise<SigningKey> {
+  const newest = (await store.teams.signingKeys({ teamId })).at(-1);
+  if (newest !== undefined) return newest;
+  const pair = generateKeyPairSync('ed25519');
+  return store.teams.ensureSigningKey({
+    teamId,
+    id: newId('sig'),
+    publicKey: Buffer.from(pair.publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64'),
+    privateKey: sealer.seal(pair.privateKey.export({ format: 'der', type: 'pkcs8' }), contextOf(teamId)),
+    createdAt: store.now(),
+  });
+}
+
+function contextOf(teamId: string): string {
+  return `signing-key/${teamId}`;
+}

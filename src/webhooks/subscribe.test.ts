@@ -1,0 +1,143 @@
+/** What a subscribe answers, and that secrets and signing keys are made once and lie sealed, on a real store. */
+import assert from 'node:assert/strict';
+import { createPublicKey, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { parseAllowNetworks } from '../net/address-policy.ts';
+import { createResolver, ResolveError } from '../net/resolver.ts';
+import { silentLogger } from '../observe/log.ts';
+import { createSealer } from '../std/seal.ts';
+import { definition } from '../store/conformance/setup.ts';
+import { openStore } from '../store/open.ts';
+import type { WebhookDeps } from './deps.ts';
+import { webhookSecret } from './secret.ts';
+import { createTeamSigner, publicSigningKeys } from './signing-keys.ts';
+import { subscribeWebhook } from './subscribe.ts';
+
+let directory: string;
+let deps: WebhookDeps;
+let teamId: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'flowhook-subscribe-'));
+  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    publicUrl: () => 'http://127.0.0.1',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  const sealer = createSealer(randomBytes(32));
+  deps = {
+    store,
+    sealer,
+    policy: parseAllowNetworks('none'),
+    resolver: {
+      async resolve(hostname) {
+        if (hostname === 'receiver.example') return ['8.8.8.8', '2606:4700::1'];
+        if (hostname === 'inside.example') return ['8.8.8.8', '10.0.0.5'];
+        if (hostname === 'missing.example') throw new ResolveError('no address');
+        return createResolver().resolve(hostname);
+      },
+    },
+    limit: 1_000,
+  };
+  teamId = (await store.teams.ensure({ slug: 'default' })).id;
+  await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1' });
+});
+
+after(async () => {
+  await deps.store.close();
+  await rm(directory, { recursive: true });
+});
+
+function subscribe(url: string, events = ['workflow_finished'], changes: Partial<WebhookDeps> = {}) {
+  return subscribeWebhook({ ...deps, ...changes }, { teamId, workflowId: 'people', url, events });
+}
+
+test('the message carries the id of the new webhook, and nothing else when all is well', async () => {
+  const { webhook, message } = await subscribe('https://receiver.example/a');
+  assert.equal(message, `Subscribed: webhook ${webhook.id}.`);
+});
+
+test('the same again says that it was there already', async () => {
+  const first = await subscribe('https://receiver.example/again', ['a', 'workflow_failed']);
+  const second = await subscribe('https://receiver.example/again', ['workflow_failed', 'a']);
+  assert.equal(second.webhook.id, first.webhook.id);
+  assert.match(second.message, new RegExp(`^Already subscribed: webhook ${first.webhook.id} `));
+});
+
+test('says which event names never fire here', async () => {
+  const some = await subscribe('https://receiver.example/b', ['run.finished', 'nope', 'nope', 'say "hi"']);
+  assert.match(some.message, / No event here has the name "nope", "say \\"hi\\""\.$/);
+  const none = await subscribe('https://receiver.example/b', ['nope']);
+  assert.match(none.message, /"nope", so nothing will be sent\.$/);
+  const many = await subscribe(
+    'https://receiver.example/b',
+    Array.from({ length: 100 }, (_, number) => `e${number}`),
+  );
+  assert.match(many.message, /"e9" and 90 more, so nothing will be sent\.$/);
+});
+
+test('says when network policy will refuse the address, and names the setting', async () => {
+  for (const [url, address] of [
+    ['http://127.0.0.1:9/a', '127.0.0.1'],
+    ['http://localhost:9/a', '127.0.0.1'],
+    ['http://user:pass@[::1]/a', '::1'],
+    ['http://2130706433/a', '127.0.0.1'],
+    ['http://inside.example/a', '10.0.0.5'],
+    ['http://169.254.169.254/latest', '169.254.169.254'],
+  ] as const) {
+    const { message } = await subscribe(url);
+    assert.ok(message.includes(`Deliveries will be refused: ${address} is a `), message);
+    assert.match(message, /FLOWHOOK_ALLOW_NETWORKS/);
+  }
+  const { message } = await subscribe('http://127.0.0.1:9/b', undefined, {
+    policy: parseAllowNetworks('loopback'),
+  });
+  assert.doesNotMatch(message, /refused/);
+});
+
+test('a name that cannot be found is not mentioned', async () => {
+  assert.doesNotMatch((await subscribe('http://missing.example/')).message, /missing|refused/);
+});
+
+test('an unknown workflow and too many webhooks are refused', async () => {
+  const input = { teamId, workflowId: 'unknown', url: 'https://receiver.example/', events: ['a'] };
+  await assert.rejects(subscribeWebhook(deps, input), { code: 'workflow_not_found' });
+  await assert.rejects(subscribe('https://receiver.example/full', ['a'], { limit: 1 }), {
+    code: 'webhook_limit',
+    message: /as it may have \(1\).*FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW/,
+  });
+});
+
+test('each webhook has a secret of its own, sealed in the store', async () => {
+  const { webhook } = await subscribe('https://receiver.example/c');
+  const { id } = webhook;
+  const other = await subscribe('https://receiver.example/d');
+  const secret = await webhookSecret(deps, { teamId, id });
+  assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.notEqual(secret, await webhookSecret(deps, { teamId, id: other.webhook.id }));
+  assert.match((await deps.store.webhooks.secret({ teamId, id })) ?? '', /^sealed1\./);
+  await assert.rejects(webhookSecret(deps, { teamId, id: 'wh_unknown' }), { code: 'webhook_not_found' });
+  await assert.rejects(webhookSecret(deps, { teamId: 'team_other', id }), { code: 'webhook_not_found' });
+});
+
+test('a team has one signing key, made when it is first needed, and its public half is published', async () => {
+  const sign = createTeamSigner(deps.store, deps.sealer);
+  const [first, again, published] = await Promise.all([
+    sign(teamId),
+    sign(teamId),
+    publicSigningKeys(deps, { teamId }),
+  ]);
+  assert.ok(first.equals(again));
+  assert.equal(published.length, 1);
+  const [key] = published;
+  const x = createPublicKey(first).export({ format: 'jwk' }).x ?? '';
+  assert.equal(key?.key, `whpk_${Buffer.from(x, 'base64url').toString('base64')}`);
+  assert.equal(key?.type, 'ed25519');
+  assert.match(key?.createdAt ?? '', /^\d{4}-.*Z$/);
+  const { id: otherId } = await deps.store.teams.ensure({ slug: 'other' });
+  assert.ok(!(await sign(otherId)).equals(first));
+  await assert.rejects(publicSigningKeys(deps, { teamId: 'team_unknown' }), { code: 'team_not_found' });
+});

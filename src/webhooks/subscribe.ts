@@ -1,0 +1,75 @@
+/** Subscribes a webhook, and says in one message all that its owner should know about it. */
+import { Problem } from '../model/error.ts';
+import { canonicalEvents } from '../model/event.ts';
+import type { Webhook } from '../model/webhook.ts';
+import type { WebhookDeps } from './deps.ts';
+import { newSealedSecret } from './secret.ts';
+
+/** Looking up a name for the message must not hold up the answer for longer. */
+const LOOK_UP_MS = 1_000;
+const MAX_NAMED_EVENTS = 10;
+
+/**
+ * Subscribes, or answers the webhook that is there already with the same workflow, URL and set of events.
+ * `url` and `events` must have been checked for their form (`model/webhook.ts`).
+ *
+ * @returns the webhook, and a message that carries its id, the event names that never fire here, and whether
+ *   network policy will refuse its address
+ * @throws Problem workflow_not_found | webhook_limit
+ */
+export async function subscribeWebhook(
+  deps: WebhookDeps,
+  input: { teamId: string; workflowId: string; url: string; events: readonly string[] },
+): Promise<{ webhook: Webhook; message: string }> {
+  const result = await deps.store.webhooks.subscribe({
+    ...input,
+    secret: newSealedSecret(deps.sealer, input.teamId),
+    limit: deps.limit,
+  });
+  if (result.outcome === 'workflow_not_found') throw new Problem('workflow_not_found');
+  if (result.outcome === 'limit_reached') {
+    throw new Problem('webhook_limit', {
+      sentence:
+        `This workflow has as many webhooks as it may have (${deps.limit}). Unsubscribe one first, or raise ` +
+        'the setting FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW',
+    });
+  }
+  const { webhook } = result;
+  const sentences = [
+    result.outcome === 'created'
+      ? `Subscribed: webhook ${webhook.id}.`
+      : `Already subscribed: webhook ${webhook.id} has the same workflow, URL and events, and is active.`,
+    eventsRemark(input.events),
+    await addressRemark(deps, input.url),
+  ];
+  return { webhook, message: sentences.filter((sentence) => sentence !== '').join(' ') };
+}
+
+function eventsRemark(events: readonly string[]): string {
+  const { known, unknown } = canonicalEvents([...new Set(events)]);
+  if (unknown.length === 0) return '';
+  const named = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => JSON.stringify(name));
+  const more = unknown.length > named.length ? ` and ${unknown.length - named.length} more` : '';
+  const nothing = known.length === 0 ? ', so nothing will be sent' : '';
+  return `No event here has the name ${named.join(', ')}${more}${nothing}.`;
+}
+
+/** Judges literals and `localhost` at once and other names within a second; a failing look-up is not mentioned. */
+async function addressRemark(deps: WebhookDeps, url: string): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string[]>((resolve) => {
+    timer = setTimeout(() => resolve([]), LOOK_UP_MS);
+  });
+  try {
+    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname), late]);
+    for (const address of addresses) {
+      const verdict = deps.policy.verdict(address);
+      if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
+    }
+  } catch {
+    // Whether the name can be found when something is sent is another matter.
+  } finally {
+    clearTimeout(timer);
+  }
+  return '';
+}

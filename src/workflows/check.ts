@@ -1,0 +1,139 @@
+/** Checks settings that people write and collects every mistake, each with its line. */
+import { nearest } from './nearest.ts';
+
+/** What is wrong with a file, for its author. Lines count from 1; null where there is no line to name. */
+export interface Mistake {
+  file: string;
+  line: number | null;
+  message: string;
+}
+
+/** Where a setting stands: `['limits', 'timeout']`, list positions as numbers. */
+export type Path = readonly (string | number)[];
+
+/** Says in which line a setting stands. */
+export type LineOf = (path: Path) => number | null;
+
+export interface Checker {
+  readonly mistakes: Mistake[];
+  /** Notes a mistake: a sentence that goes on after the setting's name. */
+  wrong(path: Path, sentence: string): void;
+  /** A map without keys that are not known; an empty one if it is missing or something else. */
+  map(
+    value: unknown,
+    path: Path,
+    keys: { known: readonly string[]; later?: Readonly<Record<string, string>> },
+  ): Record<string, unknown>;
+  text(value: unknown, path: Path, longest: number): string | undefined;
+  oneOf<T extends string>(value: unknown, path: Path, choices: readonly T[]): T | undefined;
+  number(
+    value: unknown,
+    path: Path,
+    bounds: { min: number; max: number; whole: boolean },
+  ): number | undefined;
+  /** A list of strings that are not empty. */
+  texts(
+    value: unknown,
+    path: Path,
+    bounds: { min: number; max: number; example: string },
+  ): string[] | undefined;
+}
+
+/** Undefined and null both mean "not written": YAML reads `key:` as null. */
+export function isMissing(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
+}
+
+export function createChecker(file: string, lineOf: LineOf): Checker {
+  const mistakes: Mistake[] = [];
+
+  function wrong(path: Path, sentence: string): void {
+    mistakes.push({
+      file,
+      line: lineOf(path),
+      message: path.length === 0 ? sentence : `\`${nameOf(path)}\` ${sentence}`,
+    });
+  }
+
+  return {
+    mistakes,
+    wrong,
+    map(value, path, { known, later = {} }) {
+      if (isMissing(value)) return {};
+      if (typeof value !== 'object' || Array.isArray(value)) {
+        const found = `found ${describe(value)}`;
+        wrong(
+          path,
+          path.length === 0
+            ? `A definition must be a map of settings, ${found}`
+            : `must be a map of settings, ${found}`,
+        );
+        return {};
+      }
+      for (const key of Object.keys(value)) {
+        if (known.includes(key)) continue;
+        const waits = Object.hasOwn(later, key) ? later[key] : undefined;
+        wrong([...path, key], waits ?? `is not a setting that exists${suggestion(key, known)}`);
+      }
+      return value as Record<string, unknown>;
+    },
+    text(value, path, longest) {
+      if (typeof value === 'string' && value.trim() !== '' && value.length <= longest) return value;
+      wrong(path, `must be a text of 1 to ${longest} characters, found ${describe(value)}`);
+      return undefined;
+    },
+    oneOf(value, path, choices) {
+      const choice = choices.find((known) => known === value);
+      if (choice !== undefined) return choice;
+      const hint = typeof value === 'string' ? suggestion(value, choices, '') : '';
+      wrong(path, `must be ${choices.join(' or ')}, found ${describe(value)}${hint}`);
+      return undefined;
+    },
+    number(value, path, { min, max, whole }) {
+      const fits =
+        typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value));
+      if (fits) return value;
+      wrong(path, `must be a ${whole ? 'whole ' : ''}number from ${min} to ${max}, found ${describe(value)}`);
+      return undefined;
+    },
+    texts(value, path, { min, max, example }) {
+      if (!Array.isArray(value) || value.length < min || value.length > max) {
+        wrong(path, `must be a list of ${min} to ${max} texts such as ${example}, found ${describe(value)}`);
+        return undefined;
+      }
+      let good = true;
+      for (const [position, item] of value.entries()) {
+        if (typeof item === 'string' && item !== '') continue;
+        const quotes = typeof item === 'number' || typeof item === 'boolean' ? ': put it into quotes' : '';
+        wrong([...path, position], `must be a text that is not empty, found ${describe(item)}${quotes}`);
+        good = false;
+      }
+      return good ? (value as string[]) : undefined;
+    },
+  };
+}
+
+/** A value as it is named in a sentence, shortened. */
+export function describe(value: unknown): string {
+  if (value === undefined || value === null) return 'nothing';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object') return 'a map';
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  return `the ${typeof value} ${String(value)}`;
+}
+
+function suggestion(written: string, names: readonly string[], otherwise = known(names)): string {
+  const meant = nearest(written, names);
+  return meant === undefined ? otherwise : `. Did you mean \`${meant}\`?`;
+}
+
+function known(names: readonly string[]): string {
+  return `. Those that exist here: ${names.join(', ')}`;
+}
+
+function nameOf(path: Path): string {
+  return path.reduce<string>((name, part) => {
+    if (typeof part === 'number') return `${name}[${part}]`;
+    return name === '' ? part : `${name}.${part}`;
+  }, '');
+}

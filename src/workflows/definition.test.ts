@@ -1,0 +1,234 @@
+/** Every mistake that a definition can hold, with its line and its sentence. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseModuleDefinition, parseYamlDefinition } from './definition.ts';
+
+const SOURCE = 'source: { type: command, command: ["true"] }\n';
+
+function mistakesOf(text: string): string[] {
+  const parsed = parseYamlDefinition(text, { file: 'acme/crm.yaml' });
+  if ('definition' in parsed) return [];
+  return parsed.mistakes.map(({ line, message }) => `${line}: ${message}`);
+}
+
+test('the shortest definition has every default', () => {
+  const parsed = parseYamlDefinition(SOURCE, { file: 'acme/crm contacts.yaml' });
+  assert.deepEqual(parsed, {
+    definition: {
+      name: 'crm contacts',
+      source: { type: 'command', command: ['true'], protocol: 'ndjson', env: {}, directory: 'acme' },
+      key: [],
+      mode: 'replace',
+      overlap: 'reject',
+      guards: { minRecords: 1, maxDropPercent: null },
+      limits: { timeoutMs: 900_000, records: 5_000_000 },
+      retries: { max: 2, backoffMs: 5_000 },
+    },
+  });
+});
+
+test('everything that can be set is taken', () => {
+  const text = `
+name: CRM contacts
+source:
+  type: command
+  command: [tap, --all]
+  protocol: ndjson
+  env: { TOKEN: "Bearer \${secret.CRM_TOKEN}", PLAIN: "\${HOME} and $x" }
+key: [account, id]
+mode: upsert
+overlap: buffer
+guards: { minRecords: 3, maxDropPercent: 12.5 }
+limits: { timeout: 90s, records: 10 }
+retries: { max: 0, backoff: 250ms }
+`;
+  assert.deepEqual(parseYamlDefinition(text, { file: 'acme/crm.yaml' }), {
+    definition: {
+      name: 'CRM contacts',
+      source: {
+        type: 'command',
+        command: ['tap', '--all'],
+        protocol: 'ndjson',
+        env: { TOKEN: `Bearer \${secret.CRM_TOKEN}`, PLAIN: `\${HOME} and $x` },
+        directory: 'acme',
+      },
+      key: ['account', 'id'],
+      mode: 'upsert',
+      overlap: 'buffer',
+      guards: { minRecords: 3, maxDropPercent: 12.5 },
+      limits: { timeoutMs: 90_000, records: 10 },
+      retries: { max: 0, backoffMs: 250 },
+    },
+  });
+});
+
+test('an empty run may not erase data unless the run only adds', () => {
+  for (const [mode, minRecords] of [
+    ['replace', 1],
+    ['upsert', 0],
+    ['append', 0],
+  ] as const) {
+    const parsed = parseModuleDefinition({ mode }, { file: 'acme/crm.mts', line: null });
+    assert.equal('definition' in parsed && parsed.definition.guards.minRecords, minRecords);
+  }
+});
+
+const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
+const SETTINGS = 'name, key, mode, overlap, guards, limits, retries, source';
+
+const CASES: [text: string, mistakes: string[]][] = [
+  ['', ['1: The file is empty. A definition needs at least a `source`']],
+  ['# nothing\n', ['1: The file is empty. A definition needs at least a `source`']],
+  [
+    'just text',
+    [
+      '1: A definition must be a map of settings, found "just text"',
+      '1: `source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }',
+    ],
+  ],
+  [
+    'name: x\n',
+    ['1: `source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }'],
+  ],
+  [`${SOURCE}\nmoed: append\n`, ['3: `moed` is not a setting that exists. Did you mean `mode`?']],
+  [
+    `${SOURCE}colour: red\n`,
+    [`2: \`colour\` is not a setting that exists. Those that exist here: ${SETTINGS}`],
+  ],
+  [
+    `${SOURCE}guards:\n  min_records: 1\n`,
+    ['3: `guards.min_records` is not a setting that exists. Did you mean `minRecords`?'],
+  ],
+  [
+    `${SOURCE}schedule: { cron: "0 6 * * *" }\nfields:\n`,
+    [`2: \`schedule\` ${LATER}`, `3: \`fields\` ${LATER}`],
+  ],
+  [`${SOURCE}limits:\n  timeout: 1m\n  memory: 512MB\n`, [`4: \`limits.memory\` ${LATER}`]],
+  [
+    'source:\n  type: command\n  command: [a]\n  protocol: singer\n',
+    [`4: \`source.protocol\` singer ${LATER}`],
+  ],
+  [
+    'source:\n  type: http\n  url: https://example.org\n',
+    [
+      '2: `source.type` http does not exist in this version yet. Those that exist: command, and modules (.mts files)',
+    ],
+  ],
+  [
+    'source: { type: push }',
+    [
+      '1: `source.type` push does not exist in this version yet. Those that exist: command, and modules (.mts files)',
+    ],
+  ],
+  [
+    'source: { type: module }',
+    [
+      '1: `source.type` cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
+    ],
+  ],
+  [
+    'source:\n  type: comand\n  command: [a]\n',
+    ['2: `source.type` must be command, found "comand". Did you mean `command`?'],
+  ],
+  [
+    'source:\n  type: command\n',
+    ['1: `source.command` must be a list of 1 to 1000 texts such as ["node", "contacts.mjs"], found nothing'],
+  ],
+  [
+    'source:\n  type: command\n  command: node x.mjs\n',
+    ['3: `source.command` must be a list, for no shell splits it: ["node","x.mjs"]'],
+  ],
+  [
+    'source:\n  type: command\n  command:\n    - sleep\n    - 5\n',
+    ['5: `source.command[1]` must be a text that is not empty, found the number 5: put it into quotes'],
+  ],
+  [
+    'source:\n  type: command\n  command: [curl, "${secret.X}"]\n',
+    [
+      '3: `source.command[1]` must not hold a secret: everybody on the machine can read arguments. Put it into `source.env`',
+    ],
+  ],
+  [
+    'source:\n  type: command\n  command: [a]\n  env:\n    PORT: 80\n    A-B: x\n    TMPDIR: /x\n    T: ${secret.A__B}\n',
+    [
+      '5: `source.env.PORT` must be a text, found the number 80: put it into quotes',
+      '6: `source.env.A-B` is not a name that an environment variable can have: letters, digits and _',
+      '7: `source.env.TMPDIR` is set by Flowhook itself: choose another name',
+      '8: `source.env.T` holds a secret that is not written as ${secret.NAME}, with letters, digits and single underscores',
+    ],
+  ],
+  [
+    `${SOURCE}limits: { timeout: 15 }`,
+    [
+      '2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found the number 15: add a unit',
+    ],
+  ],
+  [
+    `${SOURCE}limits: { timeout: 15 min }`,
+    ['2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found "15 min"'],
+  ],
+  [
+    `${SOURCE}limits: { timeout: 0s }`,
+    ['2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found "0s"'],
+  ],
+  [
+    `${SOURCE}retries: { backoff: 11m }`,
+    ['2: `retries.backoff` must be a duration such as 500ms, 30s, 15m or 2h, at most 10m, found "11m"'],
+  ],
+  [
+    `${SOURCE}retries: { max: 1.5 }`,
+    ['2: `retries.max` must be a whole number from 0 to 100, found the number 1.5'],
+  ],
+  [
+    `${SOURCE}guards: { maxDropPercent: 101, minRecords: -1 }`,
+    [
+      '2: `guards.minRecords` must be a whole number from 0 to 1000000000, found the number -1',
+      '2: `guards.maxDropPercent` must be a number from 0 to 100, found the number 101',
+    ],
+  ],
+  [`${SOURCE}key: id`, ['2: `key` must be a list of 1 to 16 texts such as [id], found "id"']],
+  [`${SOURCE}key: [id, id]`, ['2: `key` names a field twice']],
+  [
+    `${SOURCE}mode: Replace\noverlap: yes\n`,
+    [
+      '2: `mode` must be replace or upsert or append, found "Replace". Did you mean `replace`?',
+      '3: `overlap` must be reject or buffer, found "yes"',
+    ],
+  ],
+  [`${SOURCE}guards: 5`, ['2: `guards` must be a map of settings, found the number 5']],
+  [`${SOURCE}name: ""`, ['2: `name` must be a text of 1 to 200 characters, found ""']],
+  [`${SOURCE}mode: append\nmode: upsert\n`, ['3: This is not valid YAML: Map keys must be unique']],
+  [
+    `${SOURCE}__proto__: { x: 1 }\n`,
+    [`2: \`__proto__\` is not a setting that exists. Those that exist here: ${SETTINGS}`],
+  ],
+  [`${SOURCE}name: !secret x\n`, ['2: This is not valid YAML: Unresolved tag: !secret']],
+];
+
+for (const [text, mistakes] of CASES) {
+  test(`says what is wrong with ${JSON.stringify(text.replace(SOURCE, ''))}`, () => {
+    assert.deepEqual(mistakesOf(text), mistakes);
+  });
+}
+
+test('broken YAML is reported with its line', () => {
+  const [mistake] = mistakesOf(`${SOURCE}name: [a\nmode: append\n`);
+  assert.match(mistake ?? '', /^[23]: This is not valid YAML: /);
+});
+
+test('the settings of a module are checked like those of a file', () => {
+  const parsed = parseModuleDefinition(
+    { source: {}, limits: { memory: '1GB', timeout: '1m' }, nmae: 'x' },
+    { file: 'acme/crm.mts', line: 7 },
+  );
+  assert.ok('mistakes' in parsed);
+  assert.deepEqual(
+    parsed.mistakes.map(({ file, line, message }) => `${file}:${line} ${message}`),
+    [
+      'acme/crm.mts:7 `source` must be left out: the module itself is the source',
+      'acme/crm.mts:7 `nmae` is not a setting that exists. Did you mean `name`?',
+      `acme/crm.mts:7 \`limits.memory\` ${LATER}`,
+    ],
+  );
+});

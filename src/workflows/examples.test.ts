@@ -1,0 +1,105 @@
+/** The example workflows, run as the service runs them. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { Definition } from '../model/workflow.ts';
+import { silentLogger } from '../observe/log.ts';
+import { loadWorkflows } from './load.ts';
+import { startRun } from './sources/run.ts';
+import { directoryOf, finish } from './sources/trial.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');
+
+async function definitionOf(id: string): Promise<Definition> {
+  const { found, mistakes } = await loadWorkflows({
+    directory: EXAMPLES,
+    known: () => undefined,
+    log: silentLogger,
+  });
+  assert.deepEqual(mistakes, []);
+  const definition = found.find((one) => one.team === 'default' && one.id === id)?.definition;
+  assert.ok(definition);
+  return definition;
+}
+
+async function run(id: string, workflowsDirectory: string) {
+  const started = await startRun({
+    workflowsDirectory,
+    definition: await definitionOf(id),
+    team: 'default',
+    workflowId: id,
+    jobId: 'job_example',
+    attempt: 1,
+    state: null,
+    secrets: new Map(),
+    environment: new Map([['PATH', '/usr/local/bin:/usr/bin:/bin']]),
+    log: silentLogger,
+  });
+  const { lines, end } = await finish(started);
+  return { records: lines.map((line) => JSON.parse(line) as Record<string, unknown>), end };
+}
+
+/** The examples, standing alone in a new directory. */
+async function copied(t: TestContext): Promise<string> {
+  const directory = await directoryOf(t, {});
+  await cp(EXAMPLES, directory, { recursive: true });
+  return directory;
+}
+
+test('package-authors yields the people of what is installed, each with an id of its own', async () => {
+  const { records, end } = await run('package-authors', EXAMPLES);
+  assert.equal(end.ok, true);
+  assert.ok(records.length > 20);
+  assert.equal(new Set(records.map(({ id }) => id)).size, records.length);
+  assert.ok(records.every(({ name, package: of }) => typeof name === 'string' && typeof of === 'string'));
+  const matteo = records.find(
+    (record) => record.package === 'fastify' && /Collina/.test(String(record.name)),
+  );
+  assert.equal(matteo?.email, 'hello@matteocollina.com');
+  assert.equal(matteo?.licence, 'MIT');
+});
+
+test('commit-authors yields one record for each author of the repository it stands in', async (t) => {
+  const directory = await copied(t);
+  const git = (name: string, email: string, date: string, ...args: string[]) =>
+    execFileSync('git', ['-c', `user.name=${name}`, '-c', `user.email=${email}`, ...args], {
+      cwd: directory,
+      env: { ...process.env, GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date },
+    });
+  const commit = ['commit', '--quiet', '--allow-empty', '--message', 'A "message"\n\nwith lines'];
+  git('x', 'x', '', 'init', '--quiet');
+  git('Ada', 'Ada@example.org', '2026-01-01T00:00:00Z', ...commit);
+  git('Grace "G" \\ Hopper', 'grace@example.org', '2026-01-02T00:00:00Z', ...commit);
+  git('Ada Lovelace', 'ada@example.org', '2026-01-03T00:00:00Z', ...commit);
+  const { records, end } = await run('commit-authors', directory);
+  assert.equal(end.ok, true);
+  assert.deepEqual(records, [
+    {
+      id: 'ada@example.org',
+      name: 'Ada Lovelace',
+      email: 'ada@example.org',
+      commits: 2,
+      firstCommitAt: '2026-01-01T00:00:00.000Z',
+      lastCommitAt: '2026-01-03T00:00:00.000Z',
+    },
+    {
+      id: 'grace@example.org',
+      name: 'Grace "G" \\ Hopper',
+      email: 'grace@example.org',
+      commits: 1,
+      firstCommitAt: '2026-01-02T00:00:00.000Z',
+      lastCommitAt: '2026-01-02T00:00:00.000Z',
+    },
+  ]);
+});
+
+test('commit-authors says so when there is no repository, or no commit in it', async (t) => {
+  const directory = await copied(t);
+  const without = await run('commit-authors', directory);
+  assert.ok(!without.end.ok && /There is no git repository at or above/.test(without.end.error));
+  execFileSync('git', ['init', '--quiet'], { cwd: directory });
+  const empty = await run('commit-authors', directory);
+  assert.ok(!empty.end.ok && /The git repository has no commits yet/.test(empty.end.error));
+});

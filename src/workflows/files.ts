@@ -1,0 +1,130 @@
+/** Finds the workflow files of a directory: `<team>/<id>.yaml`, `.yml` or `.mts`. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Problem } from '../model/error.ts';
+import { isTeamSlug } from '../model/team.ts';
+import { isWorkflowId } from '../model/workflow.ts';
+import type { Mistake } from './check.ts';
+
+/** Part of every hash: counting it up makes a new version of Flowhook read every definition again. */
+const DEFINITION_FORMAT = 1;
+const EXTENSIONS = ['.yaml', '.yml', '.mts'];
+/** A definition is written by hand. */
+const MAX_FILE_BYTES = 1 << 20;
+
+export interface WorkflowFile {
+  team: string;
+  id: string;
+  /** Inside the directory, with forward slashes: `team/id.yaml`. */
+  file: string;
+  text: string;
+  /** SHA-256 over the path and the content, as hex. */
+  hash: string;
+}
+
+export interface WorkflowFiles {
+  files: WorkflowFile[];
+  mistakes: Mistake[];
+  /** What is there but cannot be used, so that it does not count as missing; without an id, a whole team. */
+  broken: { team: string; id: string | null }[];
+}
+
+/**
+ * Looks one level deep into the folder of each team. Hidden entries, other kinds of files and folders inside a
+ * team's folder are left alone: that is where scripts and shared code live. Links are followed. Throws a
+ * `Problem` when there is no such directory.
+ */
+export async function findWorkflowFiles(directory: string): Promise<WorkflowFiles> {
+  const found: WorkflowFiles = { files: [], mistakes: [], broken: [] };
+  for (const name of await entriesOf(directory)) {
+    if (name === 'node_modules' || !(await isDirectory(join(directory, name)))) continue;
+    await addTeam(directory, name, found);
+  }
+  return found;
+}
+
+async function entriesOf(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const what =
+      code === 'ENOENT'
+        ? `The workflows directory ${directory} does not exist. Create it, or name another one with FLOWHOOK_WORKFLOWS`
+        : code === 'ENOTDIR'
+          ? `The workflows directory ${directory} is a file. Name its directory with FLOWHOOK_WORKFLOWS`
+          : `The workflows directory ${directory} cannot be read: ${message}`;
+    throw new Problem('definition_invalid', { sentence: what, cause: error });
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+async function addTeam(directory: string, team: string, found: WorkflowFiles): Promise<void> {
+  let names: string[];
+  try {
+    names = (await readdir(join(directory, team))).sort();
+  } catch (error) {
+    found.mistakes.push({
+      file: team,
+      line: null,
+      message: `This folder cannot be read: ${(error as Error).message}`,
+    });
+    found.broken.push({ team, id: null });
+    return;
+  }
+  const byId = Map.groupBy(
+    names.filter((name) => !name.startsWith('.') && EXTENSIONS.includes(extname(name))),
+    // Some systems spell an accented letter as two characters.
+    (name) => name.slice(0, -extname(name).length).normalize('NFC'),
+  );
+  if (byId.size > 0 && !isTeamSlug(team)) {
+    const message = `${JSON.stringify(team)} cannot be a team: the folder's name must be 1 to 63 of a–z, 0–9 and -, and begin with a letter or digit`;
+    found.mistakes.push({ file: team, line: null, message });
+    return;
+  }
+  for (const [id, sameId] of byId) {
+    const file = `${team}/${sameId[0]}`;
+    const read = await readDefinition({ directory, team, id, file, sameId });
+    if ('hash' in read) {
+      found.files.push(read);
+    } else {
+      found.mistakes.push({ file, line: null, message: read.mistake });
+      found.broken.push({ team, id });
+    }
+  }
+}
+
+async function readDefinition(input: {
+  directory: string;
+  team: string;
+  id: string;
+  file: string;
+  sameId: readonly string[];
+}): Promise<WorkflowFile | { mistake: string }> {
+  const { directory, team, id, file, sameId } = input;
+  if (sameId.length > 1) {
+    return {
+      mistake: `The workflow ${id} is defined more than once, in ${sameId.join(' and ')}. Keep one of them`,
+    };
+  }
+  if (!isWorkflowId(id)) {
+    return {
+      mistake: `${JSON.stringify(id)} cannot be a workflow's id: 1 to 200 characters without control characters or backslashes`,
+    };
+  }
+  try {
+    const stats = await stat(join(directory, file));
+    if (!stats.isFile()) return { mistake: 'This is not a file' };
+    if (stats.size > MAX_FILE_BYTES)
+      return { mistake: 'This file is larger than 1 MiB, too large for a definition' };
+    const text = await readFile(join(directory, file), 'utf8');
+    const hash = createHash('sha256').update(`${DEFINITION_FORMAT}\n${file}\n${text}`).digest('hex');
+    return { team, id, file, text, hash };
+  } catch (error) {
+    return { mistake: `This file cannot be read: ${(error as Error).message}` };
+  }
+}

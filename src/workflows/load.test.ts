@@ -1,0 +1,150 @@
+/** Loading a directory: what is found, what is left alone, what is wrong. */
+import assert from 'node:assert/strict';
+import { mkdir, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { loadWorkflows } from './load.ts';
+import { describeModules } from './sources/describe.ts';
+import { directoryOf } from './sources/trial.ts';
+
+const YAML = 'source: { type: command, command: ["true"] }';
+const MODULE = `console.log('prints'); export const workflow = { name: 'Named' };
+export default async function* () {}`;
+
+function load(directory: string, known: Record<string, string> = {}) {
+  return loadWorkflows({ directory, known: (team, id) => known[`${team}/${id}`], log: silentLogger });
+}
+
+test('finds the workflows of each team and leaves everything else alone', async (t) => {
+  const directory = await directoryOf(t, {
+    'README.md': '',
+    'acme/crm contacts.yaml': YAML,
+    'acme/team.yml': YAML,
+    'acme/people.mts': MODULE,
+    'acme/people.mjs': 'throw 1',
+    'acme/.hidden.yaml': 'broken: [',
+    'acme/shared/part.yaml': 'broken: [',
+    'other-team/crm contacts.yaml': YAML,
+    'node_modules/pkg/x.yaml': 'broken: [',
+    'Not a team/notes.txt': '',
+    '.git/config.yaml': 'broken: [',
+  });
+  await symlink(join(directory, 'acme/team.yml'), join(directory, 'acme/linked.yml'));
+  const { found, mistakes, broken } = await load(directory);
+  assert.deepEqual([mistakes, broken], [[], []]);
+  assert.deepEqual(
+    found.map(({ team, id, file, definition }) => [team, id, file, definition?.name]),
+    [
+      ['acme', 'crm contacts', 'acme/crm contacts.yaml', 'crm contacts'],
+      ['acme', 'linked', 'acme/linked.yml', 'linked'],
+      ['acme', 'people', 'acme/people.mts', 'Named'],
+      ['acme', 'team', 'acme/team.yml', 'team'],
+      ['other-team', 'crm contacts', 'other-team/crm contacts.yaml', 'crm contacts'],
+    ],
+  );
+});
+
+test('what is known by its hash is not read again', async (t) => {
+  const directory = await directoryOf(t, { 'acme/a.yaml': YAML, 'acme/b.mts': MODULE });
+  const first = await load(directory);
+  const known = Object.fromEntries(first.found.map(({ team, id, hash }) => [`${team}/${id}`, hash]));
+  const second = await load(directory, known);
+  assert.deepEqual(
+    second.found,
+    first.found.map((found) => ({ ...found, definition: null })),
+  );
+});
+
+test('the same content under another path has another hash', async (t) => {
+  const directory = await directoryOf(t, { 'acme/a.yaml': YAML, 'acme/b.yaml': YAML });
+  const { found } = await load(directory);
+  assert.notEqual(found[0]?.hash, found[1]?.hash);
+});
+
+test('files that cannot be used are mistakes, and do not count as missing', async (t) => {
+  const directory = await directoryOf(t, {
+    'acme/twice.yaml': YAML,
+    'acme/twice.mts': MODULE,
+    'acme/typo.yaml': `${YAML}\nmoed: x`,
+    'acme/good.yaml': YAML,
+    'My Team/a.yaml': YAML,
+  });
+  await mkdir(join(directory, 'acme/folder.yaml'));
+  await symlink(join(directory, 'nowhere'), join(directory, 'acme/dangling.yaml'));
+  const { found, mistakes, broken } = await load(directory);
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['good'],
+  );
+  assert.deepEqual(
+    mistakes.map(({ file, line, message }) => [file, line, message.slice(0, 49)]),
+    [
+      ['My Team', null, '"My Team" cannot be a team: the folder\'s name mus'],
+      ['acme/dangling.yaml', null, 'This file cannot be read: ENOENT: no such file or'],
+      ['acme/folder.yaml', null, 'This is not a file'],
+      ['acme/twice.mts', null, 'The workflow twice is defined more than once, in '],
+      ['acme/typo.yaml', 2, '`moed` is not a setting that exists. Did you mean'],
+    ],
+  );
+  assert.deepEqual(
+    broken.map(({ team, id }) => `${team}/${id}`),
+    ['acme/dangling', 'acme/folder', 'acme/twice', 'acme/typo'],
+  );
+});
+
+test('a module that cannot be used is a mistake, and the others are read all the same', async (t) => {
+  const directory = await directoryOf(t, {
+    'acme/a-exits.mts': 'process.exit(0);',
+    'acme/b-throws.mts': "\nthrow new Error('no database');",
+    'acme/c-nothing.mts': 'export const workflow = {};',
+    'acme/d-number.mts': 'export default 5;',
+    'acme/e-waits.mts': 'await new Promise(() => {}); export default () => [];',
+    'acme/f-syntax.mts': 'export default (: ) => [];',
+    'acme/g-dropped.mts':
+      "export const workflow = { limits: { timeout: () => '1m' } }; export default () => [];",
+    'acme/h-setting.mts': '// one\nexport const workflow = { moed: 1 }; export default () => [];',
+    'acme/i-good.mts': MODULE,
+  });
+  const { found, mistakes } = await load(directory);
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['i-good'],
+  );
+  const sentences = [
+    /^Importing the module ended the process \(exit code 0\)/,
+    /^The module cannot be imported: Error: no database\n.*b-throws\.mts:2/s,
+    /^The module has no default export/,
+    /^The default export must be a function that yields records, found a number \(5\)/,
+    /^Importing the module ended the process \(exit code 13\)/,
+    /^The module cannot be imported: .*f-syntax\.mts/s,
+    /`workflow\.timeout` is a function; settings are plain values/,
+    /^`moed` is not a setting that exists/,
+  ];
+  assert.equal(mistakes.length, sentences.length);
+  for (const [position, sentence] of sentences.entries()) {
+    assert.match(mistakes[position]?.message ?? '', sentence);
+  }
+  assert.equal(mistakes.at(-1)?.line, 2);
+});
+
+test('a module that never ends its import is ended, named, and does not stop the others', async (t) => {
+  const directory = await directoryOf(t, { 'hangs.mts': 'for (;;);', 'good.mts': MODULE });
+  const files = [join(directory, 'hangs.mts'), join(directory, 'good.mts')];
+  const described = await describeModules(files, { directory, log: silentLogger, importMs: 700 });
+  assert.match(JSON.stringify(described.get(files[0] ?? '')), /did not end within 0\.7 s/);
+  assert.deepEqual(described.get(files[1] ?? ''), { settings: { name: 'Named' } });
+});
+
+test('a missing directory is a sentence that says what to do', async (t) => {
+  const directory = await directoryOf(t, { file: '' });
+  await assert.rejects(
+    load(join(directory, 'file')),
+    /is a file\. Name its directory with FLOWHOOK_WORKFLOWS/,
+  );
+  await rm(directory, { recursive: true });
+  await assert.rejects(load(directory), {
+    code: 'definition_invalid',
+    message: /does not exist\. Create it/,
+  });
+});

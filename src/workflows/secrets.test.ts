@@ -1,0 +1,60 @@
+/** Where secrets come from, and that no error shows one. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { teamSecrets } from './secrets.ts';
+import { directoryOf } from './sources/trial.ts';
+
+test('secrets come from the file beside the workflows, and settings win', async (t) => {
+  const directory = await directoryOf(t, {
+    'secrets/my-team.yaml': 'TOKEN: from-file\nOther_1: "123"\n',
+    'secrets/else.yaml': 'TOKEN: foreign\n',
+    'workflows/my-team/x.yaml': '',
+  });
+  const environment = new Map([
+    ['FLOWHOOK_SECRET__MY_TEAM__TOKEN', 'from-setting'],
+    ['FLOWHOOK_SECRET__MY__TEAM__TOKEN', 'foreign'],
+    ['FLOWHOOK_SECRET__MY_TEAM__A__B', 'of team my-team--a'],
+    ['FLOWHOOK_SECRET__MY_TEAM___X', 'of team my-team-'],
+    ['TOKEN', 'nobody'],
+  ]);
+  const secrets = await teamSecrets({
+    directory: join(directory, 'workflows'),
+    team: 'my-team',
+    environment,
+  });
+  assert.deepEqual([...secrets].sort(), [
+    ['Other_1', '123'],
+    ['TOKEN', 'from-setting'],
+  ]);
+});
+
+test('without a file there are the settings alone', async (t) => {
+  const directory = await directoryOf(t, {});
+  const environment = new Map([['FLOWHOOK_SECRET__ACME__A', 'b']]);
+  const secrets = await teamSecrets({ directory: join(directory, 'workflows'), team: 'acme', environment });
+  assert.deepEqual([...secrets], [['A', 'b']]);
+});
+
+test('a file that cannot be used is refused without showing what is in it', async (t) => {
+  const cases: [text: string, sentence: RegExp][] = [
+    ['TOKEN: hunter2\nA: [hunter2', /acme\.yaml:\d is not valid YAML \([A-Z_]+\)$/],
+    ['- hunter2', /must be a map of names to strings/],
+    ['TOKEN: 12345', /TOKEN must be a string; put numbers and dates into quotes/],
+    ['TOKEN: { value: hunter2 }', /TOKEN must be a string/],
+    ['A__B: hunter2', /single underscores between them, found "A__B"/],
+  ];
+  for (const [text, sentence] of cases) {
+    const directory = await directoryOf(t, { 'secrets/acme.yaml': text });
+    const reading = teamSecrets({
+      directory: join(directory, 'workflows'),
+      team: 'acme',
+      environment: new Map(),
+    });
+    await assert.rejects(reading, (error: Error) => {
+      assert.match(error.message, sentence);
+      assert.doesNotMatch(error.message, /hunter2|12345/);
+      return true;
+    });
+  }
+});

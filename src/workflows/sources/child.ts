@@ -1,0 +1,213 @@
+/**
+ * One child process in its own process group, which ends when the server does.
+ *
+ *     server ──spawns──▶ /bin/sh (leads the group) ──exec──▶ the program ──▶ its own children
+ *        │                   └──▶ watcher (same group, nobody's child)           (same group)
+ *        └───────pipe────────────────▲  at its end: kill -KILL 0, the whole group
+ *
+ * The pipe closes when the server ends, however it ends. A disconnect message would be ignored by foreign
+ * programs, and the kernel's parent-death signal spares grandchildren. A program that starts a session of its
+ * own (`setsid`) leaves the group and escapes.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ProcessMark } from '../../model/job.ts';
+import type { Logger } from '../../observe/log.ts';
+import { readLines } from './lines.ts';
+import { groupGone, markOf, signalGroup } from './process-mark.ts';
+import { followTail } from './tail.ts';
+
+export const KILL_GRACE_MS = 10_000;
+/** A result is small: the state that a module leaves for its next run. */
+const MAX_RESULT_BYTES = 1 << 20;
+/** What a group that is gone has written is in the pipes already; only one that escaped still holds them. */
+const DRAIN_MS = 1_000;
+
+/**
+ * The watcher ignores every signal that a group may be sent politely, holds none of the program's pipes, and is
+ * orphaned by the second pair of brackets, so that a program that waits for all of its children does not wait
+ * for it. It writes a line when it is ready.
+ */
+const WATCHER = `( (
+  trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
+  echo >&0
+  read -r _
+  kill -KILL 0
+) <&3 3<&- 4<&- >/dev/null 2>&1 & )`;
+/** Standard output is the records. */
+const PLAIN = `${WATCHER}\nexec 3<&-\nexec "$@"`;
+/** Records go out by descriptor 3, a result by 4; standard output is one with the log. */
+const HARNESS = `${WATCHER}\nexec 3>&1 1>&2\nexec "$@"`;
+
+export interface ChildInput {
+  /** The program by its full path, and its arguments. */
+  argv: readonly string[];
+  /** Its working directory, by its full path. */
+  directory: string;
+  /** All of its environment, but for TMPDIR: a new empty directory, removed afterwards. */
+  environment: Readonly<Record<string, string>>;
+  temporaryPrefix: string;
+  /** For our own program inside the child: what it reads from standard input. */
+  harnessInput?: string;
+  secrets: ReadonlyMap<string, string>;
+  log: Logger;
+  killGraceMs?: number;
+}
+
+export interface Child {
+  process: ProcessMark;
+  /** The lines of the output. Not reading stops the child; leaving the loop early stops it for good. */
+  batches: AsyncIterable<string[]>;
+  /** Resolves when the whole group is gone and, unless the run failed, its output has been read. */
+  end: Promise<ChildEnd>;
+  /** SIGTERM to the group, and SIGKILL after the grace. */
+  stop(): void;
+  /** SIGKILL to the group. */
+  kill(): void;
+}
+
+export interface ChildEnd {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** Whether it was ended by `stop` or `kill`, or its output was not read to the end. */
+  stopped: boolean;
+  /** What was wrong with its output. */
+  outputMistake: string | undefined;
+  /** The last lines of its standard error. */
+  tail: string;
+  /** What our own program left on its result pipe; nothing when that is too long. */
+  result: string | undefined;
+}
+
+/** Starts a program. Rejects with a sentence when it cannot be started. */
+export async function startChild(input: ChildInput): Promise<Child> {
+  const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix));
+  try {
+    return await startIn(temporary, input);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function startIn(temporary: string, input: ChildInput): Promise<Child> {
+  const { child, pid } = await spawnShell(temporary, input);
+  const marking = markOf(pid);
+  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const [stdin, stdout, stderr, watch, resultPipe] = child.stdio as [
+    Writable | null,
+    Readable,
+    Readable,
+    Duplex,
+    Duplex | undefined,
+  ];
+  // A child that ends early breaks these pipes; its exit says all there is to say.
+  for (const pipe of [stdin, watch, resultPipe]) pipe?.on('error', () => {});
+  stdin?.end(input.harnessInput);
+  const lines = readLines(stdout);
+  const tail = followTail(stderr, input);
+  const result = resultPipe === undefined ? undefined : collect(resultPipe);
+
+  let stopped = false;
+  let exitedAlready = false;
+  let graceTimer: NodeJS.Timeout | undefined;
+  function signal(name: NodeJS.Signals): void {
+    stopped = true;
+    if (!exitedAlready) signalGroup(pid, name);
+    // It ended by itself, and what it has written is not wanted any longer.
+    else lines.abandon();
+  }
+  function stop(): void {
+    if (stopped) return;
+    signal('SIGTERM');
+    if (exitedAlready) return;
+    graceTimer = setTimeout(() => signal('SIGKILL'), input.killGraceMs ?? KILL_GRACE_MS);
+  }
+
+  async function settle(): Promise<ChildEnd> {
+    const [code, signalName] = await exited;
+    clearTimeout(graceTimer);
+    // The watcher is still in the group, so its number cannot belong to anybody else yet.
+    signalGroup(pid, 'SIGKILL');
+    exitedAlready = true;
+    const stoppedBefore = stopped;
+    if (!(await groupGone(pid))) {
+      input.log.warn({ pid }, 'run.group_remains: SIGKILL was sent, yet a process of the group is there');
+    }
+    lines.writersGone();
+    if (stopped || code !== 0) lines.abandon();
+    await Promise.all([drained(stderr), resultPipe && drained(resultPipe)]);
+    await rm(temporary, { recursive: true, force: true, maxRetries: 3 }).catch((error: Error) => {
+      input.log.warn({ error: error.message }, 'run.temporary_remains: its directory could not be removed');
+    });
+    const over = await lines.over;
+    return {
+      code,
+      signal: signalName,
+      stopped: stoppedBefore || (code === 0 && over === 'abandoned'),
+      outputMistake: typeof over === 'object' ? over.mistake : undefined,
+      tail: tail.text(),
+      result: result?.(),
+    };
+  }
+  const end = settle();
+  // Whoever waits for the end gets the error; it must not end the server before somebody does.
+  end.catch(() => {});
+  // Nobody reads on: whether the loop was left or the output was at fault, the child has no more to do.
+  lines.over.then((over) => {
+    if (over !== 'all') stop();
+  });
+
+  // Until the watcher is ready, a signal to the group would end it too, and a run is not safe without it.
+  await Promise.race([once(watch, 'data').catch(() => {}), exited]);
+  return {
+    process: (await marking) ?? { pid, startedAt: 'ended' },
+    batches: lines.batches,
+    end,
+    stop,
+    kill: () => signal('SIGKILL'),
+  };
+}
+
+async function spawnShell(temporary: string, input: ChildInput) {
+  const harness = input.harnessInput !== undefined;
+  try {
+    const child = spawn('/bin/sh', ['-c', harness ? HARNESS : PLAIN, 'sh', ...input.argv], {
+      cwd: input.directory,
+      env: { ...input.environment, TMPDIR: temporary },
+      detached: true,
+      stdio: [harness ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', ...(harness ? (['pipe'] as const) : [])],
+    });
+    if (child.pid !== undefined) return { child, pid: child.pid };
+    throw (await once(child, 'error'))[0];
+  } catch (error) {
+    throw new Error(`A child process could not be started: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Resolves when a stream has ended, or shortly after if somebody who escaped keeps it open. */
+async function drained(stream: Readable): Promise<void> {
+  if (stream.destroyed || stream.readableEnded) return;
+  const timeout = new AbortController();
+  await Promise.race([
+    once(stream, 'close', { signal: timeout.signal }).catch(() => {}),
+    wait(DRAIN_MS, undefined, { signal: timeout.signal }).catch(() => {}),
+  ]);
+  timeout.abort();
+  stream.destroy();
+}
+
+function collect(stream: Readable): () => string | undefined {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= MAX_RESULT_BYTES) chunks.push(chunk);
+  });
+  return () => (bytes <= MAX_RESULT_BYTES ? Buffer.concat(chunks).toString() : undefined);
+}

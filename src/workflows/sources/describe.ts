@@ -1,0 +1,83 @@
+/** Asks modules for their settings, in a child process: the server itself never runs a workflow's code. */
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from '../../observe/log.ts';
+import { startChild } from './child.ts';
+import type { DescribeInput, DescribeLine } from './describe-harness.ts';
+import { cleanEnvironment } from './environment.ts';
+import { COMPILE_CACHE } from './module.ts';
+
+/** One module may take this long to import. */
+const IMPORT_MS = 10_000;
+
+const PROGRAM = fileURLToPath(new URL(`./describe-harness${extname(import.meta.url)}`, import.meta.url));
+
+/** The settings that a module exports (any JSON), or a sentence about why they cannot be read. */
+export type Described = { settings: unknown } | { error: string };
+
+/**
+ * Imports modules one after the other, all in one child process; only when one of them never returns or ends
+ * the process does another child go on with the rest.
+ *
+ * @param files full paths
+ */
+export async function describeModules(
+  files: readonly string[],
+  options: { directory: string; log: Logger; importMs?: number },
+): Promise<Map<string, Described>> {
+  const described = new Map<string, Described>();
+  let rest = [...files];
+  while (rest.length > 0) {
+    const stuck = await describeInOneChild(rest, described, options);
+    // Without a module to blame the child itself did not work, and another would not either.
+    for (const file of stuck.file === undefined ? rest : [stuck.file]) {
+      if (stuck.error !== undefined && !described.has(file)) described.set(file, { error: stuck.error });
+    }
+    rest = rest.filter((file) => !described.has(file));
+  }
+  return described;
+}
+
+async function describeInOneChild(
+  files: readonly string[],
+  described: Map<string, Described>,
+  options: { directory: string; log: Logger; importMs?: number },
+): Promise<{ file?: string; error?: string }> {
+  const input: DescribeInput = { compileCache: COMPILE_CACHE, files: [...files] };
+  const child = await startChild({
+    argv: [process.execPath, PROGRAM],
+    directory: options.directory,
+    environment: cleanEnvironment(new Map()),
+    temporaryPrefix: 'flowhook-describe-',
+    harnessInput: JSON.stringify(input),
+    secrets: new Map(),
+    log: options.log,
+  });
+  const limitMs = options.importMs ?? IMPORT_MS;
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill();
+  }, limitMs);
+  let current: string | undefined;
+  for await (const batch of child.batches) {
+    for (const text of batch) {
+      const line = JSON.parse(text) as DescribeLine;
+      current = 'begins' in line ? line.file : undefined;
+      if ('settings' in line) described.set(line.file, { settings: line.settings });
+      if ('error' in line) described.set(line.file, { error: line.error });
+    }
+    timer.refresh();
+  }
+  const end = await child.end;
+  clearTimeout(timer);
+  if (end.code === 0 && current === undefined) return {};
+  const why = timedOut
+    ? `did not end within ${limitMs / 1000} s. The top level of a module must not do the work: the exported function does`
+    : `ended the process (${end.signal ?? `exit code ${end.code}`}). The top level of a module must only define things`;
+  const words = end.tail === '' ? '' : `:\n${end.tail}`;
+  return {
+    ...(current === undefined ? {} : { file: current }),
+    error: `Importing the module ${why}${words}`,
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * The program inside a module's child process: imports the module, calls it and writes down what it yields.
+ *
+ * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result (see `child.ts`). It starts with
+ * every run, so it imports as little as it can.
+ */
+import { readFileSync, write, writeSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+import type { Context } from '../context.ts';
+import { missingSecret } from '../secret-names.ts';
+
+export interface HarnessInput {
+  compileCache: string;
+  /** The module's full path. */
+  file: string;
+  team: string;
+  state: unknown;
+  secrets: Record<string, string>;
+}
+
+const RECORDS = 3;
+const RESULT = 4;
+/** More than this is not held back before the generator has to wait. */
+const BUFFERED_CHARACTERS = 64 * 1024;
+
+if (import.meta.main) {
+  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
+  enableCompileCache(input.compileCache);
+  process.on('beforeExit', () => {
+    const sentence = 'The module waits for a promise that nothing is left to settle';
+    process.stderr.write(`${sentence}\n`, () => process.exit(13));
+  });
+  process.on('uncaughtException', fail);
+  try {
+    await run(input);
+    process.exit(0);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Ends the process, not before the error is written: a full pipe takes its time. */
+function fail(error: unknown): void {
+  process.stderr.write(`${usefulPart(error)}\n`, () => process.exit(1));
+}
+
+async function run(input: HarnessInput): Promise<void> {
+  const stopping = new AbortController();
+  let listens = false;
+  process.on('SIGTERM', () => {
+    if (!listens) process.exit(143);
+    stopping.abort(new Error('This run must stop'));
+  });
+  const state = createState(input.state);
+  const context: Context = {
+    state: { get: state.get, set: state.set },
+    secret: (name) => {
+      if (Object.hasOwn(input.secrets, name)) return input.secrets[name] as string;
+      throw new Error(missingSecret(input.team, name));
+    },
+    log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },
+    progress: (fields) => logger('progress')('', fields),
+    get signal() {
+      listens = true;
+      return stopping.signal;
+    },
+    fetch: globalThis.fetch,
+  };
+
+  const module = (await import(pathToFileURL(input.file).href)) as { default?: unknown };
+  if (typeof module.default !== 'function') throw new Error(notAFunction(module.default));
+  const yielded: unknown = await module.default(context);
+  if (!isIterable(yielded)) {
+    throw new TypeError(
+      `The default export must be a generator function (async function*) or return an iterable, found ${nameOf(yielded)}`,
+    );
+  }
+  const writer = createWriter();
+  let position = 0;
+  for await (const record of yielded) {
+    if (stopping.signal.aborted) process.exit(143);
+    await writer.write(lineOf(record, ++position));
+  }
+  await writer.flush();
+  writeSync(RESULT, JSON.stringify(state.changed()));
+}
+
+/** The sentence for a module without a function to call. */
+export function notAFunction(found: unknown): string {
+  return found === undefined
+    ? 'The module has no default export. It must export the function that yields records: export default async function* (ctx) { … }'
+    : `The default export must be a function that yields records, found ${nameOf(found)}`;
+}
+
+/** An error as its author needs it: with its causes, without the frames of Node and of this harness. */
+export function usefulPart(error: unknown): string {
+  return inspect(error, { depth: 4 })
+    .split('\n')
+    .filter((line) => !/^\s+at .*(?:node:|module-harness\.|describe-harness\.)/.test(line))
+    .join('\n');
+}
+
+function lineOf(record: unknown, position: number): string {
+  const prototype = typeof record === 'object' && record !== null ? Object.getPrototypeOf(record) : undefined;
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(
+      `Record ${position} is ${nameOf(record)}. A record must be a plain object such as { id: "a1", name: "Ada" }`,
+    );
+  }
+  try {
+    return JSON.stringify(record);
+  } catch (error) {
+    throw new TypeError(`Record ${position} cannot be written as JSON: ${(error as Error).message}`);
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return `an object of type ${value.constructor?.name ?? 'unknown'}`;
+  return `a ${typeof value} (${inspect(value).slice(0, 80)})`;
+}
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> | Iterable<unknown> {
+  return (
+    typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
+  );
+}
+
+function logger(level: string) {
+  return (message: string, fields?: object): void => {
+    const details =
+      fields === undefined ? '' : ` ${inspect(fields, { breakLength: Number.POSITIVE_INFINITY })}`;
+    process.stderr.write(`${level}: ${message}${details}\n`);
+  };
+}
+
+function createState(initial: unknown) {
+  const values = new Map(
+    typeof initial === 'object' && initial !== null && !Array.isArray(initial) ? Object.entries(initial) : [],
+  );
+  let changed = false;
+  return {
+    get: (key: string): unknown => structuredClone(values.get(key)),
+    set: (key: string, value: unknown): void => {
+      changed = true;
+      // Copied at once, and as JSON: what cannot be kept is told here and not at the end of the run.
+      const text = JSON.stringify(value) as string | undefined;
+      if (text === undefined) values.delete(key);
+      else values.set(key, JSON.parse(text));
+    },
+    changed: (): { state?: unknown } => (changed ? { state: Object.fromEntries(values) } : {}),
+  };
+}
+
+/**
+ * Writes lines to the records pipe. A full pipe keeps only the generator waiting: the event loop goes on, so
+ * that the module still sees its signal.
+ */
+function createWriter() {
+  let buffered = '';
+  let writing: Promise<void> | undefined;
+
+  async function drain(): Promise<void> {
+    while (buffered !== '') {
+      let bytes = Buffer.from(buffered);
+      buffered = '';
+      while (bytes.length > 0) bytes = bytes.subarray(await writeSome(bytes));
+    }
+    writing = undefined;
+  }
+
+  return {
+    async write(line: string): Promise<void> {
+      buffered += `${line}\n`;
+      writing ??= drain();
+      if (buffered.length > BUFFERED_CHARACTERS) await writing;
+    },
+    async flush(): Promise<void> {
+      await writing;
+    },
+  };
+}
+
+function writeSome(bytes: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(RECORDS, bytes, (error, written) => (error ? reject(error) : resolve(written)));
+  });
+}

@@ -1,0 +1,175 @@
+/** Modules: what they may yield, print and leave, and how they are stopped. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { RunInput } from './run.ts';
+import { directoryOf, finish, start } from './trial.ts';
+
+/** Runs the text of a module as `acme/one.mts`. */
+async function startModule(t: TestContext, text: string, input: Partial<RunInput> = {}) {
+  const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': text });
+  return start(t, { workflowsDirectory, ...input });
+}
+
+test('a module yields records, reads its state and leaves the next one', async (t) => {
+  const module = `
+    export default async function* (ctx: any): AsyncGenerator<object> {
+      const n: number = ctx.state.get('n');
+      ctx.state.set('n', n + 1);
+      ctx.state.set('gone', undefined);
+      yield { id: 'a', name: 'Ada', secret: ctx.secret('TOKEN'), cwd: process.cwd(), argv: process.argv.length };
+      yield { id: 'b', nothing: undefined };
+    }`;
+  const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': module });
+  const run = await start(t, {
+    workflowsDirectory,
+    state: { n: 4, gone: 1, kept: [1] },
+    secrets: new Map([['TOKEN', 'abc']]),
+  });
+  const { lines, end } = await finish(run);
+  assert.deepEqual(lines, [
+    JSON.stringify({ id: 'a', name: 'Ada', secret: 'abc', cwd: join(workflowsDirectory, 'acme'), argv: 2 }),
+    '{"id":"b"}',
+  ]);
+  assert.deepEqual(end, { ok: true, state: { n: 5, kept: [1] } });
+});
+
+test('state that is not touched is reported as unchanged, and any iterable will do', async (t) => {
+  const run = await startModule(t, 'export default () => [{ id: "a" }];', { state: { n: 1 } });
+  assert.deepEqual(await finish(run), { lines: ['{"id":"a"}'], end: { ok: true, state: undefined } });
+});
+
+test('whatever a module prints goes to the log and never between the records', async (t) => {
+  const said: string[] = [];
+  const log = { debug: (fields: object) => said.push((fields as { line: string }).line) };
+  const run = await startModule(
+    t,
+    `import { execSync } from 'node:child_process';
+    import { writeSync } from 'node:fs';
+    export default function* (ctx: any) {
+      console.log('by console');
+      process.stdout.write('by stream\\n');
+      writeSync(1, 'by descriptor\\n');
+      execSync('echo by a child', { stdio: 'inherit' });
+      ctx.log.warn('by log', { n: 1 });
+      ctx.progress({ pages: 2 });
+      yield { id: 'a' };
+    }`,
+    { log: { ...log, info() {}, warn() {}, error() {}, child: () => log } as never },
+  );
+  const { lines } = await finish(run);
+  assert.deepEqual(lines, ['{"id":"a"}']);
+  assert.deepEqual(said, [
+    'by console',
+    'by stream',
+    'by descriptor',
+    'by a child',
+    'warn: by log { n: 1 }',
+    'progress:  { pages: 2 }',
+  ]);
+});
+
+test('mistakes of a module end its run with a sentence', async (t) => {
+  const cases: [module: string, sentence: RegExp][] = [
+    [
+      'export default function* () { yield { id: "a" }; throw new Error("boom"); }',
+      /exit code 1.*Error: boom\n.*one\.mts:1/s,
+    ],
+    [
+      'export default function* () { yield { id: "a" }; yield [1]; }',
+      /Record 2 is an array\. A record must be/,
+    ],
+    ['export default function* () { yield null; }', /Record 1 is null/],
+    ['export default function* () { yield new Map(); }', /Record 1 is an object of type Map/],
+    ['export default function* () { yield { id: 1n }; }', /Record 1 cannot be written as JSON/],
+    ['export default 5;', /must be a function that yields records, found a number/],
+    ['export const x = 1;', /has no default export/],
+    ['export default () => 5;', /must be a generator function .* found a number/],
+    [
+      'export default function* () { yield { id: "a" }; process.exit(0); }',
+      /ended before it had yielded everything/,
+    ],
+    [
+      'export default async function* () { await new Promise(() => {}); }',
+      /exit code 13.*waits for a promise that nothing is left to settle$/s,
+    ],
+    ['export default function* (ctx) { ctx.secret("NONE"); }', /The secret NONE is not set for team acme/],
+    ['const x: = 1;', /exit code 1.*one\.mts/s],
+    ['import "./gone.mjs"; export default () => [];', /gone\.mjs/],
+    [
+      'export default async function* () { yield { id: "a" }; Promise.reject(new Error("nobody waits")); await new Promise(() => setInterval(() => {}, 1000)); }',
+      /nobody waits/,
+    ],
+  ];
+  for (const [module, sentence] of cases) {
+    const { end } = await finish(await startModule(t, module));
+    assert.ok(!end.ok, module);
+    assert.match(end.error, sentence, module);
+    assert.doesNotMatch(end.error, /module-harness|node:internal/, module);
+  }
+});
+
+test('a module that is not there is refused before anything starts', async (t) => {
+  const workflowsDirectory = await directoryOf(t, { 'acme/other.mts': '' });
+  await assert.rejects(start(t, { workflowsDirectory }), /one\.mts cannot be read on this machine/);
+});
+
+test('a module that asks for the signal can clean up when it is stopped', async (t) => {
+  const run = await startModule(
+    t,
+    `import { once } from 'node:events';
+    export default async function* (ctx: any) {
+      const keep = setInterval(() => {}, 1000);
+      yield { id: 'a' };
+      await once(ctx.signal, 'abort');
+      clearInterval(keep);
+      console.error('cleaned up');
+      yield { id: 'b' };
+    }`,
+    { killGraceMs: 60_000 },
+  );
+  const reader = run.batches[Symbol.asyncIterator]();
+  await reader.next();
+  run.stop();
+  const end = await run.end;
+  assert.ok(!end.ok && /was stopped before it had finished.*cleaned up$/s.test(end.error));
+});
+
+test('a module that never asks for the signal ends at once when it is stopped', async (t) => {
+  const run = await startModule(
+    t,
+    'export default async function* () { yield { id: "a" }; await new Promise(() => setInterval(() => {}, 1000)); }',
+    { killGraceMs: 60_000 },
+  );
+  const reader = run.batches[Symbol.asyncIterator]();
+  await reader.next();
+  run.stop();
+  assert.equal((await run.end).ok, false);
+});
+
+test('a module that yields without end is held up when nobody reads, and still hears the signal', async (t) => {
+  const run = await startModule(
+    t,
+    `export default async function* (ctx: any) {
+      ctx.signal.addEventListener('abort', () => process.exit(0));
+      for (let n = 0; ; n++) yield { id: String(n), memory: process.memoryUsage.rss(), filler: 'x'.repeat(500) };
+    }`,
+    { killGraceMs: 60_000 },
+  );
+  const reader = run.batches[Symbol.asyncIterator]();
+  const first = (await reader.next()).value as string[];
+  assert.equal(JSON.parse(first[0] ?? '').id, '0');
+  run.stop();
+  assert.equal((await run.end).ok, false);
+});
+
+test('many records come through whole and in order', async (t) => {
+  const run = await startModule(
+    t,
+    'export default function* () { for (let n = 0; n < 50_000; n++) yield { id: String(n) }; }',
+  );
+  const { lines, end } = await finish(run);
+  assert.equal(end.ok, true);
+  assert.equal(lines.length, 50_000);
+  assert.ok(lines.every((line, n) => line === `{"id":"${n}"}`));
+});

@@ -1,0 +1,65 @@
+/** A module: a `.mts` file whose default export yields records, run by the harness in a child process. */
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, extname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Source } from '../../model/workflow.ts';
+import { type ChildEnd, startChild } from './child.ts';
+import { failed, runOf } from './command.ts';
+import { cleanEnvironment, requireDirectory, runEnvironment } from './environment.ts';
+import { temporaryPrefix } from './leftover.ts';
+import type { HarnessInput } from './module-harness.ts';
+import type { Run, RunEnd, RunInput } from './run.ts';
+
+/** The arguments that start the harness. Built, this file and the harness are JavaScript. */
+export const HARNESS_ARGV: readonly string[] = [
+  process.execPath,
+  fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
+];
+
+/** Compiled modules are kept outside the child's own TMPDIR, which does not outlive it. */
+export const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
+
+/** Starts a module. Its secrets and state go over standard input, never over the command line. */
+export async function startModule(
+  input: RunInput,
+  source: Extract<Source, { type: 'module' }>,
+): Promise<Run> {
+  const file = resolve(input.workflowsDirectory, source.file);
+  await requireDirectory(dirname(file));
+  await access(file, constants.R_OK).catch((error: Error) => {
+    throw new Error(`The module ${file} cannot be read on this machine: ${error.message}`);
+  });
+  const harnessInput: HarnessInput = {
+    compileCache: COMPILE_CACHE,
+    file,
+    team: input.team,
+    state: input.state,
+    secrets: Object.fromEntries(input.secrets),
+  };
+  const child = await startChild({
+    argv: HARNESS_ARGV,
+    directory: dirname(file),
+    environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
+    temporaryPrefix: temporaryPrefix(input),
+    harnessInput: JSON.stringify(harnessInput),
+    secrets: input.secrets,
+    log: input.log,
+    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+  });
+  return runOf(child, `The module ${source.file}`, (end) => resultOf(end, source.file));
+}
+
+/** An exit code 0 alone is not enough: `process.exit()` in a module would publish half of its records. */
+function resultOf(end: ChildEnd, file: string): RunEnd {
+  if (end.result === undefined)
+    return failed(`The state that the module ${file} left is larger than 1 MiB`, end);
+  if (end.result === '') {
+    return failed(
+      `The module ${file} ended before it had yielded everything: did it call process.exit()?`,
+      end,
+    );
+  }
+  return { ok: true, state: (JSON.parse(end.result) as { state?: unknown }).state };
+}

@@ -1,0 +1,54 @@
+/** Starts one attempt of a job: the kind of its source decides which child process that is. */
+import type { ProcessMark } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import type { Logger } from '../../observe/log.ts';
+import { startCommand } from './command.ts';
+import { startModule } from './module.ts';
+
+export interface RunInput {
+  workflowsDirectory: string;
+  definition: Definition;
+  /** The team's slug. */
+  team: string;
+  workflowId: string;
+  jobId: string;
+  attempt: number;
+  /** What the last published run left. */
+  state: unknown;
+  /** All of the team's. */
+  secrets: ReadonlyMap<string, string>;
+  /** The server's own environment: a child gets PATH, HOME, LANG, LC_*, TZ and USER of it. */
+  environment: ReadonlyMap<string, string>;
+  log: Logger;
+  /** Between SIGTERM and SIGKILL; 10 s unless told. */
+  killGraceMs?: number;
+}
+
+export interface Run {
+  process: ProcessMark;
+  /**
+   * Lines, each one record's JSON text, at most 500 or about 1 MiB a batch. To be read to the end before `end`
+   * is awaited; not reading stops the child, and leaving the loop early ends the run.
+   */
+  batches: AsyncIterable<string[]>;
+  /** Resolves when the whole process group is gone and its temporary directory is removed. Never rejects. */
+  end: Promise<RunEnd>;
+  /** SIGTERM to the group, and SIGKILL after the grace. Calling it twice is harmless. */
+  stop(): void;
+  /** SIGKILL to the group. */
+  kill(): void;
+}
+
+/** How a run ended. `state` is undefined when it is unchanged; `error` is a sentence for people. */
+export type RunEnd = { ok: true; state: unknown } | { ok: false; reason: 'error' | 'output'; error: string };
+
+/** Starts a run. Rejects with a sentence when it cannot start: no such program, a missing secret or directory. */
+export function startRun(input: RunInput): Promise<Run> {
+  const { source } = input.definition;
+  switch (source.type) {
+    case 'command':
+      return startCommand(input, source);
+    case 'module':
+      return startModule(input, source);
+  }
+}

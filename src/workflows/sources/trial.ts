@@ -1,0 +1,81 @@
+/** Makes workflows out of a few lines and runs them: for the tests of this folder. */
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Source } from '../../model/workflow.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { parseModuleDefinition } from '../definition.ts';
+import { type Run, type RunEnd, type RunInput, startRun } from './run.ts';
+
+/** A directory with these files, removed after the test. */
+export async function directoryOf(t: TestContext, files: Record<string, string>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-test-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true });
+    await writeFile(join(directory, name), text);
+  }
+  return directory;
+}
+
+/** Starts a command (`command`) or the module `acme/one.mts`; ended after the test whatever happens. */
+export async function start(
+  t: TestContext,
+  input: Partial<RunInput> & { command?: string[]; env?: Record<string, string> },
+): Promise<Run> {
+  const { command, env = {}, ...rest } = input;
+  const parsed = parseModuleDefinition({}, { file: 'acme/one.mts', line: null });
+  if (!('definition' in parsed)) throw new Error('The defaults are a definition');
+  const source: Source =
+    command === undefined
+      ? parsed.definition.source
+      : { type: 'command', command, protocol: 'ndjson', env, directory: '.' };
+  const run = await startRun({
+    workflowsDirectory: tmpdir(),
+    definition: { ...parsed.definition, source },
+    team: 'acme',
+    workflowId: 'one',
+    jobId: 'job_trial',
+    attempt: 1,
+    state: null,
+    secrets: new Map(),
+    environment: new Map([['PATH', '/usr/bin:/bin']]),
+    log: silentLogger,
+    ...rest,
+  });
+  t.after(async () => {
+    run.kill();
+    await run.end;
+  });
+  return run;
+}
+
+/** Reads a run to its end. */
+export async function finish(run: Run): Promise<{ lines: string[]; end: RunEnd }> {
+  const lines: string[] = [];
+  for await (const batch of run.batches) lines.push(...batch);
+  return { lines, end: await run.end };
+}
+
+/** Waits until something holds: for what happens in other processes. Fails after 10 seconds. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`Waited 10 s in vain: ${what}`);
+    await wait(5);
+  }
+}
+
+/** Whether a process runs; one that is dead and waits to be reaped does not. */
+export function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !/^\) [ZX]/.test(stat.slice(stat.lastIndexOf(')')));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,56 @@
+/** Reads YAML and remembers in which line each setting stands. */
+import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { LineOf, Mistake } from './check.ts';
+
+/** A definition is small; aliases must not make it grow without end. */
+const MAX_ALIASES = 100;
+
+/** Parses one YAML document. Every fault of its form is answered with its line. */
+export function readYaml(
+  text: string,
+  file: string,
+): { value: unknown; lineOf: LineOf } | { mistakes: Mistake[] } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // A warning is a tag that nobody understands: its value would not be what its author thinks.
+  const mistakes = [...document.errors, ...document.warnings].map((error) => ({
+    file,
+    line: lines.linePos(error.pos[0]).line,
+    message: `This is not valid YAML: ${error.message}`,
+  }));
+  if (mistakes.length > 0) return { mistakes };
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    return {
+      mistakes: [{ file, line: null, message: `This YAML cannot be read: ${(error as Error).message}` }],
+    };
+  }
+  if (value === null || value === undefined) {
+    return {
+      mistakes: [{ file, line: 1, message: 'The file is empty. A definition needs at least a `source`' }],
+    };
+  }
+
+  /** The line of the key, or of what comes nearest to it. */
+  const lineOf: LineOf = (path) => {
+    let node: unknown = document.contents;
+    let offset = isMap(node) || isSeq(node) || isScalar(node) ? (node.range?.[0] ?? 0) : 0;
+    for (const part of path) {
+      if (isMap(node)) {
+        const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+        if (pair === undefined) break;
+        if (isScalar(pair.key) && pair.key.range) offset = pair.key.range[0];
+        node = pair.value;
+      } else if (isSeq(node)) {
+        node = node.items[Number(part)];
+        if ((isMap(node) || isSeq(node) || isScalar(node)) && node.range) offset = node.range[0];
+      } else {
+        break;
+      }
+    }
+    return lines.linePos(offset).line;
+  };
+  return { value, lineOf };
+}

@@ -1,0 +1,61 @@
+/** Runs `flowhook serve` as its own process: to be killed, or to be tried as a user would. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
+
+export interface ServerProcess {
+  url: string;
+  process: ChildProcess;
+  /** What it printed so far, both streams. */
+  output(): string;
+  /** `kill -9`, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM, and waits for its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/**
+ * @param environment settings such as `FLOWHOOK_DATA`; nothing else of this process's settings is passed on
+ * @throws Error with its output, when it ends before it listens
+ */
+export async function startServerProcess(
+  environment: Record<string, string>,
+  cwd?: string,
+): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [BIN, 'serve'], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', FLOWHOOK_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  const lines: string[] = [];
+  const exited = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    const listen = (line: string) => {
+      lines.push(line);
+      const found = /^flowhook listening on (\S+)$/.exec(line)?.[1];
+      if (found !== undefined) resolve(found);
+    };
+    createInterface({ input: child.stdout }).on('line', listen);
+    createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+    child.once('exit', (code, signal) =>
+      reject(new Error(`The server ended (${signal ?? code}) before it listened:\n${lines.join('\n')}`)),
+    );
+  });
+  return {
+    url,
+    process: child,
+    output: () => lines.join('\n'),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+      return child.exitCode;
+    },
+  };
+}

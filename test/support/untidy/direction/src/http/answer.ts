@@ -1,0 +1,2 @@
+/** Something of the wire. */
+export const answer = 1;

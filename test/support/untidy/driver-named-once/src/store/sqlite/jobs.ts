@@ -1,0 +1,2 @@
+/** A driver's file. */
+export const enqueue = 1;

@@ -1,0 +1,2 @@
+/** Hides where things are. */
+export { one } from './one.ts';

@@ -1,0 +1,2 @@
+/** One. */
+export const one = 1;

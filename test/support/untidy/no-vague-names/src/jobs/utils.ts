@@ -1,0 +1,2 @@
+/** A bit of everything. */
+export const one = 1;

@@ -1,0 +1,4 @@
+/** Needs two. */
+import { two } from './two.ts';
+
+export const one = () => two;

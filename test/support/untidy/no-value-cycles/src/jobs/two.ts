@@ -1,0 +1,4 @@
+/** Needs one. */
+import { one } from './one.ts';
+
+export const two = () => one;

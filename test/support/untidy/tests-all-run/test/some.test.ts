@@ -1,0 +1,4 @@
+/** Leaves one out. */
+import { test } from 'node:test';
+
+test.skip('does something', () => {});

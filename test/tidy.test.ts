@@ -1,0 +1,29 @@
+/** The shape of the code: DESIGN section 2 as an ordinary test, with one broken example for each rule. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { findings, RULES } from './support/tidy.ts';
+
+const root = join(import.meta.dirname, '..');
+const untidy = join(import.meta.dirname, 'support', 'untidy');
+
+test('the code keeps every rule', () => {
+  const found = findings(root);
+  assert.equal(
+    found.length,
+    0,
+    `\n${found.map(({ rule, sentence }) => `  ${rule}: ${sentence}`).join('\n')}\n`,
+  );
+});
+
+test('every rule has a broken example, and every example a rule', () => {
+  assert.deepEqual(readdirSync(untidy).sort(), Object.keys(RULES).sort());
+});
+
+for (const rule of Object.keys(RULES)) {
+  test(`the rule "${rule}" finds its broken example, and no other rule does`, () => {
+    const rules = new Set(findings(join(untidy, rule)).map((finding) => finding.rule));
+    assert.deepEqual([...rules], [rule]);
+  });
+}
