@@ -8,8 +8,11 @@ if (Number(major) < 26) {
   );
   process.exitCode = 1;
 } else {
-  import('node:module').then(({ enableCompileCache }) => {
+  Promise.all([import('node:module'), import('node:fs')]).then(([{ enableCompileCache }, { existsSync }]) => {
     enableCompileCache();
-    return import('../src/main.ts').then(({ main }) => main(process.argv));
+    // An installed package runs what `npm run build` made: Node strips no types under node_modules.
+    const source = new URL('../src/main.ts', import.meta.url);
+    const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
+    return import(program.href).then(({ main }) => main(process.argv));
   });
 }

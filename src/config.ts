@@ -5,6 +5,12 @@ import { resolve } from 'node:path';
 import { parse as parseYaml } from 'yaml';
 import { type AddressPolicy, parseAllowNetworks } from './net/address-policy.ts';
 import { LOG_LEVELS, type LogLevel } from './observe/log.ts';
+import { nearest } from './std/nearest.ts';
+
+/** Of `package.json`, which stands in the same place from `src/` and from what is built of it. */
+export const VERSION: string = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+).version;
 
 interface Setting {
   /** In `flowhook.yaml`. As a flag `--public-url`, in the environment `FLOWHOOK_PUBLIC_URL`. */
@@ -29,7 +35,7 @@ export const SETTINGS = [
     name: 'data',
     value: 'directory',
     default: './data',
-    sentence: 'Where the database, the encryption key and temporary files lie.',
+    sentence: 'Where the database and the encryption key lie.',
   },
   {
     name: 'database',
@@ -155,14 +161,16 @@ export function readConfig(
   const mistakes: string[] = [];
   const found = collect(flags, environment, directory, mistakes);
   const text = (name: SettingName) => found.get(name)?.value;
+  /** For settings that have a default. */
+  const always = (name: SettingName) => text(name) ?? '';
   const where = (name: SettingName) => found.get(name)?.origin ?? environmentName(name);
   const wrong = (name: SettingName, expected: string) => {
     const secret = SETTINGS.some((setting) => setting.name === name && 'secret' in setting);
     mistakes.push(`${where(name)} must be ${expected}${secret ? '' : `, found "${text(name)}"`}`);
   };
   const whole = (name: SettingName, least: number, most: number): number => {
-    const value = Number(text(name));
-    if (!/^\d+$/.test(text(name) ?? '') || value < least || value > most) {
+    const value = Number(always(name));
+    if (!/^\d+$/.test(always(name)) || value < least || value > most) {
       wrong(name, `a whole number from ${least} to ${most}`);
     }
     return value;
@@ -173,8 +181,8 @@ export function readConfig(
     return value ?? (values[0] as T);
   };
 
-  const host = text('host') ?? '127.0.0.1';
-  const dataDirectory = resolve(directory, text('data') ?? './data');
+  const host = always('host');
+  const dataDirectory = resolve(directory, always('data'));
   const publicUrl = text('publicUrl')?.replace(/\/+$/, '');
   if (publicUrl !== undefined && !/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(publicUrl)) {
     wrong('publicUrl', 'an http:// or https:// URL without query');
@@ -184,9 +192,9 @@ export function readConfig(
   if (bootstrapKey !== undefined && !/^[\x21-\x7e]{16,256}$/.test(bootstrapKey)) {
     wrong('bootstrapKey', '16 to 256 printable ASCII characters without spaces or commas');
   }
-  const encryptionKey =
-    text('encryptionKey') === undefined ? undefined : readKey(text('encryptionKey') ?? '');
-  if (text('encryptionKey') !== undefined && encryptionKey === undefined) {
+  const sealedWith = text('encryptionKey');
+  const encryptionKey = sealedWith === undefined ? undefined : readKey(sealedWith);
+  if (sealedWith !== undefined && encryptionKey === undefined) {
     wrong('encryptionKey', '32 bytes as base64 or as 64 hex digits');
   }
   const open = isLoopback(host) && publicUrl === undefined && !trustProxy;
@@ -203,7 +211,7 @@ export function readConfig(
     port: whole('port', 0, 65_535),
     dataDirectory,
     databaseUrl: text('database') ?? `sqlite:${resolve(dataDirectory, 'flowhook.db')}`,
-    workflowsDirectory: resolve(directory, text('workflows') ?? './workflows'),
+    workflowsDirectory: resolve(directory, always('workflows')),
     workflowsNamed: found.get('workflows')?.origin !== 'default',
     bootstrapKey,
     encryptionKey,
@@ -280,11 +288,12 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
     mistakes.push('flowhook.yaml must be a map of settings');
     return settings;
   }
+  const names: string[] = SETTINGS.map((setting) => setting.name);
   for (const [name, value] of Object.entries(content)) {
-    if (!SETTINGS.some((setting) => setting.name === name)) {
-      mistakes.push(
-        `flowhook.yaml: "${name}" is no setting. There are: ${SETTINGS.map((setting) => setting.name).join(', ')}`,
-      );
+    if (!names.includes(name)) {
+      const meant = nearest(name, names);
+      const advice = meant === undefined ? `There are: ${names.join(', ')}` : `Did you mean "${meant}"?`;
+      mistakes.push(`flowhook.yaml: "${name}" is no setting. ${advice}`);
     } else if (typeof value === 'object' && !Array.isArray(value)) {
       mistakes.push(`flowhook.yaml: ${name} must be a single value`);
     } else {

@@ -1,10 +1,11 @@
 /** Picks the command, prints its error, sets the exit code. */
 import { Command, CommanderError } from 'commander';
 import { addApply } from './cli/apply.ts';
-import { exitCodeOf } from './cli/exit.ts';
+import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { addKeys } from './cli/keys.ts';
 import { addServe } from './cli/serve.ts';
 import { addWebhooks } from './cli/webhooks.ts';
+import { VERSION } from './config.ts';
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -12,8 +13,8 @@ export async function main(argv: readonly string[]): Promise<void> {
     .description(
       'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks are told.',
     )
-    .version('0.1.0')
-    .showHelpAfterError('(flowhook --help lists the commands)')
+    .version(VERSION)
+    .showHelpAfterError('(add --help to see what there is)')
     .exitOverride()
     .addHelpText(
       'after',
@@ -28,7 +29,7 @@ export async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }
-    process.stderr.write(`flowhook: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`flowhook: ${sentenceOf(error)}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from './config.ts';
+import { type Config, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
 import { Engine } from './jobs/engine.ts';
 import { SCOPES, type Team } from './model/team.ts';
@@ -26,7 +26,6 @@ const NODE_ID = 'local';
 const DEFAULT_TEAM = 'default';
 /** Answers under way may take this long once the service is told to stop. */
 const DRAIN_MS = 10_000;
-const VERSION = '0.1.0';
 
 /** A running service. */
 export interface Service {
@@ -58,7 +57,16 @@ export async function startService(
   const random = options.random ?? Math.random;
   const started: (() => Promise<void> | void)[] = [];
   const stop = async () => {
-    for (const step of started.splice(0).reverse()) await step();
+    const failures: unknown[] = [];
+    // One step that fails must not leave the others standing, the database least of all.
+    for (const step of started.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   };
 
   try {
@@ -136,7 +144,8 @@ export async function startService(
     });
     return { url, store, engine, lanes, team, firstKey, workflows, stop };
   } catch (error) {
-    await stop();
+    // What was in the way of starting is worth more than what was in the way of stopping.
+    await stop().catch(() => {});
     throw error;
   }
 }
@@ -166,7 +175,8 @@ function keyFile(config: Config): string {
 function ownKey(config: Config): Buffer {
   const path = keyFile(config);
   if (!existsSync(path)) {
-    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+    // On the disk before the database commits its fingerprint: an empty key file would lose every secret.
+    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   }
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
   if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);

@@ -1,15 +1,22 @@
-/** Exit codes: what a script can tell from the end of a command. */
+/** The end of a command that failed: its sentence, and the exit code that tells a script what happened. */
 import { ConfigError } from '../config.ts';
-import { Problem } from '../model/error.ts';
+import { InUseError, Problem } from '../model/error.ts';
 
 /** A mistake in what the user typed, found after the flags were read. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** What the user named is not there. */
+export class NotFoundError extends Error {
+  override readonly name = 'NotFoundError';
+}
+
 /** 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
+  if (error instanceof NotFoundError) return 3;
+  if (error instanceof InUseError || codeOf(error) === 'EADDRINUSE') return 5;
   if (!(error instanceof Problem)) return 1;
   switch (error.code) {
     case 'workflow_not_found':
@@ -32,4 +39,27 @@ export function exitCodeOf(error: unknown): number {
     default:
       return 1;
   }
+}
+
+/** What the user is told. Where listening failed the system says only what is wrong: here, what to do as well. */
+export function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { address, port, hostname } = error as { address?: string; port?: number; hostname?: string };
+  switch (codeOf(error)) {
+    case 'EADDRINUSE':
+      return `Port ${port} of ${address} is taken by another program. End that one, or choose another port with --port or FLOWHOOK_PORT (0 takes any free one)`;
+    case 'EADDRNOTAVAIL':
+      return `This machine does not have the address ${address}. Choose one that it has with --host or FLOWHOOK_HOST`;
+    case 'ENOTFOUND':
+      return `The name ${hostname} has no address. Choose an address of this machine with --host or FLOWHOOK_HOST`;
+    case 'EACCES':
+      if (port === undefined) return error.message;
+      return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
+    default:
+      return error.message;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }

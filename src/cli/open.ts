@@ -1,36 +1,62 @@
-/** Opens the database beside a server that may be running, for a short operation. */
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+/** What commands share that open the database for a short operation, beside a server that may be running. */
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
 import type { Config } from '../config.ts';
-import { createLogger, type Logger } from '../observe/log.ts';
+import { createLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { databaseFile, prepareDataDirectory } from './data-directory.ts';
+import { NotFoundError } from './exit.ts';
+import { addSettings, configOf, type Options } from './settings.ts';
 
-/** What a command works with. Messages go to standard error; what was asked for goes to standard output. */
-export interface Opened {
-  store: Store;
-  log: Logger;
+/** Adds what each of these commands takes: `--json`, and where the database is. */
+export function addStoreOptions(command: Command): Command {
+  command.option('--json', 'print JSON');
+  return addSettings(command, ['data', 'database']);
 }
 
-/** Opens the database, runs the operation, and closes it, whatever happens. */
-export async function withStore<T>(config: Config, operation: (opened: Opened) => Promise<T>): Promise<T> {
-  if (!existsSync(join(config.dataDirectory, 'flowhook.db'))) {
-    process.stderr.write(`Making a new database in ${config.dataDirectory}\n`);
+/**
+ * Opens the database, runs the operation, and closes it, whatever happens.
+ *
+ * @param use.make whether to make a database that is not there: whoever only looks would find nothing in it
+ * @throws NotFoundError when there is none and none is to be made
+ */
+export async function withStore(
+  options: Options,
+  use: { make: boolean },
+  operation: (store: Store, config: Config) => Promise<void>,
+): Promise<void> {
+  const config = configOf(options);
+  const file = databaseFile(config);
+  if (file !== undefined && !existsSync(file)) {
+    if (!use.make) {
+      throw new NotFoundError(
+        `There is no database ${file}. Name its directory with --data or FLOWHOOK_DATA, ` +
+          'or make one with `flowhook serve`',
+      );
+    }
+    process.stderr.write(`Making a new database: ${file}\n`);
   }
-  mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
-  const log = createLogger({
-    level: config.logLevel === 'info' ? 'warn' : config.logLevel,
-    pretty: config.logPretty,
-  });
+  prepareDataDirectory(config);
   const store = await openStore(config.databaseUrl, {
     own: false,
-    log,
+    // That a new database was made has been said: only what goes wrong is worth a line.
+    log: createLogger({
+      level: config.logLevel === 'info' ? 'warn' : config.logLevel,
+      pretty: config.logPretty,
+    }),
     // No command of this kind causes an event that names this address.
     publicUrl: () => config.publicUrl ?? '',
   });
   try {
-    return await operation({ store, log });
+    await operation(store, config);
   } finally {
     await store.close();
   }
+}
+
+/** Prints what was asked for on standard output: the value with `--json`, else the lines. */
+export function print(options: Options, value: unknown, lines: readonly string[]): void {
+  const text = options.json === true ? [JSON.stringify(value)] : lines;
+  process.stdout.write(text.map((line) => `${line}\n`).join(''));
 }

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { SETTINGS } from '../config.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
-import { addSettings, configOf } from './settings.ts';
+import { prepareDataDirectory } from './data-directory.ts';
+import { addSettings, configOf, misspeltVariables, type Options, secretSettingsHelp } from './settings.ts';
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the service: API, jobs and webhooks');
@@ -11,8 +12,11 @@ export function addServe(program: Command): void {
     command,
     SETTINGS.map((setting) => setting.name),
   );
-  command.action(async (options: Record<string, unknown>) => {
+  command.addHelpText('after', secretSettingsHelp());
+  command.action(async (options: Options) => {
     const config = configOf(options);
+    for (const doubt of misspeltVariables(config.environment)) process.stderr.write(`${doubt}\n`);
+    prepareDataDirectory(config);
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
     const service = await startService(config, log);
     greet(service, config.allowNetworks.description);
@@ -27,9 +31,11 @@ function greet(service: Service, networks: string): void {
   const known =
     workflows.created.length + workflows.changed.length + workflows.restored.length + workflows.unchanged;
   process.stderr.write(`${known} workflow${known === 1 ? '' : 's'} loaded; webhooks may reach ${networks}\n`);
-  for (const mistake of workflows.mistakes) {
-    const line = mistake.line === null ? '' : `:${mistake.line}`;
-    process.stderr.write(`${mistake.file}${line}: ${mistake.message}\n`);
+  const wrong = workflows.mistakes.length;
+  if (wrong > 0) {
+    process.stderr.write(
+      `${wrong} mistake${wrong === 1 ? '' : 's'} in workflow files: see workflow.broken above, or run \`flowhook apply\`\n`,
+    );
   }
   if (service.firstKey !== undefined) {
     process.stderr.write('The first API key of this instance, shown this once:\n');

@@ -18,7 +18,11 @@ export async function authenticate(
   const key = apiKey(request);
   const caller = key === undefined ? undefined : await authenticator.authenticate(key);
   if (caller === undefined) throw new Problem('unauthorized');
-  if (!allows(caller.scopes, scope)) throw new Problem('scope_missing');
+  if (!allows(caller.scopes, scope)) {
+    throw new Problem('scope_missing', {
+      sentence: `Unauthorized: this API key does not have the scope \`${scope}\`, which this operation needs. Use one that has it`,
+    });
+  }
   return caller;
 }
 

@@ -2,7 +2,7 @@
 import { describeRoutes } from './describe-routes.ts';
 import { routes } from './routes.ts';
 
-/** What stands in `openapi.json` and is served at `/openapi.json`. */
+/** What stands in `openapi.json`. The service answers `/openapi.json` from the same table. */
 export const openApiText = `${JSON.stringify(describeRoutes(routes), null, 2)}\n`;
 
 if (import.meta.main) process.stdout.write(openApiText);

@@ -26,6 +26,21 @@ export function queryValues(query: string, name: string): string[] {
   return values;
 }
 
+/**
+ * The value of a parameter that may be left out.
+ *
+ * @throws Problem `field_invalid` when it is empty or given more than once; as `queryValues`
+ */
+export function queryValue(query: string, name: string): string | undefined {
+  const values = queryValues(query, name);
+  if (values.length > 1 || values[0] === '') {
+    throw new Problem('field_invalid', {
+      sentence: `The query parameter \`${name}\` must be given once and not be empty, or be left out`,
+    });
+  }
+  return values[0];
+}
+
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

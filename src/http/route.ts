@@ -47,6 +47,11 @@ export interface Parameter {
   schema: object;
 }
 
+/** A parameter that is a segment of the path. */
+export function pathParameter(name: string, description: string): Parameter {
+  return { name, in: 'path', required: true, description, schema: { type: 'string' } };
+}
+
 /** One request on its way through an operation. The body is unread: an operation that has one reads it. */
 export interface Call {
   services: HttpServices;

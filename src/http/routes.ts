@@ -7,7 +7,7 @@ import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubsc
 import { live, ready } from './extensions/health.ts';
 import { readJob } from './extensions/jobs.ts';
 import { readOpenApi } from './extensions/openapi.ts';
-import { readOnlySigningKeys, readSigningKeys } from './extensions/signing-keys.ts';
+import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
 import { readWebhook, readWebhookSecret } from './extensions/webhooks.ts';
 import { type Route, route } from './route.ts';
 
@@ -29,7 +29,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),
 
   // For everybody.
-  route('GET', '/.well-known/webhook-signing-keys', null, readOnlySigningKeys),
+  route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),
   route('GET', '/openapi.json', null, readThisTable),
   route('GET', '/livez', null, live),

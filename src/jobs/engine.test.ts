@@ -210,6 +210,17 @@ engineTest(
   },
 );
 
+engineTest('ends what runs when it stops, also while the store is away', async ({ engine, store, queue }) => {
+  const queued = await queue('endless', ENDLESS);
+  await engine.start();
+  await running(store, queued.id);
+  const [attempt] = await store.jobs.abandoned({ nodeId: 'local' });
+  await store.close();
+  await assert.rejects(() => engine.tick());
+  await engine.stop();
+  assert.equal(await isSameProcess(attempt?.process as ProcessMark), false);
+});
+
 engineTest(
   'ends a run whose job was taken over, and the run writes nothing',
   async ({ engine, store, queue, job, advance }) => {

@@ -5,6 +5,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { BEAT_MS, type Held, LEASE_MS, SELF_FENCE_MS } from '../model/job.ts';
+import { Wake } from '../std/wake.ts';
 import type { ClaimedJob } from '../store/store.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
 import { type Interruption, type RunJobDeps, runJob } from './run-job.ts';
@@ -23,11 +24,11 @@ export class Engine {
   readonly #nodeId: string;
   readonly #capacity: number;
   readonly #running = new Set<RunningJob>();
+  readonly #wake: Wake;
   #timers: NodeJS.Timeout[] = [];
   #unwatch: (() => void) | undefined;
   #lastBeat = 0;
   #claiming: Promise<void> | undefined;
-  #claimAgain = false;
   #stopping = false;
 
   /** @param options.capacity how many jobs this node runs at once */
@@ -35,6 +36,11 @@ export class Engine {
     this.#deps = options;
     this.#nodeId = options.nodeId;
     this.#capacity = options.capacity;
+    this.#wake = new Wake({
+      everyMs: POLL_MS,
+      random: options.random,
+      look: () => this.#claim().catch((error) => this.#report(error)),
+    });
   }
 
   /** Takes back what an earlier life of this node left running, then begins to claim. */
@@ -44,15 +50,14 @@ export class Engine {
     await this.reap({ nodeId: this.#nodeId });
     this.#lastBeat = performance.now();
     this.#timers = [
-      setInterval(() => this.nudge(), POLL_MS),
-      setInterval(() => this.#inBackground(this.beat()), BEAT_MS),
-      setInterval(() => this.#inBackground(this.reap({ nodeId: null })), BEAT_MS),
+      setInterval(() => this.beat(), BEAT_MS),
+      setInterval(() => this.reap({ nodeId: null }).catch((error) => this.#report(error)), BEAT_MS),
     ];
     for (const timer of this.#timers) timer.unref();
     this.#unwatch = this.#deps.store.watch((touched) => {
-      if (touched.jobs) this.nudge();
+      if (touched.jobs) this.#wake.nudge();
     });
-    this.nudge();
+    this.#wake.start();
   }
 
   /** Claims nothing more, ends running attempts and gives their jobs back: no budget is used. */
@@ -61,19 +66,20 @@ export class Engine {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
     this.#unwatch?.();
-    await this.#claiming;
+    await this.#wake.stop();
     const running = [...this.#running];
     for (const job of running) this.#interrupt(job, 'release');
     await Promise.all(running.map((job) => job.ended));
     if (running.length === 0) return;
-    // A job that ended by itself in the meantime is no longer running and is passed over.
-    await this.#deps.store.jobs.release({ held: running.map((job) => job.held) });
-    this.#deps.log.info({ jobs: running.length }, 'jobs.released');
-  }
-
-  /** Something may be due. */
-  nudge(): void {
-    this.#inBackground(this.#claim());
+    const { store, log } = this.#deps;
+    try {
+      // A job that ended by itself in the meantime is no longer running and is passed over.
+      await store.jobs.release({ held: running.map((job) => job.held) });
+      log.info({ jobs: running.length }, 'jobs.released');
+    } catch (error) {
+      // Stopping goes on all the same: the next start of this node takes them back.
+      log.error({ err: error, jobs: running.length }, 'jobs.not_released');
+    }
   }
 
   /** Claims what is due and waits until those attempts have ended. For tests. */
@@ -126,25 +132,19 @@ export class Engine {
     }
   }
 
-  async #claim(): Promise<void> {
-    if (this.#claiming !== undefined) {
-      this.#claimAgain = true;
-      return this.#claiming;
-    }
-    this.#claiming = this.#claimWhileRoom().finally(() => {
+  /** One claim at a time: two would both take the room that there is. */
+  #claim(): Promise<void> {
+    this.#claiming ??= this.#claimDue().finally(() => {
       this.#claiming = undefined;
     });
     return this.#claiming;
   }
 
-  async #claimWhileRoom(): Promise<void> {
-    do {
-      this.#claimAgain = false;
-      const limit = this.#capacity - this.#running.size;
-      if (this.#stopping || limit <= 0) return;
-      const claimed = await this.#deps.store.jobs.claim({ nodeId: this.#nodeId, limit, leaseMs: LEASE_MS });
-      for (const job of claimed) this.#begin(job);
-    } while (this.#claimAgain);
+  async #claimDue(): Promise<void> {
+    const limit = this.#capacity - this.#running.size;
+    if (this.#stopping || limit <= 0) return;
+    const claimed = await this.#deps.store.jobs.claim({ nodeId: this.#nodeId, limit, leaseMs: LEASE_MS });
+    for (const job of claimed) this.#begin(job);
   }
 
   #begin(claimed: ClaimedJob): void {
@@ -160,7 +160,7 @@ export class Engine {
       )
       .finally(() => {
         this.#running.delete(running);
-        if (!this.#stopping) this.nudge();
+        this.#wake.nudge();
       });
     const running = { held: { teamId: job.teamId, jobId: job.id, attempt: job.attempt }, abort, ended };
     this.#running.add(running);
@@ -174,7 +174,7 @@ export class Engine {
     job.abort.abort(why);
   }
 
-  #inBackground(work: Promise<void>): void {
-    work.catch((error) => this.#deps.log.error({ err: error }, 'engine.failed'));
+  #report(error: unknown): void {
+    this.#deps.log.error({ err: error }, 'engine.failed');
   }
 }

@@ -6,6 +6,7 @@ import type { Logger } from '../observe/log.ts';
 import { ingest, removeUnseen, TooManyRecordsError } from '../records/ingest.ts';
 import type { ClaimedJob, Published, Store } from '../store/store.ts';
 import { type Run, startRun } from '../workflows/sources/run.ts';
+import { patientStore } from './patient-store.ts';
 
 /** What running jobs need from their surroundings. */
 export interface RunJobDeps {
@@ -44,14 +45,14 @@ export async function runJob(
   claimed: ClaimedJob,
   signal: AbortSignal,
 ): Promise<'finished' | 'failed' | 'retrying' | 'interrupted'> {
-  const { store } = deps;
+  const store = patientStore(deps.store, signal, deps.random);
   const { job, workflow } = claimed;
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const startedAt = store.now();
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, attempt: job.attempt });
 
   try {
-    const { published, records, duplicates } = await attempt(deps, claimed, held, signal, log);
+    const { published, records, duplicates } = await attempt({ ...deps, store }, claimed, held, signal, log);
     if (published.outcome === 'guarded') throw new RunFailure('guard', published.error);
     log.info({ ms: store.now() - startedAt, emitted: records, duplicates, ...published }, 'job.finished');
     return 'finished';

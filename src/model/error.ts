@@ -52,19 +52,15 @@ export class Problem extends Error {
   }
 }
 
-/** Every code with its status and its usual sentence, for the reference and for tests. */
-export function errorTable(): { code: ErrorCode; status: number; sentence: string }[] {
-  return (Object.keys(TABLE) as ErrorCode[]).map((code) => ({
-    code,
-    status: TABLE[code][0],
-    sentence: TABLE[code][1],
-  }));
-}
-
 /**
  * Raised by a write of a run whose (job, attempt) no longer holds the job: another attempt has taken over, or
  * the job was ended. The whole transaction has been rolled back; the run must stop and drop everything.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
+}
+
+/** Raised at a start when another process has what must belong to one: its message says what to do. */
+export class InUseError extends Error {
+  override readonly name = 'InUseError';
 }

@@ -62,3 +62,13 @@ test('differences end before they outgrow an event body, and say so', () => {
   assert.ok(found.differences.length > 10);
   assert.ok(Buffer.byteLength(JSON.stringify(found.differences)) <= MAX_DIFFERENCES_BYTES);
 });
+
+test('lists a change in digits that a double would lose', () => {
+  const { differences: list } = differences([
+    { id: '1', before: '{"id":"1","n":9007199254740993123}', after: '{"id":"1","n":9007199254740993124}' },
+  ]);
+  assert.equal(
+    JSON.stringify(list),
+    '[{"type":"changed","id":"1","fields":[{"key":"n","value":9007199254740993124,"previousValue":9007199254740993123}]}]',
+  );
+});

@@ -1,6 +1,7 @@
 /** Events: their names, their other names, and the bytes of their bodies. */
 import { toIso } from '../std/clock.ts';
 import type { RecordCounts } from './job.ts';
+import { parseExactly } from './record.ts';
 
 export const EVENT_TYPES = [
   'workflow_queued',
@@ -162,8 +163,8 @@ export function differences(records: Iterable<ChangedRecord>): {
 }
 
 function differenceOf(record: ChangedRecord): Difference {
-  const before = record.before === undefined ? {} : (JSON.parse(record.before) as Record<string, unknown>);
-  const after = record.after === undefined ? {} : (JSON.parse(record.after) as Record<string, unknown>);
+  const before = record.before === undefined ? {} : (parseExactly(record.before) as Record<string, unknown>);
+  const after = record.after === undefined ? {} : (parseExactly(record.after) as Record<string, unknown>);
   const fields: Difference['fields'] = [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const had = Object.hasOwn(before, key);

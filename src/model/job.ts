@@ -87,11 +87,6 @@ export const SELF_FENCE_MS = 20_000;
 /** A job may lose its process this often before it fails. */
 export const MAX_CRASHES = 2;
 
-/** Whether the job holds its workflow's slot. */
-export function isUnfinished(state: JobState): boolean {
-  return state === 'queued' || state === 'running' || state === 'retrying';
-}
-
 /** What becomes of a running job whose attempt has failed. */
 export type AfterFailure = { state: 'retrying'; runAt: number } | { state: 'failed' };
 

@@ -42,6 +42,12 @@ const cases: [what: string, line: string, key: string[], body: string][] = [
     [],
     '{"id":"1","big":9007199254740993123,"huge":1e999}',
   ],
+  [
+    'keeps the digits on both sides of a long fraction',
+    '{"id":"1","at":123456789.123456789}',
+    [],
+    '{"id":"1","at":123456789.123456789}',
+  ],
   ['keeps a field called __proto__', '{"id":"1","__proto__":{"a":1}}', [], '{"id":"1","__proto__":{"a":1}}'],
 ];
 for (const [what, line, key, body] of cases) {

@@ -51,10 +51,15 @@ export function readRecord(line: string, key: readonly string[]): { id: string; 
   return { id, body };
 }
 
+/** Parses JSON text so that writing it again gives every number as it was, also those that a double would change. */
+export function parseExactly(text: string): unknown {
+  return LOSES_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
+}
+
 function parseObject(line: string): Record<string, unknown> {
   let value: unknown;
   try {
-    value = LOSES_DIGITS.test(line) ? JSON.parse(line, keepDigits) : JSON.parse(line);
+    value = parseExactly(line);
   } catch (error) {
     throw new InvalidRecordError(`it is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
   }
@@ -64,8 +69,8 @@ function parseObject(line: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Numbers that may not survive a round trip through a double: 16 digits in a row, or a large exponent. */
-const LOSES_DIGITS = /\d{16}|[eE][+-]?\d{3}/;
+/** Numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a large exponent. */
+const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
 
 /** Keeps the text of such a number (JSON.rawJSON), so that it passes through unchanged. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {

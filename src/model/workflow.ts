@@ -11,8 +11,6 @@ export type Source =
     }
   | { type: 'module'; file: string };
 
-export const SOURCE_TYPES = ['command', 'module'] as const;
-
 /** What a run does to the records of earlier runs. */
 export const MODES = ['replace', 'upsert', 'append'] as const;
 export type Mode = (typeof MODES)[number];

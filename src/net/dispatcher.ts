@@ -9,7 +9,7 @@ export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
 }
 
-export const CONNECT_MS = 5_000;
+const CONNECT_MS = 5_000;
 /** So that a name that moves to another address is noticed even while its connection is in steady use. */
 const KEEP_ALIVE_MAX_MS = 60_000;
 

@@ -1,4 +1,5 @@
 /** A stream of records in, batches staged under the next version: unseen by readers until they are published. */
+import { setImmediate } from 'node:timers/promises';
 import type { Held } from '../model/job.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
@@ -73,7 +74,9 @@ export async function ingest(
 export async function removeUnseen(store: Store, held: Held, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
-    const seqs = await store.records.currentSeqs({ held, afterSeq, limit: 10 * STEP });
+    // A read answers without a turn of the event loop, and there may be millions of records.
+    await setImmediate();
+    const seqs = await store.records.currentSeqs({ held, afterSeq, limit: 2 * STEP });
     const last = seqs.at(-1);
     if (last === undefined) return;
     afterSeq = last;

@@ -1,4 +1,5 @@
 /** The whole read: a version of a workflow's records as one JSON array, page by page from the database. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { DataVersion, Store } from '../store/store.ts';
 
@@ -51,6 +52,9 @@ async function* pages(
     chunk = [];
     sent += page.count;
     afterSeq = page.lastSeq;
+    // Without this turn a fast reader would keep everybody else waiting until its end: pages and the socket's
+    // buffer can follow each other without the event loop ever being asked (measured: 575 ms for 90 MB).
+    await nextTurn();
   }
   if (sent !== version.total) {
     throw new VersionGoneError(

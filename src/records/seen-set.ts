@@ -1,20 +1,28 @@
-/** Which numbers have been seen: a bitmap that grows, one bit for each. */
+/** Which numbers have been seen: a bitmap in pages, of which only those are there that hold something. */
 
-/** A set of non-negative integers that costs one bit for each number up to the largest: 5 million take 625 kB. */
+/** Numbers that one page stands for: 1 KiB. */
+const PAGE = 8_192;
+
+/**
+ * A set of non-negative integers that costs one bit for each number where they lie close together, and at most a
+ * page for each number where they do not: 5 million in a row take 625 kB, wherever the row begins.
+ */
 export class SeenSet {
-  #bits = new Uint8Array(1_024);
+  readonly #pages = new Map<number, Uint8Array>();
 
   add(number: number): void {
-    const byte = Math.floor(number / 8);
-    if (byte >= this.#bits.length) {
-      const grown = new Uint8Array(Math.max(byte + 1, this.#bits.length * 2));
-      grown.set(this.#bits);
-      this.#bits = grown;
+    const at = Math.floor(number / PAGE);
+    let page = this.#pages.get(at);
+    if (page === undefined) {
+      page = new Uint8Array(PAGE / 8);
+      this.#pages.set(at, page);
     }
-    this.#bits[byte] = (this.#bits[byte] ?? 0) | (1 << (number % 8));
+    const bit = number % PAGE;
+    page[bit >> 3] = (page[bit >> 3] ?? 0) | (1 << (bit & 7));
   }
 
   has(number: number): boolean {
-    return ((this.#bits[Math.floor(number / 8)] ?? 0) & (1 << (number % 8))) !== 0;
+    const bit = number % PAGE;
+    return ((this.#pages.get(Math.floor(number / PAGE))?.[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
   }
 }

@@ -292,7 +292,10 @@ export interface WebhookOperations {
   get(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
   /** Webhooks with exactly this URL; oldest first. */
   byUrl(input: { teamId: string; url: string; workflowId?: string }): Promise<Webhook[]>;
-  /** Removes webhooks and cancels what waits for them; answers how many it removed. */
+  /**
+   * Removes webhooks: nothing is loaded for them any more, and what waits for them is canceled, a large backlog
+   * after the answer. Answers how many it removed.
+   */
   unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number>;
   /** The webhook's secret, sealed. */
   secret(input: { teamId: string; id: string }): Promise<string | undefined>;
@@ -310,7 +313,7 @@ export interface DueLane {
 export interface DeliveryOperations {
   /** The webhooks that have deliveries due. Costs what the number of webhooks costs, not the backlog. */
   lanes(): Promise<DueLane[]>;
-  /** Due deliveries of one webhook, those due longest first. */
+  /** Due deliveries of one active webhook, those due longest first. */
   load(input: { teamId: string; webhookId: string; limit: number }): Promise<DueDelivery[]>;
   /**
    * Writes down attempts and what follows from them, all in one transaction. `attempt` counts this attempt and

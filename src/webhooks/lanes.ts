@@ -9,18 +9,19 @@
  * settled is still waiting there. Nothing is written before an attempt; an attempt and what follows from it are
  * written in one transaction.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { type Attempt, afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
 import { toIso } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
+import { Wake } from '../std/wake.ts';
 import type { DueLane, Settlement, Store } from '../store/store.ts';
 import { LANE_CONCURRENCY, Lane } from './lane.ts';
 import { openSecretKey } from './secret.ts';
 import { type Sender, sendAttempt } from './send.ts';
 import { Settler } from './settler.ts';
 import { createTeamSigner } from './signing-keys.ts';
-import { Wake } from './wake.ts';
 
 const LOOK_EVERY_MS = 500;
 /** Requests in flight. Failing lanes together may hold half of them, so that the others always find room. */
@@ -137,6 +138,8 @@ export class Lanes {
     for (const lane of waitingBefore) if (!named.has(lane.due.webhookId)) this.#drop(lane);
     while (due.length > 0 && !this.#stopping) {
       await Promise.all(due.splice(0, LOADS_AT_ONCE).map((found) => this.#load(found)));
+      // Reads of an embedded database end within this turn: thousands of lanes must not take the loop for themselves.
+      await nextTurn();
     }
     this.#pump();
   }

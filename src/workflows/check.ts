@@ -1,5 +1,5 @@
 /** Checks settings that people write and collects every mistake, each with its line. */
-import { nearest } from './nearest.ts';
+import { nearest } from '../std/nearest.ts';
 
 /** What is wrong with a file, for its author. Lines count from 1; null where there is no line to name. */
 export interface Mistake {

@@ -19,16 +19,16 @@ export interface ServerProcess {
 
 /**
  * @param environment settings such as `FLOWHOOK_DATA`; nothing else of this process's settings is passed on
+ * @param options.program another `flowhook.js` than the repository's
  * @throws Error with its output, when it ends before it listens
  */
 export async function startServerProcess(
   environment: Record<string, string>,
-  cwd?: string,
+  options: { program?: string } = {},
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [BIN, 'serve'], {
+  const child = spawn(process.execPath, [options.program ?? BIN, 'serve'], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', FLOWHOOK_PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(cwd === undefined ? {} : { cwd }),
   });
   const lines: string[] = [];
   const exited = once(child, 'exit');

@@ -3,7 +3,7 @@ import { Problem } from '../../model/error.ts';
 import type { Webhook } from '../../model/webhook.ts';
 import { toIso } from '../../std/clock.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { queryValues } from '../query.ts';
+import { queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
@@ -28,14 +28,9 @@ export const listWebhooks: Operation<KeyedCall> = {
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle({ services: { store }, caller: { teamId }, query }) {
-    const wanted = queryValues(query, 'workflowId');
-    if (wanted.length > 1 || wanted[0] === '') {
-      throw new Problem('field_invalid', {
-        sentence: 'The query parameter `workflowId` must be given once and not be empty, or be left out',
-      });
-    }
-    if (wanted.length === 0) return { webhooks: (await store.webhooks.list({ teamId })).map(listed) };
-    const workflowId = workflowIdFrom(wanted[0]);
+    const wanted = queryValue(query, 'workflowId');
+    if (wanted === undefined) return { webhooks: (await store.webhooks.list({ teamId })).map(listed) };
+    const workflowId = workflowIdFrom(wanted);
     const workflow = await store.workflows.get({ teamId, id: workflowId });
     if (workflow === undefined) throw new Problem('workflow_not_found');
     return { webhooks: (await store.webhooks.list({ teamId, workflowId })).map(listed) };

@@ -2,7 +2,7 @@
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { workflowIdFrom } from '../ids.ts';
-import type { KeyedCall, Operation } from '../route.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
 const MAX_IDEMPOTENCY_KEY = 255;
@@ -12,13 +12,7 @@ export const queueJob: Operation<KeyedCall> = {
   group: 'Workflows',
   summary: 'Creates and queues a new job to run for the workflow',
   parameters: [
-    {
-      name: 'workflowId',
-      in: 'path',
-      required: true,
-      description: 'Workflow ID',
-      schema: { type: 'string' },
-    },
+    pathParameter('workflowId', 'Workflow ID'),
     {
       name: 'idempotency-key',
       in: 'header',

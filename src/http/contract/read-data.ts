@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Logger } from '../../observe/log.ts';
 import { readAll } from '../../records/read.ts';
 import { workflowIdFrom } from '../ids.ts';
-import type { KeyedCall, Operation } from '../route.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
 export const readData: Operation<KeyedCall> = {
@@ -11,15 +11,7 @@ export const readData: Operation<KeyedCall> = {
   group: 'Workflows',
   summary: 'Returns all data of one workflow',
   description: 'The last published version, whole. An empty array before the first run.',
-  parameters: [
-    {
-      name: 'workflowId',
-      in: 'path',
-      required: true,
-      description: 'Workflow ID',
-      schema: { type: 'string' },
-    },
-  ],
+  parameters: [pathParameter('workflowId', 'Workflow ID')],
   answer: jsonResponse('All data records', { type: 'array', items: { $ref: '#/components/schemas/Record' } }),
   refusals: { workflow_not_found: 'No workflow found' },
 

@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { readBody } from '../body.ts';
 import { isGeneratedId } from '../ids.ts';
-import { queryValues } from '../query.ts';
-import type { KeyedCall, Operation, Parameter } from '../route.ts';
+import { queryValue, queryValues } from '../query.ts';
+import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
 const THREE_WAYS =
@@ -53,7 +53,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
       ...queryValues(query, 'webhookId'),
       ...(await bodyIds(request.raw)),
     ]);
-    const url = only(query, 'webhookUrl');
+    const url = queryValue(query, 'webhookUrl');
     if (id !== undefined && url !== undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
 
     if (id !== undefined) {
@@ -63,7 +63,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     }
 
     if (url === undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
-    const workflowId = only(query, 'workflowId');
+    const workflowId = queryValue(query, 'workflowId');
     const found = await store.webhooks.byUrl({
       teamId,
       url,
@@ -80,9 +80,7 @@ export const unsubscribeWebhookByPath: Operation<KeyedCall> = {
   ...unsubscribeWebhook,
   id: 'unsubscribeWebhookByPath',
   summary: 'Unsubscribes an existing webhook, named in the path',
-  parameters: [
-    { name: 'webhookId', in: 'path', required: true, description: 'Webhook id', schema: { type: 'string' } },
-  ],
+  parameters: [pathParameter('webhookId', 'Webhook id')],
 };
 
 function pathIds(params: Readonly<Record<string, string | undefined>>): string[] {
@@ -103,14 +101,4 @@ async function bodyIds(request: IncomingMessage): Promise<string[]> {
 function idFrom(ids: readonly string[]): string | undefined {
   if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
   return ids[0];
-}
-
-function only(query: string, name: string): string | undefined {
-  const values = queryValues(query, name);
-  if (values.length > 1 || values[0] === '') {
-    throw new Problem('field_invalid', {
-      sentence: `The query parameter \`${name}\` must be given once and not be empty, or be left out`,
-    });
-  }
-  return values[0];
 }

@@ -2,7 +2,7 @@
 import { Problem } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
 import { isGeneratedId } from '../ids.ts';
-import type { KeyedCall, Operation } from '../route.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
 /** GET /v1/jobs/{jobId} */
@@ -10,9 +10,7 @@ export const readJob: Operation<KeyedCall> = {
   id: 'readJob',
   group: 'Jobs',
   summary: 'Shows one job: where it stands, and why it failed if it did',
-  parameters: [
-    { name: 'jobId', in: 'path', required: true, description: 'Job id', schema: { type: 'string' } },
-  ],
+  parameters: [pathParameter('jobId', 'Job id')],
   answer: jsonResponse('The job', 'Job'),
   refusals: { job_not_found: 'No job found' },
 

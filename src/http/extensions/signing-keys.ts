@@ -2,7 +2,7 @@
 import { Problem } from '../../model/error.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { isGeneratedId } from '../ids.ts';
-import type { Call, Operation } from '../route.ts';
+import { type Call, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
 const answer = jsonResponse('The keys, oldest first', {
@@ -30,9 +30,7 @@ export const readSigningKeys: Operation<Call> = {
   id: 'readSigningKeys',
   group: 'Integrations',
   summary: 'Shows the public signing keys of a team',
-  parameters: [
-    { name: 'teamId', in: 'path', required: true, description: 'Team id', schema: { type: 'string' } },
-  ],
+  parameters: [pathParameter('teamId', 'Team id')],
   answer,
   refusals,
 
@@ -44,8 +42,8 @@ export const readSigningKeys: Operation<Call> = {
 };
 
 /** GET /.well-known/webhook-signing-keys */
-export const readOnlySigningKeys: Operation<Call> = {
-  id: 'readOnlySigningKeys',
+export const readSoleTeamSigningKeys: Operation<Call> = {
+  id: 'readSoleTeamSigningKeys',
   group: 'Integrations',
   summary: 'Shows the public signing keys of the only team, where an instance has one',
   answer,

@@ -3,12 +3,10 @@ import { Problem } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';
 import { isGeneratedId } from '../ids.ts';
-import type { KeyedCall, Operation, Parameter } from '../route.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
-const parameters: Parameter[] = [
-  { name: 'webhookId', in: 'path', required: true, description: 'Webhook id', schema: { type: 'string' } },
-];
+const parameters = [pathParameter('webhookId', 'Webhook id')];
 
 /** GET /v1/integrations/webhooks/{webhookId} */
 export const readWebhook: Operation<KeyedCall> = {

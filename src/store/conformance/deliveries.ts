@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import type { Attempt, NextStep } from '../../model/delivery.ts';
 import type { Settlement, Store } from '../store.ts';
-import { allEvents, caseWith, claimOne, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
+import {
+  allEvents,
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  publishRun,
+} from './setup.ts';
 
 export function testDeliveries(open: Open): void {
   const it = caseWith(open);
@@ -166,6 +175,37 @@ export function testDeliveries(open: Open): void {
       ],
     );
     assert.deepEqual((await store.deliveries.get({ teamId, id: due.id }))?.attempts, [gone]);
+  });
+
+  it('loads nothing for a webhook that is paused', async ({ store, byHand }) => {
+    const { teamId, webhookId } = await oneDelivery(store);
+    await byHand('webhook.pause', { teamId, id: webhookId });
+    assert.deepEqual(await load(store, teamId, webhookId), []);
+  });
+
+  it('never loads what waits for a removed webhook, and cancels all of a large backlog', async ({
+    store,
+  }) => {
+    const backlog = 1_200;
+    const at = await makeWorkflow(store);
+    const webhookId = await subscribe(store, at, ['workflow_queued']);
+    for (let n = 0; n < backlog; n++) {
+      await makeJob(store, at);
+      await failAttempt(store, await claimOne(store));
+    }
+    const waiting = async () =>
+      (await store.deliveries.list({ teamId: at.teamId, webhookId, limit: backlog })).filter(
+        (delivery) => delivery.state === 'waiting',
+      ).length;
+    assert.equal(await waiting(), backlog);
+    assert.equal(await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [webhookId] }), 1);
+    assert.deepEqual(await store.deliveries.lanes(), []);
+    assert.deepEqual(await load(store, at.teamId, webhookId), []);
+    const deadline = performance.now() + 10_000;
+    while ((await waiting()) > 0) {
+      assert.ok(performance.now() < deadline, 'the rest was never canceled');
+      await new Promise(setImmediate);
+    }
   });
 
   it('settles many deliveries of many webhooks in one call', async ({ store }) => {

@@ -19,6 +19,17 @@ export function testWatch(open: Open): void {
     assert.deepEqual(told.at(-1), { keys: false, jobs: false, deliveries: true });
   });
 
+  it('tells watchers that a webhook was removed, so that what is queued for it stops', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const hook = { url: 'https://a.test/', events: ['*'], secret: 's', limit: 9 };
+    await store.webhooks.subscribe({ ...at, ...hook });
+    const ids = (await store.webhooks.list({ teamId: at.teamId })).map((webhook) => webhook.id);
+    const told: Touched[] = [];
+    store.watch((touched) => told.push(touched));
+    await store.webhooks.unsubscribe({ teamId: at.teamId, ids });
+    assert.deepEqual(told, [{ keys: false, jobs: false, deliveries: true }]);
+  });
+
   it('goes on telling the others when a watcher throws', async ({ store }) => {
     let told = 0;
     store.watch(() => {

@@ -71,6 +71,29 @@ test('takes back all that a throwing operation has written, and nothing else', (
   assert.deepEqual(slugs(), ['a']);
 });
 
+test('cancels a part of a large backlog in the transaction that removes a webhook, and says that more is left', () => {
+  db.exec(`insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at)
+           values ('t', 'w', '', '[]', 'a', '', 'active', '', 1), ('t', 'v', '', '[]', 'b', '', 'active', '', 1);
+           with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 1400)
+           insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+           select 't', value, iif(value % 2, 'w', 'v'), 1, 'waiting', 1, 1 from numbers`);
+  const waiting = () =>
+    db.get<{ count: number }>(`select count(*) as count from delivery where state = 'waiting'`)?.count;
+  const batch = (...calls: Call[]) => runBatch(db, { now: 1, publicUrl: '', calls });
+  const unsubscribe = (id: string): Call => ({
+    name: 'webhooks.unsubscribe',
+    input: { teamId: 't', ids: [id] },
+  });
+  const more: Call = { name: 'deliveries.cancelRemoved', input: undefined };
+  assert.ok(batch(unsubscribe('w'), unsubscribe('v'), fenced).cancelMore);
+  assert.equal(waiting(), 900);
+  assert.ok(batch(more).cancelMore);
+  assert.equal(waiting(), 400);
+  assert.ok(!batch(more).cancelMore);
+  assert.equal(waiting(), 0);
+  assert.ok(!batch(more).cancelMore);
+});
+
 test('refuses the whole batch when the commit fails, and works afterwards', () => {
   const answers = runDeferred(team('a'), orphan);
   for (const answer of answers) {

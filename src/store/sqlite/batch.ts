@@ -30,20 +30,27 @@ export interface BatchResult {
   /** One for each call, in order. */
   answers: Answer[];
   touched: Touched;
+  /** Whether deliveries of removed webhooks may be left to be canceled: `deliveries.cancelRemoved` does it. */
+  cancelMore: boolean;
 }
+
+/** Deliveries that one transaction cancels at most. */
+const MAX_CANCELED = 500;
 
 /** Runs a batch to its commit. Never throws: what went wrong is in the answers. */
 export function runBatch(db: Database, batch: Batch): BatchResult {
   const touched: Touched = { keys: false, jobs: false, deliveries: false };
-  const tx: Tx = { db, now: batch.now, publicUrl: batch.publicUrl, touched };
+  const tx: Tx = { db, now: batch.now, publicUrl: batch.publicUrl, touched, cancelable: MAX_CANCELED };
   try {
-    return { answers: performTogether(tx, batch.calls) ?? performApart(tx, batch.calls), touched };
+    const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
+    return { answers, touched, cancelMore: tx.cancelable === 0 };
   } catch (error) {
     if (db.inTransaction) db.run('rollback');
     const refusal = packError(new Problem('database_unavailable', { cause: error }));
     return {
       answers: batch.calls.map(() => ({ ok: false, error: refusal })),
       touched: { keys: false, jobs: false, deliveries: false },
+      cancelMore: false,
     };
   }
 }
@@ -71,6 +78,7 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
  */
 function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
   tx.db.run('begin immediate');
+  tx.cancelable = MAX_CANCELED;
   const answers = calls.map((call) => {
     tx.db.run('savepoint operation');
     const answer = perform(tx, call);

@@ -2,13 +2,13 @@
 import type { Attempt, DeliveryState, DueDelivery } from '../../model/delivery.ts';
 import type { DueLane, Settlement } from '../store.ts';
 import type { Tx, View } from './transaction.ts';
-import { removeWebhook } from './webhooks.ts';
+import { cancelWaiting, removeWebhook } from './webhooks.ts';
 
 /**
  * Steps from team to team and from webhook to webhook through the index `delivery_due`, one seek each. The two
  * levels are apart because SQLite seeks only by the first column of a row value that it has just computed.
  */
-const LANES = `
+const WAITING_LANES = `
   with recursive
     waiting_team (team_id) as (
       select min(team_id) from delivery where state = 'waiting'
@@ -26,7 +26,9 @@ const LANES = `
              (select min(d.webhook_id) from delivery d
               where d.state = 'waiting' and d.team_id = lane.team_id and d.webhook_id > lane.webhook_id)
       from lane where webhook_id is not null
-    )
+    )`;
+const LANES = `
+  ${WAITING_LANES}
   select lane.team_id as teamId, lane.webhook_id as webhookId, webhook.url, webhook.secret
   from lane
   join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
@@ -50,6 +52,8 @@ export function load(
        from delivery
        join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
        where delivery.team_id = ? and delivery.webhook_id = ? and delivery.state = 'waiting' and delivery.next_at <= ?
+         and exists (select 1 from webhook where webhook.team_id = delivery.team_id
+                     and webhook.id = delivery.webhook_id and webhook.state = 'active')
        order by delivery.next_at, delivery.id limit ?`,
       teamId,
       webhookId,
@@ -65,6 +69,20 @@ export function settle(tx: Tx, { settlements }: { settlements: readonly Settleme
     logAttempt(tx, settlement);
     if (settlement.next.state === 'canceled') removeWebhook(tx, settlement.teamId, settlement.webhookId);
   }
+}
+
+const REMOVED_LANES = `
+  ${WAITING_LANES}
+  select lane.team_id as teamId, lane.webhook_id as webhookId
+  from lane
+  join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
+  where webhook.state = 'deleted' limit ?`;
+
+/** Cancels what still waits for removed webhooks, as far as one transaction may. */
+export function cancelRemoved(tx: Tx): void {
+  // Each lane has at least one delivery, so no more of them can be dealt with.
+  const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, tx.cancelable);
+  for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 
 /** Answers whether the settlement counts. */
@@ -142,7 +160,7 @@ export function list(
   return view.db
     .all<{ id: string; eventId: string; state: DeliveryState; attempt: number; nextAt: number | null }>(
       `select delivery.id, event.id as eventId, delivery.state, delivery.attempt, delivery.next_at as nextAt
-       from delivery
+       from delivery indexed by delivery_webhook
        join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
        where delivery.team_id = ? and delivery.webhook_id = ?
        order by delivery.id desc limit ?`,

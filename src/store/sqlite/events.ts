@@ -53,9 +53,9 @@ export function appendEvent(
   fanOut(tx, { teamId, workflowId, type, sequence });
 }
 
-/** Served by the index `webhook_same`, whose expression and condition it repeats. */
+// The index is named, because the planner would walk through all webhooks of the team, the deleted ones included.
 const SUBSCRIBED = `
-  select id from webhook
+  select id from webhook indexed by webhook_same
   where team_id = ? and coalesce(workflow_id, '') in (?, '') and state <> 'deleted'
     and (instr(fires_for, ?) > 0 or instr(fires_for, '|*|') > 0)
   order by id`;

@@ -10,6 +10,8 @@ import type { Tx, View } from './transaction.ts';
 
 /** How long an idempotency key is remembered. */
 const REMEMBERED_MS = 24 * 3_600_000;
+/** Older ones that every new one removes: more than one, so that they get fewer. */
+const FORGOTTEN_AT_ONCE = 10;
 
 export interface JobRow {
   team_id: string;
@@ -140,6 +142,13 @@ function remember(tx: Tx, { teamId, workflowId, idempotencyKey }: EnqueueInput, 
     idempotencyKey,
     jobId,
     tx.now,
+  );
+  tx.db.run(
+    `delete from idempotency where (team_id, operation, target, key) in
+       (select team_id, operation, target, key from idempotency
+        where created_at <= ? order by created_at limit ?)`,
+    tx.now - REMEMBERED_MS,
+    FORGOTTEN_AT_ONCE,
   );
 }
 

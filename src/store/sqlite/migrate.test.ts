@@ -9,6 +9,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
+import { takeOwnership } from './owner.ts';
 
 let root: string;
 let path: string;
@@ -25,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-const run = (changes: { directory?: string } = {}) =>
+const run = (changes: { directory?: string; own?: boolean } = {}) =>
   migrate({ path, log: silentLogger, now: Date.UTC(2026, 0, 1), ...changes });
 
 /** The schema version and the tables of a file. */
@@ -67,6 +68,21 @@ test('takes a migration back that fails half-way', async () => {
   );
   assert.throws(() => run({ directory }), /nothing/);
   assert.deepEqual(schemaOf(path), { version: 1, tables: ['one'] });
+});
+
+test('changes nothing under a server that runs, unless it is that server', async () => {
+  run({ directory });
+  await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
+  const server = takeOwnership(path);
+  assert.throws(() => run({ directory }), /in use by another flowhook server/);
+  assert.equal(schemaOf(path).version, 1);
+  run({ directory, own: true });
+  assert.equal(schemaOf(path).version, 2);
+  await writeFile(join(directory, '0003_three.sql'), 'create table three (x text);');
+  server.release();
+  run({ directory });
+  assert.equal(schemaOf(path).version, 3);
+  takeOwnership(path).release();
 });
 
 test('refuses a schema that is newer than the code and leaves it as it is', async () => {

@@ -5,24 +5,28 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
 import { Database } from './database.ts';
+import { type Ownership, takeOwnership } from './owner.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
 
 /**
  * Runs the migrations that the database has not seen. An existing one is first copied beside itself. Several
  * processes may do this at the same time: each migration is claimed by the write lock before it runs. Throws an
- * Error with a sentence when the schema is newer than this code.
+ * Error with a sentence when the schema is newer than this code, or a server runs on one that is older.
  */
 export function migrate(input: {
   path: string;
   log: Logger;
   now: number;
+  /** Whether this process owns the data directory. Else it takes it meanwhile: no server may run on old tables. */
+  own?: boolean;
   /** Where the .sql files are, if not in `migrations/`. */
   directory?: string;
 }): void {
   const migrations = listMigrations(input.directory ?? MIGRATIONS);
   const newest = migrations.at(-1)?.number ?? 0;
   const db = new Database(input.path);
+  let ownership: Ownership | undefined;
   try {
     db.exec('pragma journal_mode = wal');
     // Migrations may rebuild tables that others refer to.
@@ -35,10 +39,12 @@ export function migrate(input: {
       );
     }
     if (found === newest) return;
+    if (found > 0 && input.own !== true) ownership = takeOwnership(input.path);
     if (found > 0) backUp(db, { path: input.path, version: found, now: input.now, log: input.log });
     for (const migration of migrations) runMigration(db, migration);
     input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
   } finally {
+    ownership?.release();
     db.close();
   }
 }

@@ -1,6 +1,6 @@
 /** Every operation that writes, by name: what the writer thread can be asked for. */
 import { beat, claim, fail, reclaim, release, setProcess } from './attempts.ts';
-import { settle } from './deliveries.ts';
+import { cancelRemoved, settle } from './deliveries.ts';
 import { claim as claimInstance } from './instance.ts';
 import { enqueue } from './jobs.ts';
 import { create, revoke } from './keys.ts';
@@ -32,6 +32,7 @@ export const WRITES = {
   'webhooks.subscribe': subscribe,
   'webhooks.unsubscribe': unsubscribe,
   'deliveries.settle': settle,
+  'deliveries.cancelRemoved': cancelRemoved,
 } as const;
 
 export type WriteName = keyof typeof WRITES;

@@ -1,5 +1,6 @@
 /** Ownership of a data directory: a lock that the operating system frees when its holder dies. */
 import { dirname, join } from 'node:path';
+import { InUseError } from '../../model/error.ts';
 import { Database, isBusy } from './database.ts';
 
 /** Held until `release`, or until the process ends in whatever way. */
@@ -9,7 +10,7 @@ export interface Ownership {
 
 /**
  * Takes the directory of a database file for this process, by holding `BEGIN EXCLUSIVE` on `owner.db` beside
- * it. Throws an Error with a sentence when another one has it.
+ * it. Throws an InUseError when another one has it.
  */
 export function takeOwnership(databasePath: string): Ownership {
   const directory = dirname(databasePath);
@@ -21,7 +22,7 @@ export function takeOwnership(databasePath: string): Ownership {
   } catch (error) {
     database?.close();
     if (!isBusy(error)) throw error;
-    throw new Error(
+    throw new InUseError(
       `The data directory ${directory} is in use by another flowhook server. ` +
         'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
       { cause: error },

@@ -39,7 +39,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const ownership = options.own ? takeOwnership(path) : undefined;
   let reader: Database | undefined;
   try {
-    migrate({ path, log, now: clock() });
+    migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
     const listeners = new Set<(touched: Touched) => void>();
     const writer = await startWriter({

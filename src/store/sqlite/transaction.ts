@@ -14,4 +14,6 @@ export interface Tx extends View {
   readonly publicUrl: string;
   /** What the watchers will be told after the commit. */
   readonly touched: Touched;
+  /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
+  cancelable: number;
 }

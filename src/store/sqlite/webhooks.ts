@@ -84,10 +84,11 @@ function resume(tx: Tx, { team_id, id }: WebhookRow): Webhook {
   );
 }
 
+// The index of those that are not deleted is named, because the planner would walk through all that ever were.
 export function list(view: View, { teamId, workflowId }: { teamId: string; workflowId?: string }): Webhook[] {
   return view.db
     .all<WebhookRow>(
-      `select * from webhook
+      `select * from webhook indexed by webhook_same
        where team_id = ? and (? is null or workflow_id = ?) and state <> 'deleted' order by created_at, id`,
       teamId,
       workflowId ?? null,
@@ -111,7 +112,7 @@ export function byUrl(
 ): Webhook[] {
   return view.db
     .all<WebhookRow>(
-      `select * from webhook
+      `select * from webhook indexed by webhook_same
        where team_id = ? and url = ? and (? is null or workflow_id = ?) and state <> 'deleted'
        order by created_at, id`,
       teamId,
@@ -126,7 +127,10 @@ export function unsubscribe(tx: Tx, { teamId, ids }: { teamId: string; ids: read
   return ids.filter((id) => removeWebhook(tx, teamId, id)).length;
 }
 
-/** Marks a webhook as deleted and cancels what waits for it; answers whether it was there. */
+/**
+ * Marks a webhook as deleted, so that nothing is loaded for it any more, and cancels what waits for it as far as
+ * this transaction may; answers whether it was there.
+ */
 export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
   const removed = tx.db.run(
     `update webhook set state = 'deleted', deleted_at = ? where team_id = ? and id = ? and state <> 'deleted'`,
@@ -134,14 +138,24 @@ export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
     teamId,
     id,
   );
-  // Named, because the planner would walk through all deliveries of the team.
-  tx.db.run(
-    `update delivery indexed by delivery_due set state = 'canceled', next_at = null
-     where team_id = ? and webhook_id = ? and state = 'waiting'`,
+  if (removed === 0) return false;
+  cancelWaiting(tx, teamId, id);
+  // So that what is queued in memory for it is dropped.
+  tx.touched.deliveries = true;
+  return true;
+}
+
+/** Cancels what waits for a webhook, as far as this transaction may. */
+export function cancelWaiting(tx: Tx, teamId: string, webhookId: string): void {
+  // The index is named, because the planner would walk through all deliveries of the team.
+  tx.cancelable -= tx.db.run(
+    `update delivery set state = 'canceled', next_at = null where (team_id, id) in
+       (select team_id, id from delivery indexed by delivery_due
+        where team_id = ? and webhook_id = ? and state = 'waiting' limit ?)`,
     teamId,
-    id,
+    webhookId,
+    tx.cancelable,
   );
-  return removed > 0;
 }
 
 export function secret(view: View, { teamId, id }: { teamId: string; id: string }): string | undefined {

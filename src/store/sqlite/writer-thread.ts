@@ -5,6 +5,11 @@ import { Database } from './database.ts';
 
 /** How often another process's commits are looked for. */
 const FOREIGN_POLL_MS = 250;
+const CANCEL_REMOVED: Batch = {
+  now: 0,
+  publicUrl: '',
+  calls: [{ name: 'deliveries.cancelRemoved', input: undefined }],
+};
 
 /** What the thread is started with. */
 export interface WriterData {
@@ -29,19 +34,34 @@ function serve(port: MessagePort, { path, synchronous }: WriterData): void {
     if (found === seen) return;
     seen = found;
     say({ foreign: true });
+    cancelMore();
   }, FOREIGN_POLL_MS);
+  let canceling: NodeJS.Immediate | undefined;
 
   port.on('message', (message: ToWriter) => {
     if ('batch' in message) {
-      say({ result: runBatch(db, message.batch) });
+      const result = runBatch(db, message.batch);
+      say({ result });
+      if (result.cancelMore) cancelMore();
       return;
     }
     clearInterval(poll);
+    clearImmediate(canceling);
     db.close();
     say({ closed: true });
     port.close();
   });
   say({ ready: true });
+  // What an earlier life left: it may have ended between removing a webhook and canceling all that waited.
+  cancelMore();
+
+  /** Cancels what waits for removed webhooks, a part at a time, with batches in between. */
+  function cancelMore(): void {
+    canceling ??= setImmediate(() => {
+      canceling = undefined;
+      if (runBatch(db, CANCEL_REMOVED).cancelMore) cancelMore();
+    });
+  }
 
   function say(message: FromWriter): void {
     port.postMessage(message);

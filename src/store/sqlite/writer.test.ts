@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../../model/error.ts';
+import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
+import type { Touched } from '../store.ts';
+import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { startWriter, Writer, type WriterOptions } from './writer.ts';
 
@@ -18,6 +21,14 @@ const options: WriterOptions = {
   log: silentLogger,
   onTouched: () => {},
 };
+/** A thread that says that it can write, and does this with whatever it is told. */
+const threadThat = (does: string) =>
+  new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     parentPort.on('message', () => { ${does} });
+     parentPort.postMessage({ ready: true });`,
+    { eval: true },
+  );
 const problem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
 test('rejects when the thread cannot open the database', async () => {
@@ -42,9 +53,9 @@ test('refuses more than may wait, and takes operations again afterwards', async 
   await rm(directory, { recursive: true });
 });
 
-test('rejects all that is pending, and all that comes later, when the thread dies', async () => {
-  const script = `require('node:worker_threads').parentPort.on('message', () => { throw new Error('broken') })`;
-  const writer = new Writer(new Worker(script, { eval: true }), options);
+test('rejects all that is pending when the thread dies, and all that comes until there is another', async () => {
+  const writer = new Writer(() => threadThat(`throw new Error('broken')`), options);
+  await writer.start();
   const pending = Array.from({ length: 600 }, () => writer.call('teams.ensure', { slug: 'a' }));
   for (const result of await Promise.allSettled(pending)) {
     assert.ok(result.status === 'rejected' && problem('database_unavailable')(result.reason));
@@ -56,10 +67,61 @@ test('rejects all that is pending, and all that comes later, when the thread die
 });
 
 test('ends when the thread dies while it closes', async () => {
-  const script = `require('node:worker_threads').parentPort.on('message', () => process.exit(1))`;
-  const writer = new Writer(new Worker(script, { eval: true }), options);
+  const writer = new Writer(() => threadThat('process.exit(1)'), options);
+  await writer.start();
   const pending = writer.call('teams.ensure', { slug: 'a' });
   const closed = writer.close();
   await assert.rejects(pending, problem('database_unavailable'));
   await closed;
+});
+
+test('starts the thread anew when it dies, as often as it takes, and tells the watchers', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
+  const path = join(directory, 'flowhook.db');
+  migrate({ path, log: silentLogger, now: 1 });
+  const real = new URL('./writer-thread.ts', import.meta.url);
+  const threads = [
+    () => threadThat(`throw new Error('broken')`),
+    () => new Worker('process.exit(1)', { eval: true }),
+    () => new Worker(real, { workerData: { path: '/nowhere/flowhook.db', synchronous: 'OFF' } }),
+    () => new Worker(real, { workerData: { path, synchronous: 'OFF' } }),
+  ];
+  const told = Promise.withResolvers<Touched>();
+  const open = () => (threads.shift() as () => Worker)();
+  const writer = new Writer(open, { ...options, restartMs: 1, onTouched: told.resolve });
+  await writer.start();
+  await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
+  assert.deepEqual(await told.promise, { keys: true, jobs: true, deliveries: true });
+  assert.ok(writer.alive);
+  assert.equal(((await writer.call('teams.ensure', { slug: 'a' })) as Team).slug, 'a');
+  await writer.close();
+  await rm(directory, { recursive: true });
+});
+
+test('closes while the thread is to be started anew', async () => {
+  const writer = new Writer(() => threadThat('process.exit(1)'), { ...options, restartMs: 1_000_000 });
+  await writer.start();
+  await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
+  await writer.close();
+  await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('stopping'));
+});
+
+test('at its start cancels what an earlier life left waiting for a removed webhook', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
+  const path = join(directory, 'flowhook.db');
+  migrate({ path, log: silentLogger, now: 1 });
+  const db = new Database(path);
+  db.exec(`insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at, deleted_at)
+           values ('t', 'w', '', '[]', '', '', 'deleted', '', 1, 1);
+           insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+           values ('t', 'd', 'w', 1, 'waiting', 1, 1)`);
+  const writer = await startWriter({ ...options, path });
+  const deadline = performance.now() + 10_000;
+  while (db.get<{ state: string }>('select state from delivery')?.state !== 'canceled') {
+    assert.ok(performance.now() < deadline, 'it still waits');
+    await new Promise(setImmediate);
+  }
+  await writer.close();
+  db.close();
+  await rm(directory, { recursive: true });
 });

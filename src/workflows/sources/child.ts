@@ -22,7 +22,7 @@ import { readLines } from './lines.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
 import { followTail } from './tail.ts';
 
-export const KILL_GRACE_MS = 10_000;
+const KILL_GRACE_MS = 10_000;
 /** A result is small: the state that a module leaves for its next run. */
 const MAX_RESULT_BYTES = 1 << 20;
 /** What a group that is gone has written is in the pipes already; only one that escaped still holds them. */

@@ -13,7 +13,7 @@ import type { HarnessInput } from './module-harness.ts';
 import type { Run, RunEnd, RunInput } from './run.ts';
 
 /** The arguments that start the harness. Built, this file and the harness are JavaScript. */
-export const HARNESS_ARGV: readonly string[] = [
+const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
 ];

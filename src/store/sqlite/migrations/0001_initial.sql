@@ -109,6 +109,7 @@ create table idempotency (
   created_at  integer not null,
   primary key (team_id, operation, target, key)
 ) without rowid;
+create index idempotency_age on idempotency (created_at);
 
 create table record (
   workflow    integer not null,                 -- workflow.number

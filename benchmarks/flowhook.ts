@@ -1,0 +1,75 @@
+/** The service under measurement: its own process, its own directory, durable as it is delivered. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { startServerProcess } from '../test/support/server-process.ts';
+
+const KEY = 'key-of-the-benchmarks';
+
+export interface Flowhook {
+  url: string;
+  /** What every request needs. */
+  headers: Record<string, string>;
+  directory: string;
+  /** Queues a workflow and waits until its job has ended. Answers the job. */
+  runToItsEnd(
+    workflowId: string,
+  ): Promise<{ state: string; records: Record<string, number>; error?: string }>;
+  /** Resident memory of the server in MB: now, and at its highest since the last `resetPeak`. */
+  memory(): Promise<{ nowMb: number; peakMb: number }>;
+  resetPeak(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * @param workflows files by their path, such as `default/people.yaml`
+ * @param settings environment variables beyond the necessary ones
+ */
+export async function startFlowhook(
+  workflows: Record<string, string>,
+  settings: Record<string, string> = {},
+): Promise<Flowhook> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-bench-'));
+  for (const [path, text] of Object.entries(workflows)) {
+    await mkdir(dirname(join(directory, 'workflows', path)), { recursive: true });
+    await writeFile(join(directory, 'workflows', path), text);
+  }
+  const server = await startServerProcess({
+    FLOWHOOK_DATA: join(directory, 'data'),
+    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
+    FLOWHOOK_BOOTSTRAP_KEY: KEY,
+    FLOWHOOK_LOG_LEVEL: 'warn',
+    ...settings,
+  });
+  const headers = { 'x-api-key': KEY };
+  const proc = `/proc/${server.process.pid}`;
+  return {
+    url: server.url,
+    headers,
+    directory,
+    async runToItsEnd(workflowId) {
+      const queued = await fetch(`${server.url}/v1/workflows/${workflowId}/queue`, {
+        method: 'POST',
+        headers,
+      });
+      if (queued.status !== 200) throw new Error(await queued.text());
+      const path = `/v1/jobs/${queued.headers.get('x-job-id')}`;
+      for (;;) {
+        const job = await (await fetch(server.url + path, { headers })).json();
+        if (/^(finished|failed|canceled)$/.test((job as { state: string }).state)) return job as never;
+        await new Promise((later) => setTimeout(later, 50));
+      }
+    },
+    async memory() {
+      const status = await readFile(`${proc}/status`, 'utf8');
+      const mb = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1_024;
+      return { nowMb: mb('VmRSS'), peakMb: mb('VmHWM') };
+    },
+    // Linux: writing 5 sets the peak to the present (proc(5), clear_refs).
+    resetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
+    async stop() {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

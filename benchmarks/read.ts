@@ -1,0 +1,68 @@
+/** The whole read of 200,000 records, against Fastify sending the same bytes from memory. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { startFlowhook } from './flowhook.ts';
+import { people } from './people.ts';
+import type { Benchmark } from './run.ts';
+
+const RECORDS = 200_000;
+
+const benchmark: Benchmark = {
+  about: `GET …/data of ${RECORDS.toLocaleString('en')} records, one reader; the limit is Fastify sending the same bytes from memory.`,
+  units: { 'whole read': 'MB/s', 'first byte': 'ms' },
+  limit: 'Fastify from memory',
+  async setUp() {
+    const flowhook = await startFlowhook({
+      'default/people.yaml': people.definition,
+      'default/people.mjs': people.program(RECORDS),
+    });
+    const job = await flowhook.runToItsEnd('people');
+    if (job.state !== 'finished') throw new Error(job.error);
+    const path = '/v1/workflows/people/data';
+    const bytes = Buffer.from(
+      await (await fetch(flowhook.url + path, { headers: flowhook.headers })).arrayBuffer(),
+    );
+    const body = join(flowhook.directory, 'body.json');
+    await writeFile(body, bytes);
+    const script = join(flowhook.directory, 'memory.mjs');
+    await writeFile(script, FROM_MEMORY);
+    const memory = fork(script, [import.meta.resolve('fastify'), body]);
+    const [memoryUrl] = (await once(memory, 'message')) as [string];
+    const read = async (url: string) => {
+      const from = performance.now();
+      const answer = await request(url + path, { headers: flowhook.headers });
+      let first = 0;
+      let got = 0;
+      for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+        if (first === 0) first = performance.now() - from;
+        got += chunk.length;
+      }
+      if (got !== bytes.length) throw new Error(`${got} bytes arrived, not ${bytes.length}`);
+      return { 'whole read': got / 1e6 / ((performance.now() - from) / 1_000), 'first byte': first };
+    };
+    return {
+      contestants: [
+        { name: 'Fastify from memory', round: () => read(memoryUrl) },
+        { name: 'flowhook', round: () => read(flowhook.url) },
+      ],
+      async tearDown() {
+        memory.kill();
+        await flowhook.stop();
+      },
+    };
+  },
+};
+export default benchmark;
+
+const FROM_MEMORY = `
+import { readFileSync } from 'node:fs';
+const { default: fastify } = await import(process.argv[2]);
+const body = readFileSync(process.argv[3]);
+const app = fastify();
+app.get('/v1/workflows/people/data', (request, reply) => reply.type('application/json; charset=utf-8').send(body));
+await app.listen({ port: 0, host: '127.0.0.1' });
+process.send('http://127.0.0.1:' + app.server.address().port);
+`;

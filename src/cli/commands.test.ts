@@ -1,0 +1,110 @@
+/** The commands as a shell sees them: exit codes, what is data and what is message, and the next step. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+
+const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command in a directory; its environment holds nothing but what is given. */
+function flowhook(directory: string, args: string[], environment: Record<string, string> = {}) {
+  return new Promise<Ended>((resolve) => {
+    const options = { cwd: directory, env: environment, timeout: 30_000 };
+    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+async function emptyDirectory(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-cli-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+test('commands that only look refuse a place without a database, and make none', async (t) => {
+  const directory = await emptyDirectory(t);
+  for (const args of [
+    ['keys', 'list'],
+    ['keys', 'revoke', 'key_1'],
+    ['webhooks', 'secret', 'wh_1'],
+  ]) {
+    const { code, stdout, stderr } = await flowhook(directory, args);
+    assert.equal(code, 3);
+    assert.equal(stdout, '');
+    assert.match(stderr, /There is no database .*--data or FLOWHOOK_DATA/);
+  }
+  assert.equal(existsSync(join(directory, 'data')), false);
+});
+
+test('a key goes to standard output and everything else to standard error', async (t) => {
+  const directory = await emptyDirectory(t);
+  const created = await flowhook(directory, ['keys', 'create', '--team', 'acme', '--scopes', 'read,queue']);
+  assert.equal(created.code, 0);
+  assert.match(created.stdout, /^fh_[\w-]{43}\n$/);
+  assert.match(created.stderr, /There was no team "acme"/);
+
+  const listed = await flowhook(directory, ['keys', 'list', '--json']);
+  const [key] = JSON.parse(listed.stdout) as { id: string; team: string; scopes: string[] }[];
+  assert.deepEqual([key?.team, key?.scopes], ['acme', ['read', 'queue']]);
+  assert.equal(listed.stderr, '');
+
+  const revoked = await flowhook(directory, ['keys', 'revoke', key?.id ?? '', '--json']);
+  assert.deepEqual(JSON.parse(revoked.stdout), { id: key?.id, revoked: true });
+  const unknown = await flowhook(directory, ['keys', 'list', '--team', 'ghost']);
+  assert.equal(unknown.code, 3);
+  assert.match(unknown.stderr, /No team "ghost" found. There are: acme/);
+});
+
+test('apply reports what it changed as data and tells each mistake once, with its line', async (t) => {
+  const directory = await emptyDirectory(t);
+  await mkdir(join(directory, 'workflows/acme'), { recursive: true });
+  const source = 'source: { type: command, command: ["true"] }\n';
+  await writeFile(join(directory, 'workflows/acme/good.yaml'), source);
+  await writeFile(join(directory, 'workflows/acme/bad.yaml'), `${source}mod: replace\n`);
+  const { code, stdout, stderr } = await flowhook(directory, ['apply', '--json']);
+  assert.equal(code, 1);
+  assert.deepEqual((JSON.parse(stdout) as { created: string[] }).created, ['acme/good']);
+  assert.equal(stderr.match(/Did you mean `mode`/g)?.length, 1);
+  assert.match(stderr, /^acme\/bad\.yaml:2: /m);
+});
+
+test('a mistake in the command line is exit code 2', async (t) => {
+  const directory = await emptyDirectory(t);
+  for (const args of [['serv'], ['serve', '--prot', '1'], ['keys', 'create'], ['serve', '--port', 'x']]) {
+    const { code, stdout } = await flowhook(directory, args);
+    assert.deepEqual([args, code, stdout], [args, 2, '']);
+  }
+});
+
+test('serve says what to do about a port that is taken and a variable that is misspelt', async (t) => {
+  const directory = await emptyDirectory(t);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  t.after(() => other.close());
+  const { port } = other.address() as { port: number };
+  const { code, stderr } = await flowhook(directory, ['serve', '--port', String(port)], {
+    FLOWHOOK_PROT: '1',
+  });
+  assert.equal(code, 5);
+  assert.match(stderr, new RegExp(`Port ${port} of 127.0.0.1 is taken by another program.*--port`));
+  assert.match(stderr, /FLOWHOOK_PROT is no setting .* Did you mean FLOWHOOK_PORT\?/);
+});
+
+test('a data directory that cannot be used is named, with what to do', async (t) => {
+  const directory = await emptyDirectory(t);
+  await writeFile(join(directory, 'data'), 'a file');
+  const { code, stderr } = await flowhook(directory, ['serve', '--port', '0']);
+  assert.equal(code, 1);
+  assert.match(stderr, /The data directory .*data cannot be used: .*FLOWHOOK_DATA/);
+});
