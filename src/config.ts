@@ -95,6 +95,13 @@ export const SETTINGS = [
     default: '1000',
     sentence: 'How many webhooks one workflow may have.',
   },
+  {
+    name: 'representationCacheMb',
+    value: 'number',
+    default: '1024',
+    sentence:
+      'How much disk whole answers may take, kept to be sent again without the database; 0 keeps none.',
+  },
   { name: 'logLevel', value: 'level', default: 'info', sentence: `One of ${LOG_LEVELS.join(', ')}.` },
   {
     name: 'logFormat',
@@ -123,6 +130,7 @@ export interface Config {
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;
   maxWebhooksPerWorkflow: number;
+  representationCacheMb: number;
   logLevel: LogLevel;
   logPretty: boolean;
   /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
@@ -220,6 +228,7 @@ export function readConfig(
     allowNetworks,
     maxRunningJobs: whole('maxRunningJobs', 1, 1_000),
     maxWebhooksPerWorkflow: whole('maxWebhooksPerWorkflow', 1, 100_000),
+    representationCacheMb: whole('representationCacheMb', 0, 1_048_576),
     logLevel: oneOf('logLevel', LOG_LEVELS),
     logPretty: logFormat === 'pretty' || (logFormat === 'auto' && process.stderr.isTTY === true),
     environment: new Map(

@@ -1,7 +1,10 @@
 /** Picks the command, prints its error, sets the exit code. */
 import { Command, CommanderError } from 'commander';
 import { addApply } from './cli/apply.ts';
+import { addData } from './cli/data.ts';
+import { addErase } from './cli/erase.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
+import { addImport } from './cli/import.ts';
 import { addKeys } from './cli/keys.ts';
 import { addServe } from './cli/serve.ts';
 import { addWebhooks } from './cli/webhooks.ts';
@@ -20,7 +23,7 @@ export async function main(argv: readonly string[]): Promise<void> {
       'after',
       '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out',
     );
-  for (const add of [addServe, addApply, addKeys, addWebhooks]) add(program);
+  for (const add of [addServe, addApply, addKeys, addWebhooks, addImport, addData, addErase]) add(program);
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

@@ -4,14 +4,20 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Config, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
 import { Engine } from './jobs/engine.ts';
+import { PushJobs } from './jobs/push-job.ts';
 import { SCOPES, type Team } from './model/team.ts';
 import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
 import type { Logger } from './observe/log.ts';
+import { Ingester } from './records/ingester.ts';
+import { Representations } from './records/representations.ts';
+import { Pruner } from './records/retention.ts';
+import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { createSealer, type Sealer } from './std/seal.ts';
 import { openStore } from './store/open.ts';
@@ -24,8 +30,10 @@ import { teamSecrets } from './workflows/secrets.ts';
 /** The database of one machine belongs to one process at a time: whatever runs in it is this node's. */
 const NODE_ID = 'local';
 const DEFAULT_TEAM = 'default';
+/** Workflow files that are read in this time are there before the service listens. */
+const LOAD_PATIENCE_MS = 3_000;
 /** Answers under way may take this long once the service is told to stop. */
-const DRAIN_MS = 10_000;
+const DRAIN_MS = 5_000;
 
 /** A running service. */
 export interface Service {
@@ -37,7 +45,8 @@ export interface Service {
   team: Team;
   /** The key that this start minted, if it is the first: shown once. */
   firstKey: string | undefined;
-  workflows: ApplyReport;
+  /** What the workflow files came to, unless they were still being read when the service was ready. */
+  workflows: ApplyReport | undefined;
   /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
   stop(): Promise<void>;
 }
@@ -86,7 +95,9 @@ export async function startService(
     started.push(() => authenticator.close());
     const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
     const firstKey = await firstKeys(config, store, team);
-    const workflows = await loadWorkflows(config, store, log);
+    const loading = new AbortController();
+    started.push(() => loading.abort());
+    const workflows = await loadWorkflows(config, store, log, loading.signal);
 
     const resolver = createResolver();
     const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
@@ -99,30 +110,18 @@ export async function startService(
       userAgent: `flowhook/${VERSION}`,
       random,
     });
-    let ready = false;
-    const app = createApp({
-      store,
-      authenticator,
-      webhooks: {
-        store,
-        sealer,
-        policy: config.allowNetworks,
-        resolver,
-        limit: config.maxWebhooksPerWorkflow,
-      },
-      log,
-      isReady: () => ready,
-      trustProxy: config.trustProxy,
-    });
-    await app.listen({ host: config.host, port: config.port });
-    started.push(() => close(app));
-    const { port } = app.server.address() as AddressInfo;
-    url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
-
-    lanes.start();
     started.push(() => lanes.stop());
+    const ingester = new Ingester({
+      databaseUrl: config.databaseUrl,
+      log,
+      suppression: (at) => loadSuppression({ store, sealer }, at),
+    });
+    started.push(() => ingester.close());
+    const pruner = new Pruner({ store, log, random });
+    started.push(() => pruner.stop());
     const engine = new Engine({
       store,
+      ingester,
       log,
       workflowsDirectory: config.workflowsDirectory,
       environment: config.environment,
@@ -137,7 +136,50 @@ export async function startService(
       capacity: config.maxRunningJobs,
     });
     started.push(() => engine.stop());
+    const pushes = new PushJobs({ store, ingester, log, nodeId: NODE_ID, random });
+    started.push(() => pushes.stop());
+
+    const representations = new Representations({
+      store,
+      directory: join(config.dataDirectory, 'representations'),
+      maxBytes: config.representationCacheMb * 1_048_576,
+      log,
+    });
+    await representations.start();
+    started.push(() => representations.stop());
+
+    let ready = false;
+    const app = createApp({
+      store,
+      authenticator,
+      representations,
+      erasure: {
+        store,
+        sealer,
+        directories: [config.dataDirectory],
+        forget: (place) => representations.forget(place),
+      },
+      webhooks: {
+        store,
+        sealer,
+        policy: config.allowNetworks,
+        resolver,
+        limit: config.maxWebhooksPerWorkflow,
+      },
+      pushes,
+      log,
+      isReady: () => ready,
+      trustProxy: config.trustProxy,
+    });
+    // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
+    started.push(() => close(app));
+    await app.listen({ host: config.host, port: config.port });
+    const { port } = app.server.address() as AddressInfo;
+    url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+
+    lanes.start();
     await engine.start();
+    pruner.start();
     ready = true;
     started.push(() => {
       ready = false;
@@ -156,6 +198,13 @@ export async function startService(
  * @throws Error when it is another one
  */
 export async function openSealer(config: Config, store: Store): Promise<Sealer> {
+  const expected = await store.instance.get({ name: 'encryption_key' });
+  if (expected !== undefined && config.encryptionKey === undefined && !existsSync(keyFile(config))) {
+    throw new Error(
+      `The encryption key of this database is missing. Put back its file ${keyFile(config)}, or set ` +
+        `FLOWHOOK_ENCRYPTION_KEY to the key with the fingerprint ${expected}`,
+    );
+  }
   const sealer = createSealer(config.encryptionKey ?? ownKey(config));
   const stored = await store.instance.claim({ name: 'encryption_key', value: sealer.fingerprint });
   if (stored !== sealer.fingerprint) {
@@ -194,15 +243,34 @@ async function firstKeys(config: Config, store: Store, team: Team): Promise<stri
   return (await mintKey(store, { ...owner, name: 'first' })).key;
 }
 
-async function loadWorkflows(config: Config, store: Store, log: Logger): Promise<ApplyReport> {
-  if (!config.workflowsNamed && !existsSync(config.workflowsDirectory)) {
+/**
+ * Applies the workflow files. One that hangs while it is read must not keep those that the database already knows
+ * from serving: after a while this answers nothing, and the reading goes on.
+ */
+async function loadWorkflows(
+  config: Config,
+  store: Store,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<ApplyReport | undefined> {
+  const directory = config.workflowsDirectory;
+  if (!config.workflowsNamed && !existsSync(directory)) {
     log.warn(
-      { directory: config.workflowsDirectory },
+      { directory },
       'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
     );
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }
-  return applyWorkflows(store, { directory: config.workflowsDirectory, prune: false, force: false, log });
+  const applying = applyWorkflows(store, { directory, prune: false, force: false, log, signal });
+  const waited = new AbortController();
+  try {
+    return await Promise.race([applying, pause(LOAD_PATIENCE_MS, undefined, { signal: waited.signal })]);
+  } finally {
+    waited.abort();
+    applying.catch((err) => {
+      if (!signal.aborted) log.error({ err }, 'workflows.not_applied');
+    });
+  }
 }
 
 async function close(app: FastifyInstance): Promise<void> {

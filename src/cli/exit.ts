@@ -24,6 +24,8 @@ export function exitCodeOf(error: unknown): number {
     case 'job_not_found':
     case 'team_not_found':
     case 'key_not_found':
+    case 'version_not_found':
+    case 'version_pruned':
       return 3;
     case 'unauthorized':
     case 'scope_missing':
@@ -31,7 +33,13 @@ export function exitCodeOf(error: unknown): number {
     case 'job_already_queued':
     case 'workflow_paused':
     case 'webhook_limit':
+    case 'push_busy':
       return 5;
+    case 'push_timeout':
+      return 7;
+    case 'field_invalid':
+    case 'not_push':
+      return 2;
     case 'overloaded':
     case 'database_unavailable':
     case 'stopping':

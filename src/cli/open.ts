@@ -45,8 +45,8 @@ export async function withStore(
       level: config.logLevel === 'info' ? 'warn' : config.logLevel,
       pretty: config.logPretty,
     }),
-    // No command of this kind causes an event that names this address.
-    publicUrl: () => config.publicUrl ?? '',
+    // Where a server with the same settings listens: events of an import name it.
+    publicUrl: () => config.publicUrl ?? `http://${config.host}:${config.port}`,
   });
   try {
     await operation(store, config);

@@ -18,20 +18,19 @@ export function addServe(program: Command): void {
     for (const doubt of misspeltVariables(config.environment)) process.stderr.write(`${doubt}\n`);
     prepareDataDirectory(config);
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
+    // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
+    const signal = untilSignal();
     const service = await startService(config, log);
     greet(service, config.allowNetworks.description);
-    await untilSignal();
+    await signal;
     process.stderr.write('flowhook is stopping; a second signal ends it at once\n');
     await service.stop();
   });
 }
 
 function greet(service: Service, networks: string): void {
-  const { workflows } = service;
-  const known =
-    workflows.created.length + workflows.changed.length + workflows.restored.length + workflows.unchanged;
-  process.stderr.write(`${known} workflow${known === 1 ? '' : 's'} loaded; webhooks may reach ${networks}\n`);
-  const wrong = workflows.mistakes.length;
+  process.stderr.write(`${loadedWorkflows(service)}; webhooks may reach ${networks}\n`);
+  const wrong = service.workflows?.mistakes.length ?? 0;
   if (wrong > 0) {
     process.stderr.write(
       `${wrong} mistake${wrong === 1 ? '' : 's'} in workflow files: see workflow.broken above, or run \`flowhook apply\`\n`,
@@ -45,6 +44,14 @@ function greet(service: Service, networks: string): void {
     );
   }
   process.stdout.write(`flowhook listening on ${service.url}\n`);
+}
+
+function loadedWorkflows({ workflows }: Service): string {
+  if (workflows === undefined)
+    return 'workflow files are still being read, those applied before serve meanwhile';
+  const { created, changed, restored, unchanged } = workflows;
+  const count = created.length + changed.length + restored.length + unchanged;
+  return `${count} workflow${count === 1 ? '' : 's'} loaded`;
 }
 
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */

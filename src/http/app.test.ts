@@ -8,12 +8,16 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { PushJobs } from '../jobs/push-job.ts';
 import { LEASE_MS } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createResolver } from '../net/resolver.ts';
 import { type Logger, silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
+import { Representations } from '../records/representations.ts';
 import { createSealer } from '../std/seal.ts';
+import { stageRecords } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
@@ -47,6 +51,8 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   const app = createApp({
     store: change(store),
     authenticator,
+    representations: new Representations({ store, directory, maxBytes: 0, log }),
+    erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: {
       store,
       sealer: createSealer(randomBytes(32)),
@@ -54,6 +60,13 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
       resolver: createResolver(),
       limit: 10,
     },
+    pushes: new PushJobs({
+      store,
+      ingester: new Ingester({ databaseUrl: '', log }),
+      log,
+      nodeId: 'local',
+      random: Math.random,
+    }),
     log,
     isReady: () => true,
     trustProxy: false,
@@ -102,6 +115,7 @@ async function publishBig(store: Store, teamId: string): Promise<void> {
     source: { type: 'command', command: ['true'], protocol: 'ndjson', env: {}, directory: '.' },
     key: [],
     mode: 'append',
+    onInvalid: 'fail',
     overlap: 'reject',
     guards: { minRecords: 0, maxDropPercent: null },
     limits: { timeoutMs: 1_000, records: RECORDS },
@@ -117,9 +131,9 @@ async function publishBig(store: Store, teamId: string): Promise<void> {
       const id = String(at + place);
       return { id, body: JSON.stringify({ id, name: BIG }) };
     });
-    await store.records.stage({ held, mode: 'append', records });
+    await stageRecords(store, held, 'append', records);
   }
-  await store.records.publish({ held, guards: definition.guards, state: undefined });
+  await store.records.publish({ held, guards: definition.guards, state: undefined, fields: ['id', 'name'] });
 }
 
 /** Counts the pages that are read. */

@@ -1,8 +1,11 @@
 /** The HTTP application: the table of routes on Fastify, in the contract's order of checks. */
 import { type IncomingMessage, METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
+import type { ErasureDeps } from '../records/erase.ts';
+import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
@@ -19,7 +22,10 @@ import { routes } from './routes.ts';
 export interface HttpServices {
   store: Store;
   authenticator: Authenticator;
+  representations: Representations;
+  erasure: ErasureDeps;
   webhooks: WebhookDeps;
+  pushes: PushJobs;
   log: Logger;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
@@ -36,7 +42,7 @@ export interface Arrival {
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
-/** How long a request may take to arrive, body included. */
+/** How long a request may take to arrive, body included, unless its operation `hasTime`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
 /** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
@@ -58,7 +64,16 @@ export function createApp(services: HttpServices): FastifyInstance {
     genReqId: requestIdOf,
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    clientErrorHandler: createClientErrorHandler({ answering, unknownMethod, log: services.log }),
+    clientErrorHandler: createClientErrorHandler({
+      answering,
+      unknownMethod,
+      // Only whoever has shown a key.
+      hasTime: (request) => {
+        const arrival = arrivals.get(request);
+        return arrival?.route?.operation.hasTime === true && arrival.teamId !== null;
+      },
+      log: services.log,
+    }),
     // The framework's router only ever sees names that we made: see match.ts.
     rewriteUrl(request) {
       const { path, query } = splitTarget(request.url ?? '');

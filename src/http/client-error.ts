@@ -6,6 +6,7 @@ import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { renderProblem } from './problem.ts';
 
+const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const MAX_LINE_BYTES = 8_192;
 /** What still arrives is read and dropped for so long: closing on unread bytes would take the answer with it. */
 const LINGER_MS = 1_000;
@@ -27,22 +28,35 @@ interface ParserError extends Error {
 export function createClientErrorHandler(input: {
   answering: Answering;
   unknownMethod(target: string): Problem;
+  /** Whether what this connection asks for may take as long as it wants to arrive. */
+  hasTime(request: IncomingMessage): boolean;
   log: Logger;
 }): (error: ParserError, socket: Duplex) => void {
   const closing = new WeakSet<Duplex>();
   return (error, socket) => {
     const current = input.answering.get(socket);
-    const midAnswer = current?.headersSent === true && !current.writableEnded;
     // The parser goes on complaining about what follows the bytes that it has refused.
     if (closing.has(socket)) return;
-    if (error.code === 'ECONNRESET' || !socket.writable || midAnswer) {
+    // Node says it once for each request and leaves the rest to us: who has time is bounded by other means.
+    if (error.code === TOO_SLOW && current !== undefined && input.hasTime(current.req)) return;
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
     closing.add(socket);
     input.log.debug({ code: error.code }, 'request.malformed');
-    const head = firstLine(error).startsWith('HEAD ');
-    writeProblem(socket, problemOf(error, input.unknownMethod), { head });
+    const pending = current !== undefined && !current.writableFinished;
+    if (pending && current.req.complete) {
+      // What was asked before, in good order, is answered first. The bytes at hand may begin with that request, so
+      // they tell nothing of the one that was refused.
+      const refusal = new Problem('request_malformed', { cause: error });
+      current.once('finish', () => writeProblem(socket, refusal, { head: false }));
+    } else if (pending && current.headersSent) {
+      socket.destroy();
+    } else {
+      const head = firstLine(error).startsWith('HEAD ');
+      writeProblem(socket, problemOf(error, input.unknownMethod), { head });
+    }
   };
 }
 
@@ -59,7 +73,7 @@ function problemOf(error: ParserError, unknownMethod: (target: string) => Proble
     const target = /^[!#$%&'*+.^_`|~\w-]+ (\/\S*) HTTP\/1\.[01]\r?$/.exec(firstLine(error))?.[1];
     if (target !== undefined) return unknownMethod(target);
   }
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+  if (error.code === TOO_SLOW) {
     return new Problem('request_malformed', { sentence: 'The request took too long to arrive' });
   }
   return new Problem('request_malformed', { cause: error });

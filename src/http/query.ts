@@ -41,6 +41,13 @@ export function queryValue(query: string, name: string): string | undefined {
   return values[0];
 }
 
+/** @throws Problem `field_invalid` when it is absent, with what it should be; as `queryValue` */
+export function requiredQuery(query: string, name: string, what: string): string {
+  const value = queryValue(query, name);
+  if (value !== undefined) return value;
+  throw new Problem('field_invalid', { sentence: `The query parameter \`${name}\` is missing: ${what}` });
+}
+
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -22,6 +22,8 @@ export interface Operation<C extends Call> {
   description?: string;
   parameters?: readonly Parameter[];
   requestBody?: object;
+  /** Its body may take longer to arrive than others: the operation bounds it by itself. */
+  hasTime?: true;
   /** What a 200 holds, as an OpenAPI response object. */
   answer: object;
   /** What it refuses beyond a key that is not good, and the headers that such an answer carries. */

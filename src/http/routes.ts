@@ -4,10 +4,14 @@ import { queueJob } from './contract/queue-job.ts';
 import { readData } from './contract/read-data.ts';
 import { subscribeWebhook } from './contract/subscribe-webhook.ts';
 import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
+import { readWorkflowChanges } from './extensions/changes.ts';
+import { eraseFromWorkflow } from './extensions/erase.ts';
 import { live, ready } from './extensions/health.ts';
 import { readJob } from './extensions/jobs.ts';
 import { readOpenApi } from './extensions/openapi.ts';
+import { pushRecords } from './extensions/push.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
+import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhook, readWebhookSecret } from './extensions/webhooks.ts';
 import { type Route, route } from './route.ts';
 
@@ -23,6 +27,10 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/integrations/webhooks/unsubscribe', 'webhooks', unsubscribeWebhook),
 
   // Additions.
+  route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
+  route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
+  route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
+  route('POST', '/v1/workflows/{workflowId}/erase', 'admin', eraseFromWorkflow),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),

@@ -49,13 +49,50 @@ export const schemas = {
       state: { enum: ['active', 'paused'] },
     },
   },
+  Change: {
+    type: 'object',
+    required: ['type', 'id', 'version'],
+    properties: {
+      type: { enum: ['added', 'changed', 'removed'] },
+      id: { type: 'string', description: 'Record identifier' },
+      version: { type: 'integer', description: 'The version that brought its last state' },
+      record: { $ref: '#/components/schemas/Record' },
+      fields: {
+        type: 'array',
+        description: 'Of a record that was changed or removed',
+        items: {
+          type: 'object',
+          required: ['key'],
+          properties: { key: { type: 'string' }, value: {}, previousValue: {} },
+        },
+      },
+    },
+  },
+  Version: {
+    type: 'object',
+    required: ['number', 'jobId', 'publishedAt', 'records'],
+    properties: {
+      number: { type: 'integer' },
+      jobId: { type: 'string', description: 'The job that published it' },
+      publishedAt: isoTime,
+      records: {
+        type: 'object',
+        properties: {
+          total: { type: 'integer' },
+          added: { type: 'integer' },
+          changed: { type: 'integer' },
+          removed: { type: 'integer' },
+        },
+      },
+    },
+  },
   Job: {
     type: 'object',
     properties: {
       id: { type: 'string' },
       workflowId: { type: 'string' },
       state: { enum: ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'] },
-      origin: { enum: ['api', 'schedule', 'cli'] },
+      origin: { enum: ['api', 'schedule', 'cli', 'push'] },
       attempt: { type: 'integer', description: 'Attempts started so far' },
       reason: { type: ['string', 'null'], description: 'Why it failed, or why its last attempt did' },
       error: { type: ['string', 'null'] },

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { type Held, type Job, LEASE_MS, type ProcessMark } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
 import { silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
 import { openStore } from '../store/open.ts';
 import type { Abandoned, Store } from '../store/store.ts';
 import { groupGone, isSameProcess, markOf } from '../workflows/sources/process-mark.ts';
@@ -33,14 +34,17 @@ function engineTest(name: string, run: (bench: Bench) => Promise<void>, capacity
   test(name, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'flowhook-engine-'));
     let ahead = 0;
-    const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
+    const store = await openStore(databaseUrl, {
       clock: () => Date.now() + ahead,
       publicUrl: () => 'http://flowhook.test',
       log: silentLogger,
       synchronous: 'OFF',
     });
+    const ingester = new Ingester({ databaseUrl, log: silentLogger });
     const engine = new Engine({
       store,
+      ingester,
       log: silentLogger,
       workflowsDirectory: directory,
       environment: new Map([['PATH', process.env.PATH ?? '']]),
@@ -63,6 +67,7 @@ function engineTest(name: string, run: (bench: Bench) => Promise<void>, capacity
             source: { type: 'command', command, protocol: 'ndjson', env: {}, directory: '.' },
             key: [],
             mode: 'replace',
+            onInvalid: 'fail',
             overlap: 'reject',
             guards: { minRecords: 1, maxDropPercent: null },
             limits: { timeoutMs: 60_000, records: 1_000 },
@@ -81,6 +86,7 @@ function engineTest(name: string, run: (bench: Bench) => Promise<void>, capacity
       });
     } finally {
       await engine.stop();
+      await ingester.close();
       await store.close();
       await rm(directory, { recursive: true, force: true });
     }

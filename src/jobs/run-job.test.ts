@@ -4,9 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
 import { silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
 import { makeJob, makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { ClaimedJob, Store } from '../store/store.ts';
@@ -19,7 +21,9 @@ function runTest(
 ): void {
   test(name, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'flowhook-run-'));
-    const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
+    const ingester = new Ingester({ databaseUrl, log: silentLogger });
+    const store = await openStore(databaseUrl, {
       publicUrl: () => 'http://flowhook.test',
       log: silentLogger,
       synchronous: 'OFF',
@@ -34,6 +38,7 @@ function runTest(
       const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS });
       const deps: RunJobDeps = {
         store,
+        ingester,
         log: silentLogger,
         workflowsDirectory: directory,
         environment: new Map([['PATH', process.env.PATH ?? '']]),
@@ -42,6 +47,7 @@ function runTest(
       };
       await run({ deps, claimed: claimed as ClaimedJob });
     } finally {
+      await ingester.close();
       await store.close();
       await rm(directory, { recursive: true, force: true });
     }
@@ -87,4 +93,35 @@ runTest('does not wait for the store once it is interrupted', async ({ deps, cla
   const abort = new AbortController();
   const store = awayAtTimes(deps.store, () => abort.abort('fenced'), true);
   assert.equal(await runJob({ ...deps, store }, claimed, abort.signal), 'interrupted');
+});
+
+runTest('tries again when the thread that reads records dies', async ({ deps, claimed }) => {
+  const threads: Worker[] = [];
+  const ingester = new Ingester({
+    databaseUrl: '',
+    log: silentLogger,
+    // It hears everything and answers nothing.
+    open: () => {
+      const thread = new Worker('require("node:worker_threads").parentPort.on("message", () => {})', {
+        eval: true,
+      });
+      threads.push(thread);
+      return thread;
+    },
+  });
+  const { workflow } = claimed;
+  const patient = {
+    ...claimed,
+    workflow: {
+      ...workflow,
+      definition: { ...workflow.definition, retries: { max: 1, backoffMs: 0 } },
+    },
+  };
+  const running = runJob({ ...deps, ingester }, patient, new AbortController().signal);
+  while (threads.length === 0) await new Promise(setImmediate);
+  await threads[0]?.terminate();
+  assert.equal(await running, 'retrying');
+
+  const [again] = await deps.store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS });
+  assert.equal(await runJob(deps, again as ClaimedJob, new AbortController().signal), 'finished');
 });

@@ -3,7 +3,9 @@ import { FencedError } from '../model/error.ts';
 import { afterFailure, type FailureReason, type Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
-import { ingest, removeUnseen, TooManyRecordsError } from '../records/ingest.ts';
+import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
+import { TooManyRecordsError } from '../records/ingest-batch.ts';
+import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob, Published, Store } from '../store/store.ts';
 import { type Run, startRun } from '../workflows/sources/run.ts';
 import { patientStore } from './patient-store.ts';
@@ -11,6 +13,7 @@ import { patientStore } from './patient-store.ts';
 /** What running jobs need from their surroundings. */
 export interface RunJobDeps {
   store: Store;
+  ingester: Ingester;
   log: Logger;
   /** Where definition files lie on this node. */
   workflowsDirectory: string;
@@ -52,9 +55,9 @@ export async function runJob(
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, attempt: job.attempt });
 
   try {
-    const { published, records, duplicates } = await attempt({ ...deps, store }, claimed, held, signal, log);
+    const { published, ingested } = await attempt({ ...deps, store }, claimed, held, signal, log);
     if (published.outcome === 'guarded') throw new RunFailure('guard', published.error);
-    log.info({ ms: store.now() - startedAt, emitted: records, duplicates, ...published }, 'job.finished');
+    log.info({ ms: store.now() - startedAt, ...countsOf(ingested), ...published }, 'job.finished');
     return 'finished';
   } catch (error) {
     if (signal.aborted || error instanceof FencedError) {
@@ -89,7 +92,7 @@ async function attempt(
   held: Held,
   signal: AbortSignal,
   log: Logger,
-): Promise<{ published: Published; records: number; duplicates: number }> {
+): Promise<{ published: Published; ingested: Ingested }> {
   const { store } = deps;
   const { job, workflow } = claimed;
   const team = await store.teams.get({ teamId: job.teamId });
@@ -114,7 +117,10 @@ async function attempt(
   const deadline = new Deadline(run, workflow.definition.limits.timeoutMs);
   try {
     await store.jobs.setProcess({ held, process: run.process });
-    const ingested = await ingest(store, { held, definition: workflow.definition, lines: run.batches });
+    const ingested = await ingest(
+      { store, ingester: deps.ingester, log },
+      { held, definition: workflow.definition, lines: run.batches },
+    );
     const end = await run.end;
     signal.throwIfAborted();
     if (deadline.passed) throw new RunFailure('timeout', deadline.sentence);
@@ -124,8 +130,9 @@ async function attempt(
       held,
       guards: workflow.definition.guards,
       state: end.state === undefined ? claimed.state : end.state,
+      fields: ingested.fields,
     });
-    return { published, records: ingested.records, duplicates: ingested.duplicates };
+    return { published, ingested };
   } catch (error) {
     // A run that was cut off may have left half a record: the time limit is the cause, the half only its trace.
     const fenced = error instanceof FencedError;
@@ -157,6 +164,11 @@ class Deadline {
   clear(): void {
     clearTimeout(this.#timer);
   }
+}
+
+/** What the job's line in the log says of its records, beside what was published. */
+function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingested): Record<string, number> {
+  return { emitted: records, duplicates, existing, skipped, suppressed };
 }
 
 function asFailure(error: unknown): RunFailure {

@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts';
  * Queues a job for a workflow.
  *
  * @returns the job, and whether an earlier call with the same idempotency key had queued it
- * @throws Problem `workflow_not_found`, `workflow_paused`, or `job_already_queued`, whose headers name the job
- *   in the way
+ * @throws Problem `workflow_not_found`, `receives_push`, `workflow_paused`, or `job_already_queued`, whose headers
+ *   name the job in the way
  */
 export async function submitJob(
   store: Store,
@@ -22,6 +22,8 @@ export async function submitJob(
       return { job: result.job, replayed: true };
     case 'occupied':
       throw new Problem('job_already_queued', { headers: jobHeaders(result.job) });
+    case 'receives_push':
+      throw new Problem('receives_push');
     case 'paused':
       throw new Problem('workflow_paused');
     case 'not_found':
@@ -29,7 +31,7 @@ export async function submitJob(
   }
 }
 
-/** The headers that name a job on both answers of the queue operation. */
-export function jobHeaders(job: Job): Record<string, string> {
-  return { 'x-job-id': job.id, location: `/v1/jobs/${job.id}` };
+/** The headers that name a job, on the answers about it. */
+export function jobHeaders({ id }: Pick<Job, 'id'>): Record<string, string> {
+  return { 'x-job-id': id, location: `/v1/jobs/${id}` };
 }

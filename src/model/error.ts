@@ -9,6 +9,15 @@ const TABLE = {
   workflow_not_found: [404, 'No workflow found'],
   webhook_not_found: [404, 'No webhook found'],
   job_not_found: [404, 'No job found'],
+  version_not_found: [
+    404,
+    'No such version: it was never published, or it was pruned. Leave `version` and `cursor` out to read the newest',
+  ],
+  version_pruned: [410, 'That version was pruned: read everything again'],
+  range_not_satisfiable: [
+    416,
+    'The range lies outside of the answer. The content-range header tells its length',
+  ],
   team_not_found: [404, 'No team found'],
   key_not_found: [404, 'No key found'],
 
@@ -21,6 +30,15 @@ const TABLE = {
 
   job_already_queued: [400, 'A job is already queued for this workflow'],
   workflow_paused: [400, 'This workflow is paused'],
+  receives_push: [400, 'This workflow receives its records by push'],
+  not_push: [
+    400,
+    'This workflow fetches its records itself: queue a job. Only one whose source is `type: push` takes a push',
+  ],
+  push_busy: [409, 'Another push or job of this workflow is under way. Try again when it has ended'],
+  push_refused: [422, 'The records were refused. The published ones stay as they are'],
+  push_timeout: [408, 'The push took too long. The published records stay as they are'],
+  content_unsupported: [415, 'The body comes in a form that is not read here'],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
 
   definition_invalid: [400, 'A workflow definition is not valid'],

@@ -162,7 +162,8 @@ export function differences(records: Iterable<ChangedRecord>): {
   return { differences: list, truncated: false };
 }
 
-function differenceOf(record: ChangedRecord): Difference {
+/** What differs between two texts of a record, field by field. */
+export function differenceOf(record: ChangedRecord): Difference {
   const before = record.before === undefined ? {} : (parseExactly(record.before) as Record<string, unknown>);
   const after = record.after === undefined ? {} : (parseExactly(record.after) as Record<string, unknown>);
   const fields: Difference['fields'] = [];

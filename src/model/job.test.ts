@@ -21,6 +21,11 @@ test('no other reason is tried again', () => {
 });
 
 test('a crash is tried again at once until the budget for crashes is used up', () => {
-  assert.deepEqual(afterCrash({ crashes: MAX_CRASHES, nowMs: 5 }), { state: 'retrying', runAt: 5 });
-  assert.deepEqual(afterCrash({ crashes: MAX_CRASHES + 1, nowMs: 5 }), { state: 'failed' });
+  const crashed = { origin: 'api', nowMs: 5 } as const;
+  assert.deepEqual(afterCrash({ ...crashed, crashes: MAX_CRASHES }), { state: 'retrying', runAt: 5 });
+  assert.deepEqual(afterCrash({ ...crashed, crashes: MAX_CRASHES + 1 }), { state: 'failed' });
+});
+
+test('a push that crashed is over: its records are gone', () => {
+  assert.deepEqual(afterCrash({ origin: 'push', crashes: 1, nowMs: 5 }), { state: 'failed' });
 });

@@ -1,10 +1,11 @@
 /**
  * A job: its states, and the rules that decide what happens to it next.
  *
- *                 claim                 publish
+ *                        begin (push) │
+ *                 claim                ▼ publish
  *     queued ───────────────▶ running ───────────────▶ finished
  *       │                     ▲  │ │
- *       │               claim │  │ │ error, source, lost (with budget left), release
+ *       │               claim │  │ │ error, source, lost (with budget left), release; never a push
  *       │                     │  │ └───────────▶ retrying ──┐
  *       │                     └──┼─────────────────┘        │
  *       │                        │ budget used up, timeout, │
@@ -20,7 +21,7 @@ import { MAX_BACKOFF_MS } from './workflow.ts';
 export const JOB_STATES = ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-export const JOB_ORIGINS = ['api', 'schedule', 'cli'] as const;
+export const JOB_ORIGINS = ['api', 'schedule', 'cli', 'push'] as const;
 export type JobOrigin = (typeof JOB_ORIGINS)[number];
 
 /** Why a job failed. `error` and `source` are retried; `lost` by a budget of its own; the others never. */
@@ -110,7 +111,11 @@ export function afterFailure(input: {
   return { state: 'retrying', runAt: input.nowMs + waitMs };
 }
 
-/** Decides after an attempt vanished: its process or its node died. `crashes` includes this one. */
-export function afterCrash(input: { crashes: number; nowMs: number }): AfterFailure {
-  return input.crashes > MAX_CRASHES ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
+/**
+ * Decides after an attempt vanished: its process or its node died. `crashes` includes this one. A push is never
+ * tried again: its records went with the process that held them.
+ */
+export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: number }): AfterFailure {
+  if (input.origin === 'push' || input.crashes > MAX_CRASHES) return { state: 'failed' };
+  return { state: 'retrying', runAt: input.nowMs };
 }

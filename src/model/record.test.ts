@@ -72,6 +72,18 @@ const refused: [what: string, line: string, key: string[], says: RegExp][] = [
   ['a name that is an object', '{"id":"1","name":{"first":"A"}}', [], /`name` must be a string/],
   ['an email that is a list', '{"id":"1","email":["a"]}', [], /`email` must be a string/],
   ['a record over 1 MiB', `{"id":"1","x":"${'y'.repeat(1_048_576)}"}`, [], /bytes long/],
+  [
+    'what cannot be written again',
+    `{"id":"1","2":0,"x":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+    [],
+    /too deeply/,
+  ],
+  [
+    'what cannot be looked through for long numbers',
+    `{"id":1234567890123456789,"x":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+    [],
+    /too deeply/,
+  ],
   ['an id with a NUL', '{"id":"a\\u0000b"}', [], /NUL/],
 ];
 for (const [what, line, key, says] of refused) {
@@ -82,3 +94,20 @@ for (const [what, line, key, says] of refused) {
     );
   });
 }
+
+test('says which field is at fault, and which fields a record has', () => {
+  const fault = (line: string) => {
+    try {
+      readRecord(line, ['n']);
+    } catch (error) {
+      return (error as InvalidRecordError).field;
+    }
+    return undefined;
+  };
+  assert.equal(fault('{"n":null}'), 'n');
+  assert.equal(fault('{"n":1,"email":[]}'), 'email');
+  assert.equal(fault('[]'), null);
+  const { fields, bytes } = readRecord('{"n":1,"name":null,"é":2}', ['n']);
+  assert.deepEqual(fields, ['id', 'n', 'é']);
+  assert.equal(bytes, Buffer.byteLength('{"id":"1","n":1,"é":2}'));
+});

@@ -17,9 +17,25 @@ export const MAX_RECORD_BYTES = 1_048_576;
 /** A record id is at most this long. */
 export const MAX_RECORD_ID = 1_024;
 
-/** A record that cannot be taken; the message says which field and why. */
+/** A record that cannot be taken; the message says which field and why. `field` is null when it is the whole record. */
 export class InvalidRecordError extends Error {
   override readonly name = 'InvalidRecordError';
+  readonly field: string | null;
+
+  constructor(message: string, field: string | null = null) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** A record as it is stored: its id, its JSON text with that id in it, and what that text has. */
+export interface ReadRecord {
+  id: string;
+  body: string;
+  /** The length of `body` in UTF-8. */
+  bytes: number;
+  /** The names of its fields, in order. */
+  fields: string[];
 }
 
 /**
@@ -31,7 +47,7 @@ export class InvalidRecordError extends Error {
  * @param line the record's JSON text as the source wrote it
  * @throws InvalidRecordError
  */
-export function readRecord(line: string, key: readonly string[]): { id: string; body: string } {
+export function readRecord(line: string, key: readonly string[]): ReadRecord {
   const record = parseObject(line);
   const id = idOf(record, key);
   const { id: _id, ...rest } = record;
@@ -43,12 +59,12 @@ export function readRecord(line: string, key: readonly string[]): { id: string; 
     if (field === '__proto__') Object.defineProperty(clean, field, { value: kept, enumerable: true });
     else clean[field] = kept;
   }
-  const body = JSON.stringify(clean);
+  const body = write(clean);
   const bytes = Buffer.byteLength(body);
   if (bytes > MAX_RECORD_BYTES) {
     throw new InvalidRecordError(`the record is ${bytes} bytes long; at most ${MAX_RECORD_BYTES} are taken`);
   }
-  return { id, body };
+  return { id, body, bytes, fields: Object.keys(clean) };
 }
 
 /** Parses JSON text so that writing it again gives every number as it was, also those that a double would change. */
@@ -61,12 +77,24 @@ function parseObject(line: string): Record<string, unknown> {
   try {
     value = parseExactly(line);
   } catch (error) {
+    if (error instanceof RangeError) throw new InvalidRecordError(TOO_DEEP);
     throw new InvalidRecordError(`it is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidRecordError(`it is not a JSON object: ${excerpt(line)}`);
   }
   return value as Record<string, unknown>;
+}
+
+const TOO_DEEP = 'its lists and objects are nested too deeply';
+
+/** Parsing takes any depth; writing ends where the stack does. */
+function write(record: Record<string, unknown>): string {
+  try {
+    return JSON.stringify(record);
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidRecordError(TOO_DEEP) : error;
+  }
 }
 
 /** Numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a large exponent. */
@@ -93,14 +121,18 @@ function scalarOf(record: Record<string, unknown>, field: string): string | numb
   if (JSON.isRawJSON(value)) return value.rawJSON;
   const found = value === undefined ? 'is missing' : value === null ? 'is null' : 'is an object or an array';
   const advice = field === 'id' ? '. Emit one, or name the fields that make it in `key`' : '';
-  throw new InvalidRecordError(`the field \`${field}\`, which makes the record's id, ${found}${advice}`);
+  throw new InvalidRecordError(
+    `the field \`${field}\`, which makes the record's id, ${found}${advice}`,
+    field,
+  );
 }
 
 function checkedId(id: string, field: string): string {
-  if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`);
-  if (id.includes('\u0000')) throw new InvalidRecordError(`the field \`${field}\` holds a NUL character`);
+  if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`, field);
+  if (id.includes('\u0000'))
+    throw new InvalidRecordError(`the field \`${field}\` holds a NUL character`, field);
   if (id.length > MAX_RECORD_ID) {
-    throw new InvalidRecordError(`the field \`${field}\` is longer than ${MAX_RECORD_ID} characters`);
+    throw new InvalidRecordError(`the field \`${field}\` is longer than ${MAX_RECORD_ID} characters`, field);
   }
   return id;
 }
@@ -110,7 +142,7 @@ function asText(field: string, value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (value === null) return undefined;
   if (JSON.isRawJSON(value)) return value.rawJSON;
-  throw new InvalidRecordError(`the field \`${field}\` must be a string, found an object or an array`);
+  throw new InvalidRecordError(`the field \`${field}\` must be a string, found an object or an array`, field);
 }
 
 function excerpt(line: string): string {

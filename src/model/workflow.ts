@@ -9,7 +9,9 @@ export type Source =
       env: Record<string, string>;
       directory: string;
     }
-  | { type: 'module'; file: string };
+  | { type: 'module'; file: string }
+  /** Records arrive over the API or from `flowhook data import`. */
+  | { type: 'push' };
 
 /** What a run does to the records of earlier runs. */
 export const MODES = ['replace', 'upsert', 'append'] as const;
@@ -18,6 +20,10 @@ export type Mode = (typeof MODES)[number];
 export const OVERLAPS = ['reject', 'buffer'] as const;
 export type Overlap = (typeof OVERLAPS)[number];
 
+/** What becomes of a run that brings a record that cannot be taken: it fails, or goes on without that record. */
+export const ON_INVALID = ['fail', 'skip'] as const;
+export type OnInvalid = (typeof ON_INVALID)[number];
+
 /** A definition with every default filled in: what is stored, as JSON, in the workflow's row. */
 export interface Definition {
   name: string;
@@ -25,6 +31,7 @@ export interface Definition {
   /** Fields whose values make the record's id; empty: the record brings its own `id`. */
   key: string[];
   mode: Mode;
+  onInvalid: OnInvalid;
   overlap: Overlap;
   guards: { minRecords: number; maxDropPercent: number | null };
   limits: { timeoutMs: number; records: number };

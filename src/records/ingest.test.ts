@@ -1,47 +1,293 @@
-/** Ingest on a real store. */
+/** Ingest on a real store, through the real thread. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { silentLogger } from '../observe/log.ts';
-import { definition, makeRunning, makeWorkflow } from '../store/conformance/setup.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type TestContext, test } from 'node:test';
+import { FencedError } from '../model/error.ts';
+import type { Held } from '../model/job.ts';
+import { InvalidRecordError } from '../model/record.ts';
+import type { Definition } from '../model/workflow.ts';
+import { type Logger, silentLogger } from '../observe/log.ts';
+import {
+  definition,
+  failAttempt,
+  makeRunning,
+  makeWorkflow,
+  readVersion,
+} from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import { ingest, removeUnseen } from './ingest.ts';
+import type { Published, Store } from '../store/store.ts';
+import { type Ingested, ingest, removeUnseen } from './ingest.ts';
+import { TooManyRecordsError } from './ingest-batch.ts';
+import { Ingester } from './ingester.ts';
 import { SeenSet } from './seen-set.ts';
 
-test('lets others have their turn while it looks for what a run did not bring', async (t) => {
+interface Bench {
+  store: Store;
+  ingester: Ingester;
+  at: { teamId: string; workflowId: string };
+  /** Ingests for an attempt that has been claimed. */
+  bring(
+    held: Held,
+    lines: AsyncIterable<string[]> | string[],
+    changes?: Partial<Definition>,
+  ): Promise<Ingested>;
+  /** Runs a job from its queueing to its publishing. */
+  run(lines: string[], changes?: Partial<Definition>): Promise<{ ingested: Ingested; published: Published }>;
+  records(version: number): Promise<unknown[]>;
+}
+
+async function bench(t: TestContext, log: Logger = silentLogger): Promise<Bench> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-ingest-'));
-  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+  const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
+  const store = await openStore(databaseUrl, {
     publicUrl: () => '',
     log: silentLogger,
     synchronous: 'OFF',
   });
+  const ingester = new Ingester({ databaseUrl, log: silentLogger });
   t.after(async () => {
+    await ingester.close();
     await store.close();
     await rm(directory, { recursive: true });
   });
-  const held = await makeRunning(store, await makeWorkflow(store));
-  const limits = { timeoutMs: 60_000, records: 10_000 };
-  const { seen } = await ingest(store, {
-    held,
-    definition: definition({ limits }),
-    lines: lines(10_000),
-  });
-  let turns = 0;
-  let turn = setImmediate(function next() {
-    turns += 1;
-    turn = setImmediate(next);
-  });
-  await removeUnseen(store, held, seen).finally(() => clearImmediate(turn));
-  assert.ok(turns >= 10, `others had ${turns} turns`);
+  const at = await makeWorkflow(store);
+  const bring: Bench['bring'] = (held, lines, changes = {}) =>
+    ingest(
+      { store, ingester, log },
+      { held, definition: definition(changes), lines: Array.isArray(lines) ? inBatches(lines) : lines },
+    );
+  return {
+    store,
+    ingester,
+    at,
+    bring,
+    async run(lines, changes = {}) {
+      const held = await makeRunning(store, at);
+      const ingested = await bring(held, lines, changes);
+      const { mode, guards } = definition(changes);
+      if (mode === 'replace') await removeUnseen(store, held, ingested.seen);
+      const published = await store.records.publish({
+        held,
+        guards,
+        state: undefined,
+        fields: ingested.fields,
+        mode,
+      });
+      return { ingested, published };
+    },
+    records: (version) => readVersion(store, { ...at, version }, 500),
+  };
+}
 
-  await removeUnseen(store, held, new SeenSet());
-  assert.deepEqual(await store.records.currentSeqs({ held, afterSeq: 0, limit: 1 }), []);
+async function* inBatches(lines: string[]): AsyncGenerator<string[]> {
+  for (let start = 0; start < lines.length; start += 500) yield lines.slice(start, start + 500);
+}
+
+async function* oneByOne(lines: string[]): AsyncGenerator<string[]> {
+  for (const line of lines) yield [line];
+}
+
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `{"id":${n}}`);
+}
+
+test('publishes every record in its order, and a run that brings the same publishes nothing', async (t) => {
+  const { run, records } = await bench(t);
+  const limits = { timeoutMs: 60_000, records: 3_000 };
+  const lines = Array.from({ length: 2_345 }, (_, n) => `{"id":${n},"name":"Number ${n}"}`);
+  const first = await run(lines, { limits });
+  assert.deepEqual(first.published, {
+    outcome: 'published',
+    version: 1,
+    records: { total: 2_345, added: 2_345, changed: 0, removed: 0 },
+  });
+  assert.deepEqual(
+    await records(1),
+    lines.map((_, n) => ({ id: String(n), name: `Number ${n}` })),
+  );
+  const again = await run(lines, { limits });
+  assert.equal(again.published.outcome, 'unchanged');
+  assert.deepEqual([again.ingested.records, again.ingested.duplicates], [2_345, 0]);
 });
 
-async function* lines(count: number): AsyncGenerator<string[]> {
-  for (let n = 0; n < count; n += 500) {
-    yield Array.from({ length: 500 }, (_, place) => `{"id":${n + place}}`);
+test('counts an id that the run had already emitted, within a batch, across batches and unchanged', async (t) => {
+  const { run, records } = await bench(t);
+  const first = await run([
+    '{"id":1,"v":1}',
+    '{"id":2}',
+    ...numbered(600).slice(3),
+    '{"id":1,"v":2}',
+    '{"id":1,"v":3}',
+  ]);
+  assert.equal(first.ingested.duplicates, 2);
+  assert.deepEqual((await records(1)).slice(0, 2), [{ id: '1', v: 3 }, { id: '2' }]);
+
+  // In the second run the first of each is equal to what is published, so that nothing is written for it.
+  const again = await run([
+    '{"id":1,"v":3}',
+    '{"id":2}',
+    ...numbered(600).slice(3),
+    '{"id":2}',
+    '{"id":2}',
+    '{"id":1,"v":4}',
+  ]);
+  assert.equal(again.ingested.duplicates, 3);
+  assert.deepEqual((await records(2))[0], { id: '1', v: 4 });
+});
+
+test('leaves what is there alone in append mode, and counts it', async (t) => {
+  const { run, records } = await bench(t);
+  await run(['{"id":1,"v":1}'], { mode: 'append' });
+  const { ingested } = await run(['{"id":2,"v":1}', '{"id":1,"v":2}', '{"id":2,"v":2}', '{"id":1}'], {
+    mode: 'append',
+  });
+  assert.deepEqual([ingested.existing, ingested.duplicates], [1, 2]);
+  assert.deepEqual(await records(2), [
+    { id: '1', v: 1 },
+    { id: '2', v: 1 },
+  ]);
+});
+
+test('collects the names of fields in order of first appearance, and no more than 1,000', async (t) => {
+  const { run, store, at } = await bench(t);
+  const { ingested } = await run(['{"b":1,"id":1}', '{"id":2,"a":1,"b":2}', '{"id":3,"name":null}']);
+  assert.deepEqual(ingested.fields, ['id', 'b', 'a']);
+  assert.deepEqual((await store.records.version(at))?.fields, ['id', 'b', 'a']);
+
+  const many = Array.from({ length: 5 }, (_, n) => {
+    const fields = Array.from({ length: 300 }, (_, place) => [`f${n}-${place}`, 1]);
+    return JSON.stringify({ id: n, [`${n}${'long'.repeat(100)}`]: 1, ...Object.fromEntries(fields) });
+  });
+  const bounded = await run(many);
+  assert.equal(bounded.ingested.fields.length, 1_000);
+  assert.ok(bounded.ingested.fields.every((name) => name.length < 10));
+});
+
+test('fails at the first record that is not valid, with its position, field and reason', async (t) => {
+  const { bring, store, at } = await bench(t);
+  const held = await makeRunning(store, at);
+  await assert.rejects(
+    bring(held, [...numbered(700), '{"id":9,"email":[]}', 'nonsense']),
+    (error: Error) =>
+      error instanceof InvalidRecordError &&
+      error.field === 'email' &&
+      /^Record 701 is not valid: the field `email` must be a string/.test(error.message),
+  );
+});
+
+test('leaves out records that are not valid when the definition says so, counts them and names the first', async (t) => {
+  const told: unknown[] = [];
+  const log = {
+    ...silentLogger,
+    warn: (fields: object, message: string) => told.push({ message, ...fields }),
+  };
+  const { run, records } = await bench(t, log as Logger);
+  const bad = Array.from({ length: 700 }, () => '{"id":1,"name":{}}');
+  const { ingested } = await run(['{"id":1}', '{"name":"nobody"}', ...bad, '{"id":2}'], {
+    onInvalid: 'skip',
+  });
+  assert.deepEqual([ingested.records, ingested.skipped, ingested.duplicates], [703, 701, 0]);
+  assert.deepEqual(await records(1), [{ id: '1' }, { id: '2' }]);
+  assert.equal(told.length, 10);
+  const [first, second] = told as { position: number; field: string; reason: string; message: string }[];
+  assert.deepEqual([first?.message, first?.position, first?.field], ['record.skipped', 2, 'id']);
+  assert.match(first?.reason ?? '', /is missing/);
+  assert.deepEqual([second?.position, second?.field], [3, 'name']);
+});
+
+test('takes exactly as many records as the limit says', async (t) => {
+  const { bring, store, at } = await bench(t);
+  const held = await makeRunning(store, at);
+  const limits = { timeoutMs: 60_000, records: 600 };
+  await assert.rejects(
+    bring(held, numbered(601), { limits }),
+    (error: Error) => error instanceof TooManyRecordsError && /more than 600 records/.test(error.message),
+  );
+  assert.equal((await bring(held, numbered(600), { limits })).records, 600);
+});
+
+test('a run that no longer holds its job is fenced', async (t) => {
+  const { bring, store, at } = await bench(t);
+  const held = await makeRunning(store, at);
+  async function* lines() {
+    yield ['{"id":1}'];
+    await failAttempt(store, held);
+    yield ['{"id":2}'];
   }
-}
+  await assert.rejects(bring(held, lines()), FencedError);
+});
+
+test('several runs share the thread', async (t) => {
+  const { store, ingester } = await bench(t);
+  const runs = await Promise.all(
+    ['a', 'b', 'c'].map(async (id) => makeRunning(store, await makeWorkflow(store, { id }))),
+  );
+  const turns: number[] = [];
+  async function* lines(run: number) {
+    for (const batch of [1, 2, 3, 4]) {
+      turns.push(run);
+      yield numbered(500).map((line) => line.replace('{', `{"n":${batch},`));
+    }
+  }
+  const limits = { timeoutMs: 60_000, records: 2_000 };
+  const brought = await Promise.all(
+    runs.map((held, run) =>
+      ingest(
+        { store, ingester, log: silentLogger },
+        { held, definition: definition({ limits }), lines: lines(run) },
+      ),
+    ),
+  );
+  assert.deepEqual(
+    brought.map(({ records, duplicates }) => [records, duplicates]),
+    [
+      [2_000, 1_500],
+      [2_000, 1_500],
+      [2_000, 1_500],
+    ],
+  );
+  // Nobody has to wait until another has brought everything.
+  assert.deepEqual(turns.slice(0, 6).toSorted(), [0, 0, 1, 1, 2, 2]);
+});
+
+test('parses nothing on the event loop', async (t) => {
+  const { bring, store, at } = await bench(t);
+  const held = await makeRunning(store, at);
+  const list = JSON.stringify(Array.from({ length: 100_000 }, (_, n) => n));
+  const lines = Array.from(
+    { length: 24 },
+    (_, n) => `{"id":${n},"list":${list},"text":"${'x'.repeat(400_000)}"}`,
+  );
+  const parse = t.mock.method(JSON, 'parse');
+  const write = t.mock.method(JSON, 'stringify');
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  assert.equal((await bring(held, oneByOne(lines))).records, 24);
+  delay.disable();
+  t.diagnostic(`event loop delay: ${(delay.max / 1e6).toFixed(1)} ms at most, for 24 records of 1 MiB`);
+  assert.equal(parse.mock.callCount() + write.mock.callCount(), 0);
+});
+
+test('lets others have their turn while it looks for what a run did not bring', async (t) => {
+  const { bring, store, at } = await bench(t);
+  const held = await makeRunning(store, at);
+  const limits = { timeoutMs: 60_000, records: 10_000 };
+  const { seen, fields } = await bring(held, numbered(10_000), { limits });
+  const guards = { minRecords: 0, maxDropPercent: null };
+  await store.records.publish({ held, guards, state: undefined, fields });
+
+  const next = await makeRunning(store, at);
+  let turns = 0;
+  let turn = setImmediate(function again() {
+    turns += 1;
+    turn = setImmediate(again);
+  });
+  await removeUnseen(store, next, seen).finally(() => clearImmediate(turn));
+  assert.ok(turns >= 10, `others had ${turns} turns`);
+
+  await removeUnseen(store, next, new SeenSet());
+  assert.deepEqual(await store.records.currentSeqs({ held: next, afterSeq: 0, limit: 1 }), []);
+});

@@ -1,73 +1,88 @@
 /** A stream of records in, batches staged under the next version: unseen by readers until they are published. */
 import { setImmediate } from 'node:timers/promises';
 import type { Held } from '../model/job.ts';
-import { InvalidRecordError, readRecord } from '../model/record.ts';
-import type { Definition } from '../model/workflow.ts';
-import type { StagedRecord, Store } from '../store/store.ts';
+import type { Definition, Mode } from '../model/workflow.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import type { PlannedBatch } from './ingest-thread.ts';
+import type { Ingester } from './ingester.ts';
 import { SeenSet } from './seen-set.ts';
 
-/** A transaction holds at most this much, so that the writer stays free for others. */
-const MAX_BATCH_RECORDS = 500;
-const MAX_BATCH_BYTES = 1_048_576;
 /** Rows that one step of sweeping or of looking for removed records touches. */
 const STEP = 500;
 
-/** Raised when a run emits more records than `limits.records`. */
-export class TooManyRecordsError extends Error {
-  override readonly name = 'TooManyRecordsError';
+export interface IngestDeps {
+  store: Store;
+  ingester: Ingester;
+  log: Logger;
 }
 
 /** What a run brought. */
 export interface Ingested {
+  /** Every record that the run emitted. */
   records: number;
-  /** Records whose id the run had already emitted: the last one won. */
+  /** Records whose id the run had already emitted: the last one won, or in `append` mode the first. */
   duplicates: number;
+  /** In `append` mode: records whose id was there before the run. They were left as they are. */
+  existing: number;
+  /** Records that were not valid, with `onInvalid: skip`. */
+  skipped: number;
+  /** Records of people who were erased for good. */
+  suppressed: number;
+  /** The names of the records' fields in order of first appearance, at most 1,000. */
+  fields: string[];
   /** The `seq` of every record that the run brought. */
   seen: SeenSet;
 }
 
 /**
  * Reads a run's lines to their end and stages them, after sweeping what an earlier attempt left behind. The
- * source waits while a batch is written.
+ * source waits while a batch is written. Memory does not grow with the run, but for a bit per record.
  *
- * @param lines batches of JSON texts, one record each
- * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError
+ * @param input.lines batches of JSON texts, one record each
+ * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error with a
+ *   sentence when the ingest thread has died
  */
 export async function ingest(
-  store: Store,
-  input: { held: Held; definition: Definition; lines: AsyncIterable<string[]> },
+  { store, ingester, log }: IngestDeps,
+  input: { held: Held; definition: Definition; lines: AsyncIterable<readonly string[]> },
 ): Promise<Ingested> {
   const { held, definition } = input;
   await sweep(store, held);
 
-  const total: Ingested = { records: 0, duplicates: 0, seen: new SeenSet() };
-  let batch: StagedRecord[] = [];
-  let bytes = 0;
-  const flush = async () => {
-    if (batch.length === 0) return;
-    const staged = await store.records.stage({ held, mode: definition.mode, records: batch });
-    for (const seq of staged.seqs) total.seen.add(seq);
-    total.duplicates += staged.duplicates;
-    batch = [];
-    bytes = 0;
+  const total: Ingested = {
+    records: 0,
+    duplicates: 0,
+    existing: 0,
+    skipped: 0,
+    suppressed: 0,
+    fields: [],
+    seen: new SeenSet(),
   };
-
-  for await (const lines of input.lines) {
-    for (const line of lines) {
-      total.records += 1;
-      if (total.records > definition.limits.records) {
-        throw new TooManyRecordsError(
-          `The run emitted more than ${definition.limits.records} records. Raise \`limits.records\` if that is right`,
-        );
+  const { key, mode, onInvalid, limits } = definition;
+  const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
+  const suppression = job && (await ingester.suppression(job));
+  const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
+  try {
+    for await (const lines of input.lines) {
+      let batch = await run.plan(lines);
+      await stage(batch);
+      while (batch.more) {
+        batch = await run.plan([]);
+        await stage(batch);
       }
-      const record = readAt(total.records, line, definition.key);
-      if (batch.length >= MAX_BATCH_RECORDS || bytes + line.length > MAX_BATCH_BYTES) await flush();
-      batch.push(record);
-      bytes += line.length;
     }
+  } finally {
+    run.end();
   }
-  await flush();
   return total;
+
+  async function stage(batch: PlannedBatch): Promise<void> {
+    for (const skipped of batch.named) log.warn({ ...skipped }, 'record.skipped');
+    const { writes } = batch;
+    const { seqs } = writes.length === 0 ? { seqs: [] } : await store.records.stage({ held, writes });
+    add(total, batch, seqs, mode);
+  }
 }
 
 /** Marks as removed what a run in `replace` mode did not bring. To be called once it is known to have ended well. */
@@ -87,12 +102,21 @@ export async function removeUnseen(store: Store, held: Held, seen: SeenSet): Pro
   }
 }
 
-function readAt(position: number, line: string, key: readonly string[]): StagedRecord {
-  try {
-    return readRecord(line, key);
-  } catch (error) {
-    if (!(error instanceof InvalidRecordError)) throw error;
-    throw new InvalidRecordError(`Record ${position} is not valid: ${error.message}`);
+function add(total: Ingested, batch: PlannedBatch, written: readonly number[], mode: Mode): void {
+  total.records += batch.emitted;
+  total.duplicates += batch.folded;
+  total.skipped += batch.skipped;
+  total.suppressed += batch.suppressed;
+  total.fields.push(...batch.fields);
+  // A record that the run emitted before has a `seq` since then, whether it was written or left as it was.
+  for (const seq of written) {
+    if (total.seen.has(seq)) total.duplicates += 1;
+    total.seen.add(seq);
+  }
+  for (const seq of batch.kept) {
+    if (total.seen.has(seq)) total.duplicates += 1;
+    else if (mode === 'append') total.existing += 1;
+    total.seen.add(seq);
   }
 }
 

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
-import { makeRunning, makeWorkflow } from '../store/conformance/setup.ts';
+import { makeRunning, makeWorkflow, stageRecords } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import { readAll } from './read.ts';
+import { formatter } from './formats.ts';
+import { openVersion, readWhole } from './read.ts';
 
 test('lets others have their turn between two pages, however fast the reader is', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-read-'));
@@ -27,10 +28,17 @@ test('lets others have their turn between two pages, however fast the reader is'
       id: String(n + place),
       body: `{"id":"${n + place}"}`,
     }));
-    await store.records.stage({ held, mode: 'replace', records });
+    await stageRecords(store, held, 'replace', records);
   }
-  await store.records.publish({ held, guards: { minRecords: 0, maxDropPercent: null }, state: null });
+  await store.records.publish({
+    held,
+    guards: { minRecords: 0, maxDropPercent: null },
+    state: null,
+    fields: ['id'],
+  });
 
+  const version = await openVersion(store, at);
+  const format = formatter({ format: 'json', columns: version.fields, only: null });
   let turns = 0;
   let turn = setImmediate(function next() {
     turns += 1;
@@ -38,7 +46,7 @@ test('lets others have their turn between two pages, however fast the reader is'
   });
   const chunks: Uint8Array[] = [];
   try {
-    for await (const chunk of (await readAll(store, at)).bytes) chunks.push(chunk);
+    for await (const chunk of readWhole(store, at, version, format)) chunks.push(chunk);
   } finally {
     clearImmediate(turn);
   }

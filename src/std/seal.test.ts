@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { createSealer } from './seal.ts';
+import { createSealer, mac } from './seal.ts';
 
 const sealer = createSealer(randomBytes(32));
 
@@ -44,4 +44,13 @@ test('a fingerprint tells keys apart and is stable', () => {
 
 test('takes only keys of 32 bytes', () => {
   assert.throws(() => createSealer(randomBytes(16)), /32 bytes long, found 16/);
+});
+
+test('gives each context a key of its own for keyed hashes, the same one every time', () => {
+  const [sealer, other] = [createSealer(Buffer.alloc(32, 1)), createSealer(Buffer.alloc(32, 2))];
+  const hash = mac(sealer.macKey('team_1'), 'ada@example.com');
+  assert.match(hash, /^[0-9a-f]{64}$/);
+  assert.equal(mac(createSealer(Buffer.alloc(32, 1)).macKey('team_1'), 'ada@example.com'), hash);
+  assert.notEqual(mac(sealer.macKey('team_2'), 'ada@example.com'), hash);
+  assert.notEqual(mac(other.macKey('team_1'), 'ada@example.com'), hash);
 });

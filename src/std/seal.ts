@@ -1,11 +1,13 @@
 /** Encryption at rest: short secrets as text that only the holder of the key can open. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Sealer {
   /** Encrypts; the result can be opened only with the same key and the same context. */
   seal(plain: string | Uint8Array, context: string): string;
   /** Decrypts; throws an Error with a sentence when the key or the context differ or the text was changed. */
   open(sealed: string, context: string): Buffer;
+  /** 32 bytes for `mac`, derived for one context only: nothing that is sealed can be opened with them. */
+  macKey(context: string): Buffer;
   /** 16 hexadecimal digits that tell keys apart and say nothing about them. */
   fingerprint: string;
 }
@@ -34,6 +36,7 @@ export function createSealer(key: Uint8Array): Sealer {
 
   return {
     fingerprint,
+    macKey: (context) => Buffer.from(hkdfSync('sha256', secret, '', `flowhook mac 1\0${context}`, 32)),
     seal(plain, context) {
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv('aes-256-gcm', secret, iv, { authTagLength: TAG_BYTES });
@@ -65,6 +68,11 @@ export function createSealer(key: Uint8Array): Sealer {
       }
     },
   };
+}
+
+/** A keyed hash (HMAC-SHA256, in hexadecimal): tells whether a text is the same, to holders of the key only. */
+export function mac(key: Uint8Array, text: string): string {
+  return createHmac('sha256', key).update(text).digest('hex');
 }
 
 function associatedData(context: string): Buffer {

@@ -1,8 +1,8 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
-import { openSqlite } from './sqlite/sqlite.ts';
-import type { Store } from './store.ts';
+import { openSqlite, openSqliteReader } from './sqlite/sqlite.ts';
+import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
   /** `Date.now` if it is not given. */
@@ -22,6 +22,22 @@ export interface OpenOptions {
  * the data directory.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  return openSqlite({
+    path: pathOf(url),
+    clock: options.clock ?? Date.now,
+    publicUrl: options.publicUrl,
+    log: options.log,
+    synchronous: options.synchronous ?? 'FULL',
+    own: options.own ?? false,
+  });
+}
+
+/** Opens a second, smaller door to a database that `openStore` has opened: for a thread that looks things up. */
+export function openReader(url: string): StoreReader {
+  return openSqliteReader(pathOf(url), Date.now);
+}
+
+function pathOf(url: string): string {
   const scheme = url.slice(0, url.indexOf(':'));
   if (scheme === 'postgres' || scheme === 'postgresql') {
     throw new Error(
@@ -34,12 +50,5 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
     // The URL itself stays out of the sentence: it may hold a password.
     throw new Error('The database URL must have the form sqlite:/absolute/path/flowhook.db');
   }
-  return openSqlite({
-    path,
-    clock: options.clock ?? Date.now,
-    publicUrl: options.publicUrl,
-    log: options.log,
-    synchronous: options.synchronous ?? 'FULL',
-    own: options.own ?? false,
-  });
+  return path;
 }

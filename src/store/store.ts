@@ -19,6 +19,7 @@ import type {
   ProcessMark,
   RecordCounts,
 } from '../model/job.ts';
+import type { ComparedRecord, StagedWrite } from '../model/staging.ts';
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { Definition, Mode, Workflow } from '../model/workflow.ts';
@@ -33,6 +34,7 @@ export interface Store {
   readonly events: EventOperations;
   readonly webhooks: WebhookOperations;
   readonly deliveries: DeliveryOperations;
+  readonly erasure: ErasureOperations;
 
   /** The present in epoch milliseconds: the database's clock, or a test's. */
   now(): number;
@@ -48,6 +50,13 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** What a thread of its own may look up, on a connection of its own that cannot write. */
+export interface StoreReader {
+  compare: RecordOperations['compare'];
+  /** To be called once. */
+  close(): void;
+}
+
 /** What a commit may have changed, for those who watch. */
 export interface Touched {
   keys: boolean;
@@ -58,6 +67,7 @@ export interface Touched {
 export interface InstanceOperations {
   /** Stores a value under a name unless one is there; answers what is stored now. */
   claim(input: { name: string; value: string }): Promise<string>;
+  get(input: { name: string }): Promise<string | undefined>;
 }
 
 export interface TeamOperations {
@@ -121,6 +131,8 @@ export type Enqueued =
   | { outcome: 'queued'; job: Job }
   | { outcome: 'replayed'; job: Job }
   | { outcome: 'occupied'; job: Job }
+  /** Its source is `push`: nothing here could run it. */
+  | { outcome: 'receives_push' }
   | { outcome: 'paused' }
   | { outcome: 'not_found' };
 
@@ -164,6 +176,24 @@ export interface JobOperations {
     failures: number;
     then: AfterFailure;
   }): Promise<void>;
+  /**
+   * Starts a job of origin `push`: running at once, held by the process that has the records, never tried again.
+   * `occupied` names the job in the way; a push whose lease is over is not in the way: it is ended as `lost`. The
+   * same idempotency key within 24 h answers `replayed` with the job that it published; a job that failed is
+   * never replayed. Events: `workflow_queued`, `workflow_started`.
+   */
+  begin(input: {
+    teamId: string;
+    workflowId: string;
+    nodeId: string;
+    leaseMs: number;
+    idempotencyKey: string | null;
+  }): Promise<
+    | { outcome: 'begun'; claimed: ClaimedJob }
+    | { outcome: 'replayed'; job: Job }
+    | { outcome: 'occupied'; job: Job }
+    | { outcome: 'not_push' | 'paused' | 'not_found' }
+  >;
   /** Gives attempts back at a graceful stop: due at once, no budget used. Those no longer held are left alone. */
   release(input: { held: readonly Held[] }): Promise<void>;
   /** Running jobs whose holder is gone: every one that `nodeId` names, or whose lease is over. */
@@ -185,18 +215,12 @@ export interface Abandoned {
   process: ProcessMark | null;
 }
 
-/** One record as ingest hands it over: its id and its JSON text, which contains that id. */
-export interface StagedRecord {
-  id: string;
-  body: string;
-}
-
-/** What staging a batch came to. */
-export interface Staged {
-  /** The `seq` of each record of the batch, in order. */
-  seqs: number[];
-  /** Records that this run had already written before; with `append` also those that were there already. */
-  duplicates: number;
+/** What ingest must know of the ids of a batch before it can say what a run has to write. */
+export interface Compared {
+  /** The version under which the run writes: current + 1. */
+  version: number;
+  /** The rows of those ids that are current or that this run has written. */
+  rows: ComparedRecord[];
 }
 
 export type Published =
@@ -208,31 +232,143 @@ export type Published =
 /** Records are rows that know since when and until when: DESIGN section 7. */
 export interface RecordOperations {
   /**
-   * Removes what earlier attempts wrote without publishing, up to `limit` rows a call; answers whether nothing
-   * is left. To be called until it does, before the first `stage` of an attempt.
+   * Removes what earlier attempts wrote without publishing, up to `limit` rows and some 1 MiB a call; answers
+   * whether nothing is left. To be called until it does, before the first `stage` of an attempt.
    */
   sweep(input: { held: Held; limit: number }): Promise<{ done: boolean }>;
-  /** Writes one batch (at most 500 records, 1 MiB) under the next version, unseen by readers. */
-  stage(input: { held: Held; mode: Mode; records: readonly StagedRecord[] }): Promise<Staged>;
+  /**
+   * Looks up the ids of a batch (at most 500), once the batch before it has been staged. `sizes` are the UTF-8
+   * lengths of the records that came, in the order of `ids`: a stored body of another length differs anyway and
+   * is answered as '', so that 500 bodies of 1 MiB are never in memory. Without them every body is answered.
+   */
+  compare(input: { held: Held; ids: readonly string[]; sizes?: readonly number[] }): Promise<Compared>;
+  /**
+   * Writes one batch (at most 500 rows, 1 MiB) under the next version, unseen by readers. Answers the `seq` of
+   * each write, in order. Asked for once more it changes nothing, so that it may be tried again when the answer
+   * was lost; rejects with an Error when a row is not what was compared. Takes several transactions where the
+   * rows that it closes are long.
+   */
+  stage(input: { held: Held; writes: readonly StagedWrite[] }): Promise<{ seqs: number[] }>;
   /** The `seq` of records of the current state after one, in order: to find what a run has not seen. */
   currentSeqs(input: { held: Held; afterSeq: number; limit: number }): Promise<number[]>;
-  /** Marks records as removed in the next version. */
+  /**
+   * Marks records of the current version (at most 500) as removed in the next. Those that this run has written
+   * are left alone. Takes several transactions where they are long.
+   */
   remove(input: { held: Held; seqs: readonly number[] }): Promise<void>;
   /**
    * Ends the attempt: moves the workflow's current version if anything changed, finishes the job, stores the
-   * incremental state. Events: `workflow_data_change` if anything changed, then `workflow_finished`.
+   * incremental state. Events: `workflow_data_change` if anything changed, then `workflow_finished`. Costs the
+   * same however much the run has written.
+   *
+   * `fields` are the names that the run's records have, in order of first appearance; with `upsert` and `append`
+   * they are added to those of the version before. `mode` is the run's: the definition's unless it is given.
    */
-  publish(input: { held: Held; guards: Definition['guards']; state: unknown }): Promise<Published>;
+  publish(input: {
+    held: Held;
+    guards: Definition['guards'];
+    state: unknown;
+    fields: readonly string[];
+    mode?: Mode;
+  }): Promise<Published>;
   /** The version that readers see, or nothing for an unknown workflow. */
   version(input: { teamId: string; workflowId: string }): Promise<DataVersion | undefined>;
-  /** One page of a version: JSON objects joined by commas. An empty page (count 0) ends the reading. */
+  /** One version from `oldest` to the current one; nothing when it cannot be read, or the workflow is unknown. */
+  versionAt(input: { teamId: string; workflowId: string; version: number }): Promise<DataVersion | undefined>;
+  /**
+   * The versions that can be read, newest first, those below `before` if it is given; without version 0. Empty for
+   * an unknown workflow.
+   */
+  versions(input: {
+    teamId: string;
+    workflowId: string;
+    limit: number;
+    before?: number;
+  }): Promise<VersionSummary[]>;
+  /**
+   * One page of a version: JSON objects joined by commas, or by line ends, which stand in no record, with `lead`
+   * before the first. An empty page (count 0) ends the reading.
+   */
   page(input: {
     teamId: string;
     workflowId: string;
     version: number;
     afterSeq: number;
     rows: number;
+    separator?: ',' | '\n';
+    lead?: string;
   }): Promise<RecordPage>;
+  /**
+   * Records of a version whose JSON text contains `q` (letters of ASCII without regard to case; what JSON escapes
+   * must be escaped in `q`). Looks at `scan` rows after `afterSeq`, or some 8 MiB, and answers at most `limit`;
+   * `lastSeq` says how far it came, `count` how many it found.
+   */
+  search(input: {
+    teamId: string;
+    workflowId: string;
+    version: number;
+    q: string;
+    afterSeq: number;
+    scan: number;
+    limit: number;
+    separator?: ',' | '\n';
+  }): Promise<RecordPage & { done: boolean }>;
+  /**
+   * What became of records between two versions, net, each id at most once: one that came and went in between is
+   * not told, one that is as it was neither, and one that was removed and returned is told as changed. First
+   * those added and changed, in the order in which they were written; then those removed. Looks at no more than
+   * `limit` rows and some 8 MiB, so that an answer may be empty and yet not be the last: that has `next` null.
+   * Both versions must be readable, which the caller must look at once more after the answer.
+   */
+  changes(input: {
+    teamId: string;
+    workflowId: string;
+    since: number;
+    until: number;
+    after: ChangesCursor | null;
+    limit: number;
+  }): Promise<{ rows: ChangedRow[]; next: ChangesCursor | null }>;
+  /** Workflows for which `prune` has something to do. */
+  prunable(input: Retention & { limit: number }): Promise<{ teamId: string; workflowId: string }[]>;
+  /**
+   * Gives up versions that `Retention` does not keep: moves `oldest`, then deletes the rows that only they had, at
+   * most `limit` rows and some 1 MiB a call. To be called until done.
+   */
+  prune(input: Retention & { teamId: string; workflowId: string; limit: number }): Promise<{ done: boolean }>;
+}
+
+/** Which versions are kept besides the current one. */
+export interface Retention {
+  /** The newest so many, the current one included. */
+  keepVersions: number;
+  /** None that has not been current for so long. */
+  keepMs: number;
+  /** All that were current less than so long ago, whatever the others say. */
+  graceMs: number;
+}
+
+export interface VersionSummary {
+  number: number;
+  jobId: string;
+  publishedAt: number;
+  records: RecordCounts;
+}
+
+/** Where a reading of changes goes on. */
+export interface ChangesCursor {
+  part: 'written' | 'removed';
+  version: number;
+  seq: number;
+}
+
+export interface ChangedRow {
+  id: string;
+  /** The version that brought its last state, or that removed it. */
+  version: number;
+  /** JSON text at `since`; null when it was not there. */
+  before: string | null;
+  /** JSON text at `until`; null when it is no longer there. */
+  after: string | null;
 }
 
 export interface DataVersion {
@@ -243,6 +379,10 @@ export interface DataVersion {
   total: number;
   /** The byte length of its longest record, or more. */
   largest: number;
+  /** How often records were erased from the workflow: with `number` it names the content for good. */
+  erasures: number;
+  /** The names of the fields that its records have, or more; in order of first appearance. */
+  fields: string[];
 }
 
 export interface RecordPage {
@@ -342,4 +482,97 @@ export interface Settlement {
   attempt: number;
   log: Attempt;
   next: NextStep;
+}
+
+/**
+ * Places beside the records where the content of records may stand: bodies of events, what receivers answered,
+ * why attempts and jobs failed, what a run left for the next one, the names of a version's fields.
+ */
+export type TextPlace = 'event' | 'response' | 'attemptError' | 'jobError' | 'state' | 'fields';
+
+/** One text of such a place. `key` finds it again; `about` is the event that a response or an error answers. */
+export interface HeldText {
+  key: string;
+  workflowId: string | null;
+  text: string;
+  about: string | null;
+}
+
+/** One row of a record: the state that it had from version `addedIn` until before `removedIn`. */
+export interface RecordRow {
+  id: string;
+  seq: number;
+  addedIn: number;
+  removedIn: number | null;
+  body: string;
+}
+
+/** What keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
+export interface SuppressionRow {
+  workflowId: string;
+  kind: 'email' | 'id';
+  hash: string;
+}
+
+/** A line of the audit, which names nobody: `subject` is a keyed hash. */
+export interface AuditEntry {
+  id: string;
+  action: string;
+  actor: string;
+  workflowId: string | null;
+  subject: string;
+  details: unknown;
+  createdAt: number;
+}
+
+/** Finding and erasing a person, in steps that are short for everybody else: see `records/erase.ts`. */
+export interface ErasureOperations {
+  /** Every workflow of a team, the archived ones too, with its definition as JSON text. */
+  workflows(input: { teamId: string }): Promise<{ id: string; definition: string }[]>;
+  /**
+   * Looks at some rows of a workflow after a place and answers those whose text contains one of `needles`
+   * (ASCII in lower case) or whose id is one of `ids`, whatever their version. `next` is null at the end.
+   */
+  scanRecords(input: {
+    teamId: string;
+    workflowId: string;
+    needles: readonly string[];
+    ids: readonly string[];
+    after: string | null;
+  }): Promise<{ rows: RecordRow[]; next: string | null }>;
+  /** Looks at some texts of a place after a key, likewise; also those whose `about` contains a needle. */
+  scanTexts(input: {
+    teamId: string;
+    workflowId: string | null;
+    place: TextPlace;
+    needles: readonly string[];
+    after: string | null;
+  }): Promise<{ texts: HeldText[]; next: string | null }>;
+  /** Replaces texts that are still what they were. Answers how many. */
+  rewrite(input: {
+    teamId: string;
+    place: TextPlace;
+    texts: readonly { key: string; was: string; text: string }[];
+  }): Promise<number>;
+  /**
+   * Removes records (at most 100) from every version, as if they had never been: totals stay true, `erasures`
+   * grows. A run of the workflow that is under way starts over; a push fails. Answers the rows that it removed.
+   */
+  remove(input: { teamId: string; workflowId: string; seqs: readonly number[] }): Promise<number>;
+  /** Keeps a person out of runs from now on; runs under way start over. Twice is harmless. */
+  suppress(input: { teamId: string; entries: readonly SuppressionRow[] }): Promise<void>;
+  /** What keeps people out of a workflow. */
+  suppressed(input: { teamId: string; workflowId: string }): Promise<SuppressionRow[]>;
+  audit(input: { teamId: string } & Omit<AuditEntry, 'id' | 'createdAt'>): Promise<void>;
+  /** The audit of a team, oldest first. */
+  audits(input: { teamId: string; limit: number }): Promise<AuditEntry[]>;
+  /**
+   * Brings what was erased off the disk: empties the write-ahead log, looks for `traces` in the bytes of the
+   * database, and rewrites it when there are some and it is not larger than `rewriteBytes`. Answers whether
+   * some are left, and whether the log could be emptied.
+   */
+  scrub(input: {
+    traces: readonly string[];
+    rewriteBytes: number;
+  }): Promise<{ logEmptied: boolean; rewritten: boolean; tracesLeft: boolean }>;
 }

@@ -95,7 +95,7 @@ async function setUp(t: TestContext, wrap: (store: Store) => Store = (store) => 
   const { id: teamId } = await store.teams.ensure({ slug: 'default' });
   await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1' });
   const at = { teamId, workflowId: 'people' };
-  const newLanes = (options: { totalMs?: number } = {}) =>
+  const newLanes = (options: { totalMs?: number; stopGraceMs?: number } = {}) =>
     new Lanes({
       store,
       sealer,
@@ -116,7 +116,7 @@ async function setUp(t: TestContext, wrap: (store: Store) => Store = (store) => 
     store,
     sealer,
     teamId,
-    lanes(options?: { totalMs?: number }): Lanes {
+    lanes(options?: { totalMs?: number; stopGraceMs?: number }): Lanes {
       const made = newLanes(options);
       lanes.push(made);
       return made;
@@ -351,6 +351,23 @@ test('stop gives an endpoint that hangs no longer than one attempt may take', as
   await one.stop();
   const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
   assert.deepEqual([delivery?.state, delivery?.attempt], ['waiting', 1]);
+});
+
+test('stop cuts off what takes longer than its grace: it stays due, without an attempt used', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, () => undefined);
+  const webhookId = await subscribe(receiver.url);
+  await runs();
+  const one = lanes({ stopGraceMs: 20 });
+  one.start();
+  await receiver.until(1);
+  await one.stop();
+  const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
+  assert.deepEqual([delivery?.state, delivery?.attempt], ['waiting', 0]);
+  one.start();
+  await receiver.until(2);
+  const [first, second] = receiver.arrived.map(({ headers }) => headers['webhook-id']);
+  assert.equal(second, first);
 });
 
 test('looks after each commit of its own process without being nudged', async (t) => {

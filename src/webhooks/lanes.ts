@@ -35,6 +35,8 @@ const REFILL_BELOW = 16;
 /** Characters of bodies in all queues; beyond it a lane loads only what it can send at once. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const LOADS_AT_ONCE = 8;
+/** What is in flight at a stop may take this long; then it is cut off and stays due. */
+const STOP_GRACE_MS = 2_000;
 /** Lanes without anything in memory that are remembered because they fail. */
 const MAX_REMEMBERED = 10_000;
 
@@ -47,6 +49,7 @@ export class Lanes {
   readonly #signer: ReturnType<typeof createTeamSigner>;
   readonly #settler: Settler;
   readonly #wake: Wake;
+  readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that can send; the one that was served last stands last. */
   readonly #ready = new Set<Lane>();
@@ -55,6 +58,7 @@ export class Lanes {
   #inFlightFailing = 0;
   #queuedCharacters = 0;
   #stopping = false;
+  #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
 
   /** @param input.totalMs bounds one attempt, from its start to the last byte of the answer */
@@ -66,11 +70,13 @@ export class Lanes {
     userAgent: string;
     random?: () => number;
     totalMs?: number;
+    stopGraceMs?: number;
   }) {
     this.#store = input.store;
     this.#sealer = input.sealer;
     this.#log = input.log;
     this.#random = input.random ?? Math.random;
+    this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     this.#sender = {
       dispatcher: input.dispatcher,
       now: () => input.store.now(),
@@ -92,6 +98,7 @@ export class Lanes {
   }
 
   start(): void {
+    if (this.#stopping) this.#cutOff = new AbortController();
     this.#stopping = false;
     this.#unwatch ??= this.#store.watch((touched) => {
       if (touched.deliveries) this.nudge();
@@ -99,14 +106,19 @@ export class Lanes {
     this.#wake.start();
   }
 
-  /** Sends nothing more, waits for what is in flight up to its time limit, and writes it down. */
+  /**
+   * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
+   * then stays due and is sent again after the next start, with the same `webhook-id`.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
     await this.#wake.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
+    const grace = setTimeout(() => this.#cutOff.abort(), this.#stopGraceMs);
     await Promise.all([...this.#sends, ...this.#refills]);
+    clearTimeout(grace);
     await this.#settler.close();
   }
 
@@ -209,6 +221,7 @@ export class Lanes {
         eventType,
         attempt: number,
         body,
+        signal: this.#cutOff.signal,
       });
     } catch (error) {
       // Neither the endpoint nor the delivery is at fault: it stays due, without an attempt used.
@@ -217,7 +230,9 @@ export class Lanes {
       this.#drop(lane);
       return;
     }
-    this.#conclude(lane, delivery, attempt);
+    // An attempt that we cut off ourselves says nothing of the endpoint.
+    if (this.#cutOff.signal.aborted && attempt.outcome !== 'ok') lane.release(delivery.id);
+    else this.#conclude(lane, delivery, attempt);
   }
 
   #conclude(lane: Lane, delivery: DueDelivery, attempt: Attempt): void {

@@ -26,6 +26,8 @@ export interface Outgoing {
   attempt: number;
   /** Sent exactly as it is. */
   body: string;
+  /** Cuts the attempt off; whoever aborts knows what to make of its outcome. */
+  signal?: AbortSignal;
 }
 
 const TOTAL_MS = 15_000;
@@ -55,7 +57,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<A
       ...target(outgoing.url),
       headers: headers(sender, outgoing, startedAt),
       body: outgoing.body,
-      signal: abort.signal,
+      signal: outgoing.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, outgoing.signal]),
     });
     status = answer.statusCode;
     const response = await readStart(answer.body, answer.headers['content-encoding']);

@@ -29,13 +29,14 @@ export interface ApplyReport {
  */
 export async function applyWorkflows(
   store: Store,
-  options: { directory: string; prune: boolean; force: boolean; log: Logger },
+  options: { directory: string; prune: boolean; force: boolean; log: Logger; signal?: AbortSignal },
 ): Promise<ApplyReport> {
   const stored = await storedWorkflows(store);
   const { found, mistakes, broken } = await loadWorkflows({
     directory: options.directory,
     known: (team, id) => stored.get(`${team}/${id}`)?.hash,
     log: options.log,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const present = new Set([...found, ...broken].map(({ team, id }) => `${team}/${id ?? '*'}`));
   const gone = [...stored].filter(([name, { team }]) => !present.has(name) && !present.has(`${team}/*`));

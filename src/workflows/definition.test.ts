@@ -20,6 +20,7 @@ test('the shortest definition has every default', () => {
       source: { type: 'command', command: ['true'], protocol: 'ndjson', env: {}, directory: 'acme' },
       key: [],
       mode: 'replace',
+      onInvalid: 'fail',
       overlap: 'reject',
       guards: { minRecords: 1, maxDropPercent: null },
       limits: { timeoutMs: 900_000, records: 5_000_000 },
@@ -38,6 +39,7 @@ source:
   env: { TOKEN: "Bearer \${secret.CRM_TOKEN}", PLAIN: "\${HOME} and $x" }
 key: [account, id]
 mode: upsert
+onInvalid: skip
 overlap: buffer
 guards: { minRecords: 3, maxDropPercent: 12.5 }
 limits: { timeout: 90s, records: 10 }
@@ -55,6 +57,7 @@ retries: { max: 0, backoff: 250ms }
       },
       key: ['account', 'id'],
       mode: 'upsert',
+      onInvalid: 'skip',
       overlap: 'buffer',
       guards: { minRecords: 3, maxDropPercent: 12.5 },
       limits: { timeoutMs: 90_000, records: 10 },
@@ -75,7 +78,7 @@ test('an empty run may not erase data unless the run only adds', () => {
 });
 
 const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
-const SETTINGS = 'name, key, mode, overlap, guards, limits, retries, source';
+const SETTINGS = 'name, key, mode, onInvalid, overlap, guards, limits, retries, source';
 
 const CASES: [text: string, mistakes: string[]][] = [
   ['', ['1: The file is empty. A definition needs at least a `source`']],
@@ -112,13 +115,15 @@ const CASES: [text: string, mistakes: string[]][] = [
   [
     'source:\n  type: http\n  url: https://example.org\n',
     [
-      '2: `source.type` http does not exist in this version yet. Those that exist: command, and modules (.mts files)',
+      '2: `source.type` http does not exist in this version yet. Those that exist: command, push, and modules (.mts files)',
     ],
   ],
   [
-    'source: { type: push }',
+    'source: { type: push, url: https://example.org }\nretries: { max: 1 }\noverlap: buffer\n',
     [
-      '1: `source.type` push does not exist in this version yet. Those that exist: command, and modules (.mts files)',
+      '1: `source.url` is not a setting that exists. Those that exist here: type',
+      '2: `retries` has no place here: a push is never tried again by itself, whoever sent it sends it again. Remove it',
+      '3: `overlap` cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
     ],
   ],
   [
@@ -129,7 +134,7 @@ const CASES: [text: string, mistakes: string[]][] = [
   ],
   [
     'source:\n  type: comand\n  command: [a]\n',
-    ['2: `source.type` must be command, found "comand". Did you mean `command`?'],
+    ['2: `source.type` must be command or push, found "comand". Did you mean `command`?'],
   ],
   [
     'source:\n  type: command\n',
@@ -196,6 +201,7 @@ const CASES: [text: string, mistakes: string[]][] = [
       '3: `overlap` must be reject or buffer, found "yes"',
     ],
   ],
+  [`${SOURCE}onInvalid: ignore`, ['2: `onInvalid` must be fail or skip, found "ignore"']],
   [`${SOURCE}guards: 5`, ['2: `guards` must be a map of settings, found the number 5']],
   [`${SOURCE}name: ""`, ['2: `name` must be a text of 1 to 200 characters, found ""']],
   [`${SOURCE}mode: append\nmode: upsert\n`, ['3: This is not valid YAML: Map keys must be unique']],

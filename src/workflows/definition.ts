@@ -7,6 +7,7 @@ import {
   defaultMinRecords,
   MAX_BACKOFF_MS,
   MODES,
+  ON_INVALID,
   OVERLAPS,
   type Source,
 } from '../model/workflow.ts';
@@ -27,7 +28,7 @@ export type Parsed = { definition: Definition } | { mistakes: Mistake[] };
 
 const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
 const MAX_TIMEOUT_MS = 7 * 24 * 3_600_000;
-const SETTINGS = ['name', 'key', 'mode', 'overlap', 'guards', 'limits', 'retries'];
+const SETTINGS = ['name', 'key', 'mode', 'onInvalid', 'overlap', 'guards', 'limits', 'retries'];
 const SETTINGS_LATER = { schedule: LATER, fields: LATER };
 
 /**
@@ -41,6 +42,7 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
   const checker = createChecker(options.file, yaml.lineOf);
   const root = checker.map(yaml.value, [], { known: [...SETTINGS, 'source'], later: SETTINGS_LATER });
   const source = checkSource(checker, root.source, options.file);
+  if (source?.type === 'push') checkPushSettings(checker, root);
   return finish(checker, root, source, options.file);
 }
 
@@ -95,6 +97,7 @@ function checkSettings(
     name: or(root.name, id, () => checker.text(root.name, ['name'], 200)),
     key: or<string[]>(root.key, [], () => checkKey(checker, root.key)),
     mode,
+    onInvalid: or(root.onInvalid, 'fail', () => checker.oneOf(root.onInvalid, ['onInvalid'], ON_INVALID)),
     overlap: or(root.overlap, 'reject', () => checker.oneOf(root.overlap, ['overlap'], OVERLAPS)),
     guards: {
       minRecords: or(guards.minRecords, defaultMinRecords(mode), () =>
@@ -166,12 +169,16 @@ function checkSource(checker: Checker, value: unknown, file: string): Source | u
   }
   const type =
     typeof value === 'object' && !Array.isArray(value) ? (value as { type?: unknown }).type : undefined;
-  if (type === 'http' || type === 'push') {
+  if (type === 'http') {
     checker.wrong(
       ['source', 'type'],
-      `${type} does not exist in this version yet. Those that exist: command, and modules (.mts files)`,
+      'http does not exist in this version yet. Those that exist: command, push, and modules (.mts files)',
     );
     return undefined;
+  }
+  if (type === 'push') {
+    checker.map(value, ['source'], { known: ['type'] });
+    return { type: 'push' };
   }
   if (type === 'module') {
     checker.wrong(
@@ -181,7 +188,7 @@ function checkSource(checker: Checker, value: unknown, file: string): Source | u
     return undefined;
   }
   const source = checker.map(value, ['source'], { known: ['type', 'command', 'protocol', 'env'] });
-  checker.oneOf(source.type, ['source', 'type'], ['command']);
+  checker.oneOf(source.type, ['source', 'type'], ['command', 'push']);
   if (source.protocol === 'singer') checker.wrong(['source', 'protocol'], `singer ${LATER}`);
   else if (!isMissing(source.protocol)) checker.oneOf(source.protocol, ['source', 'protocol'], ['ndjson']);
   return {
@@ -191,6 +198,22 @@ function checkSource(checker: Checker, value: unknown, file: string): Source | u
     env: checkEnv(checker, source.env),
     directory: posix.dirname(file),
   };
+}
+
+/** Refuses what would have no effect where records arrive by themselves. */
+function checkPushSettings(checker: Checker, root: Record<string, unknown>): void {
+  if (!isMissing(root.retries)) {
+    checker.wrong(
+      ['retries'],
+      'has no place here: a push is never tried again by itself, whoever sent it sends it again. Remove it',
+    );
+  }
+  if (root.overlap === 'buffer') {
+    checker.wrong(
+      ['overlap'],
+      'cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
+    );
+  }
 }
 
 function checkCommand(checker: Checker, value: unknown): string[] {

@@ -35,6 +35,8 @@ export async function loadWorkflows(input: {
   directory: string;
   known(team: string, id: string): string | undefined;
   log: Logger;
+  /** Gives up reading modules. */
+  signal?: AbortSignal;
 }): Promise<Loaded> {
   const directory = resolve(input.directory);
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
@@ -42,7 +44,7 @@ export async function loadWorkflows(input: {
   const modules = changed.filter(({ file }) => file.endsWith('.mts'));
   const described = await describeModules(
     modules.map(({ file }) => join(directory, file)),
-    { directory, log: input.log },
+    { directory, log: input.log, ...(input.signal === undefined ? {} : { signal: input.signal }) },
   );
   const found: FoundWorkflow[] = [];
   for (const { text, ...file } of files) {

@@ -1,7 +1,18 @@
 /** The rows about reading data. */
 import assert from 'node:assert/strict';
 import type { Got } from '../support/wire.ts';
-import { data, each, is, NO_WORKFLOW, QUEUED, queue, type Rows, type World, withBody } from './world.ts';
+import {
+  data,
+  each,
+  is,
+  NO_WORKFLOW,
+  names,
+  QUEUED,
+  queue,
+  type Rows,
+  type World,
+  withBody,
+} from './world.ts';
 
 export function dataRows({ ask, get, post, keys, letFinish }: World): Rows {
   return {
@@ -55,6 +66,7 @@ export function dataRows({ ask, get, post, keys, letFinish }: World): Rows {
     },
 
     'GET data with unknown query parameters or a body → ignored': {
+      'a known parameter with a bad value': async () => names(await get(`${data('quiet')}?limit=0`), 'limit'),
       parameters: async () => is(await get(`${data('quiet')}?limit=1&x=%ZZ&&=&__proto__=1`), 200, []),
       'a body': async () => is(await ask(withBody('GET', data('quiet'), '{"broken')), 200, []),
     },

@@ -28,7 +28,7 @@ const PATHS: Record<string, string> = {
 };
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'PURGE', 'QUERY'];
 
-export function httpRows({ ask, askInBytes, get, post, remove, keys }: World): Rows {
+export function httpRows({ ask, askInBytes, exchange, get, post, remove, keys }: World): Rows {
   const paths = Object.entries(PATHS);
   const otherMethods = paths.flatMap(([path, allow]) =>
     METHODS.filter((method) => !allow.split(', ').includes(method)).map((method) => ({
@@ -149,6 +149,12 @@ export function httpRows({ ask, askInBytes, get, post, remove, keys }: World): R
         ],
         async (text) => is(await askInBytes(text), 400),
       ),
+      'what was asked before it, in the same packet, is answered first': async () => {
+        const asked = `GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-api-key: ${keys.good}\r\n\r\n`;
+        const got = await exchange(`${asked}\u0001nonsense\r\n\r\n`);
+        assert.equal(got.status, 200, report(got));
+        assert.match(got.text, /^\{"webhooks":.*\}HTTP\/1\.1 400 .*"error":/s, report(got));
+      },
       'headers over 16 KiB': async () =>
         is(await askInBytes(`GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-a: ${'a'.repeat(17_000)}\r\n\r\n`), 431),
       'headers of 1 MiB': async () =>

@@ -184,6 +184,8 @@ export async function openWorld() {
     keys,
     ask,
     askInBytes,
+    /** Everything that comes back for some bytes, however many answers it holds. */
+    exchange: (text: string) => sendBytes(url, text),
     get: (path: string, headers: Headers = []) => ask({ method: 'GET', path, headers }),
     post: (path: string, headers: Headers = []) => ask({ method: 'POST', path, headers }),
     remove: (path: string) => ask({ method: 'DELETE', path }),

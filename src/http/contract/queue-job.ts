@@ -1,11 +1,9 @@
 /** POST /v1/workflows/{workflowId}/queue: creates and queues a new job. The body is never read. */
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
-import { Problem } from '../../model/error.ts';
+import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
-
-const MAX_IDEMPOTENCY_KEY = 255;
 
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',
@@ -46,13 +44,3 @@ export const queueJob: Operation<KeyedCall> = {
     return { message: 'Job queued' };
   },
 };
-
-function idempotencyKeyFrom(value: string | string[] | undefined): string | null {
-  if (typeof value !== 'string' || value === '') return null;
-  if (value.length > MAX_IDEMPOTENCY_KEY) {
-    throw new Problem('field_invalid', {
-      sentence: `The header \`idempotency-key\` must be at most ${MAX_IDEMPOTENCY_KEY} characters long`,
-    });
-  }
-  return value;
-}

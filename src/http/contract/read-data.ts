@@ -1,40 +1,175 @@
 /** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
 import { Readable } from 'node:stream';
-import type { Logger } from '../../observe/log.ts';
-import { readAll } from '../../records/read.ts';
+import { type Encoding, encoded } from '../../records/encodings.ts';
+import { formatter } from '../../records/formats.ts';
+import { openVersion, type Place, readWhole } from '../../records/read.ts';
+import type { Representation } from '../../records/representations.ts';
+import { readSelected, select } from '../../records/select.ts';
+import type { DataVersion } from '../../store/store.ts';
+import { matchesTag, rangeOf } from '../conditional.ts';
+import { nextLink } from '../cursor.ts';
+import { bodyHeaders, dataTag, validators } from '../data-headers.ts';
+import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { acceptedEncoding } from '../negotiate.ts';
+import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { leaving, sendBytes } from '../send-bytes.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',
   group: 'Workflows',
   summary: 'Returns all data of one workflow',
-  description: 'The last published version, whole. An empty array before the first run.',
-  parameters: [pathParameter('workflowId', 'Workflow ID')],
-  answer: jsonResponse('All data records', { type: 'array', items: { $ref: '#/components/schemas/Record' } }),
-  refusals: { workflow_not_found: 'No workflow found' },
+  description:
+    'The last published version, whole. An empty array before the first run. With `If-None-Match` the answer may ' +
+    'be 304, and with `Range` 206, once the version has been read whole before.',
+  parameters: [pathParameter('workflowId', 'Workflow ID'), ...queryParameters()],
+  answer: answerOf(),
+  refusals: {
+    field_invalid: 'A known query parameter has a bad value',
+    workflow_not_found: 'No workflow found, or no such version of its data',
+    range_not_satisfiable: 'The range lies outside of the answer',
+  },
 
-  async handle({ services, caller, params, request, reply }) {
-    const workflowId = workflowIdFrom(params.workflowId);
-    const { bytes } = await readAll(services.store, { teamId: caller.teamId, workflowId });
-    reply.headers({
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'private, no-cache',
-    });
-    if (request.method === 'HEAD') return reply.send();
-    // The framework pauses the iteration while the client is slow, ends it when the client goes, and destroys
-    // the socket when it throws after the first byte: the array is never closed early.
-    const log = services.log.child({ requestId: request.id, teamId: caller.teamId, workflowId });
-    return reply.send(Readable.from(logged(bytes, log), { objectMode: false }));
+  async handle(call) {
+    const { services, caller, request, reply } = call;
+    const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
+    const query = readDataQuery(call.query, request.headers.accept);
+    const encoding = acceptedEncoding(request.headers['accept-encoding']);
+    const version = await openVersion(services.store, place, query.version);
+    if (query.since !== undefined && query.since !== 0) {
+      await openVersion(services.store, place, query.since);
+    }
+    const tag = dataTag(version, query.format, encoding);
+    reply.headers(validators(tag, version));
+    if (query.q === undefined && query.since === undefined) reply.header('x-total-count', version.total);
+    if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
+    const { format } = query;
+    reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: version.number }));
+    const answer: Answering = { call, place, version, query, encoding, tag };
+    if (query.limit !== undefined) return sendPage(answer);
+    if (query.since !== undefined || query.only !== null) return sendStream(answer);
+    return sendWhole(answer);
   },
 };
 
-async function* logged(bytes: AsyncIterable<Uint8Array>, log: Logger): AsyncGenerator<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (err) {
-    log.error({ err }, 'data.interrupted');
-    throw err;
+interface Answering {
+  call: KeyedCall;
+  place: Place;
+  version: DataVersion;
+  query: DataQuery;
+  encoding: Encoding;
+  tag: string;
+}
+
+/** A whole body that cannot be longer than this is not worth a file. */
+const SMALL_BYTES = 256 * 1_024;
+
+async function sendWhole(answer: Answering): Promise<unknown> {
+  const { call, place, version, query, encoding, tag } = answer;
+  const { representations } = call.services;
+  const of: Representation = { place, version, format: query.format, encoding };
+  if (call.request.method === 'HEAD') {
+    const bytes = representations.bytesOf(of);
+    if (bytes !== undefined) call.reply.headers({ 'content-length': bytes, 'accept-ranges': 'bytes' });
+    return call.reply.send();
   }
+  const isSmall = (version.total + 1) * version.largest <= SMALL_BYTES;
+  if (isSmall) return sendStream(answer);
+  const kept = await representations.find(of);
+  if (kept === undefined) {
+    const made = representations.make(of, () => bytesOf(answer));
+    return made === undefined ? sendStream(answer) : sendBytes(call, made);
+  }
+  try {
+    const range = rangeOf(call.request.headers, { tag, bytes: kept.bytes });
+    const { start, end } = range ?? { start: 0, end: kept.bytes };
+    call.reply.headers({ 'accept-ranges': 'bytes', 'content-length': end - start });
+    if (range !== undefined) {
+      call.reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${kept.bytes}`);
+    }
+    return sendBytes(call, kept.stream(start, end));
+  } catch (error) {
+    await kept.close();
+    throw error;
+  }
+}
+
+function sendStream(answer: Answering): unknown {
+  const { call } = answer;
+  if (call.request.method === 'HEAD') return call.reply.send();
+  return sendBytes(call, Readable.from(bytesOf(answer), { objectMode: false }));
+}
+
+function bytesOf({ call, place, version, query, encoding }: Answering): AsyncIterable<Uint8Array> {
+  const format = formatter({ format: query.format, columns: version.fields, only: query.only });
+  const { store } = call.services;
+  if (query.since === undefined) return encoded(readWhole(store, place, version, format), encoding);
+  const selection = { ...query, limit: Number.POSITIVE_INFINITY, separator: format.separator };
+  return encoded(readSelected(store, place, version, selection, format), encoding);
+}
+
+/** Held in memory, because its end decides a header. */
+async function sendPage({ call, place, version, query, encoding }: Answering): Promise<unknown> {
+  const format = formatter({ format: query.format, columns: version.fields, only: query.only });
+  const { pages, next } = await select(
+    call.services.store,
+    place,
+    version,
+    { ...query, limit: query.limit ?? 1, separator: format.separator },
+    leaving(call),
+  );
+  if (next !== null) {
+    const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/data`;
+    call.reply.header('link', nextLink(path, call.query, dataCursor(version.number, next)));
+  }
+  if (call.request.method === 'HEAD') return call.reply.send();
+  const parts = pages.map((page, at) => format.page(page, at === 0));
+  const body = Buffer.concat([Buffer.from(format.head), ...parts, Buffer.from(format.tail)]);
+  if (encoding === 'identity') return call.reply.send(body);
+  return sendBytes(call, Readable.from(encoded(once(body), encoding), { objectMode: false }));
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function queryParameters(): Parameter[] {
+  const parameter = (name: string, description: string, schema: object): Parameter => ({
+    name,
+    in: 'query',
+    description,
+    schema,
+  });
+  return [
+    parameter('format', 'Instead of `Accept`', { enum: ['json', 'ndjson', 'csv'] }),
+    parameter('version', 'Another version than the newest', { type: 'integer', minimum: 0 }),
+    parameter('fields', 'Names with commas between: only these fields, and `id`', { type: 'string' }),
+    parameter('since', 'Only records added or changed after this version', { type: 'integer', minimum: 0 }),
+    parameter('q', 'Only records that contain this text: the first 1,000', {
+      type: 'string',
+      maxLength: 200,
+    }),
+    parameter('limit', 'At most so many records, fewer if they are large; `Link` leads to the next', {
+      type: 'integer',
+      minimum: 1,
+      maximum: 10_000,
+    }),
+    parameter('cursor', 'From the `Link` of the answer before; bound to its version', { type: 'string' }),
+  ];
+}
+
+function answerOf(): object {
+  const all = jsonResponse(
+    'All data records',
+    { type: 'array', items: { $ref: '#/components/schemas/Record' } },
+    {
+      ETag: 'Names the content: for `If-None-Match`',
+      Link: 'With `rel="next"`, when `limit` left something out',
+      'x-data-version': 'The version',
+      'x-total-count': 'How many records the version holds',
+    },
+  ) as { content: object };
+  const text = { schema: { type: 'string' } };
+  return { ...all, content: { ...all.content, 'application/x-ndjson': text, 'text/csv': text } };
 }

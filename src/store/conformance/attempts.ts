@@ -15,6 +15,7 @@ import {
   makeWorkflow,
   type Open,
   people,
+  stageRecords,
 } from './setup.ts';
 
 const LEASE = { nodeId: 'node-a', limit: 10, leaseMs: 30_000 };
@@ -165,7 +166,7 @@ export function testAttempts(open: Open): void {
     it(`fences ${name}: an earlier attempt and an ended job change nothing`, async ({ store }) => {
       const at = await makeWorkflow(store, { id: 'fenced' });
       const first = await makeRunning(store, at);
-      await store.records.stage({ held: first, mode: 'replace', records: people({ a: 'Ada' }) });
+      await stageRecords(store, first, 'replace', people({ a: 'Ada' }));
       await store.jobs.release({ held: [first] });
       const second = await claimOne(store);
       const before = await snapshot(store, second);
@@ -189,8 +190,7 @@ export function testAttempts(open: Open): void {
       running.map((held, n) =>
         store.records.stage({
           held: n % 3 === 0 ? { ...held, attempt: 7 } : held,
-          mode: 'replace',
-          records: people({ a: 'Ada' }),
+          writes: [{ kind: 'insert', id: 'a', body: '{"id":"a"}' }],
         }),
       ),
     );
@@ -208,11 +208,17 @@ const heldOperations: Record<string, (store: Store, held: Held) => Promise<unkno
   'jobs.fail': (store, held) => failAttempt(store, held),
   'records.sweep': (store, held) => store.records.sweep({ held, limit: 10 }),
   'records.stage': (store, held) =>
-    store.records.stage({ held, mode: 'replace', records: people({ a: 'Eve', b: 'Bob' }) }),
+    store.records.stage({ held, writes: [{ kind: 'insert', id: 'b', body: '{"id":"b"}' }] }),
+  'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, limit: 10 }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
   'records.publish': (store, held) =>
-    store.records.publish({ held, guards: { minRecords: 0, maxDropPercent: null }, state: { late: true } }),
+    store.records.publish({
+      held,
+      guards: { minRecords: 0, maxDropPercent: null },
+      state: { late: true },
+      fields: [],
+    }),
 };
 
 /** All that a fenced operation might have changed. */

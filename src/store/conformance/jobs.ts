@@ -114,7 +114,7 @@ export function testJobs(open: Open): void {
     assert.equal(third.slot, 1);
     const next = await claimOne(store);
     assert.equal(next.jobId, second.id);
-    const published = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined };
+    const published = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
     await store.records.publish({ held: next, ...published });
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: third.id }))?.slot, 0);
   });

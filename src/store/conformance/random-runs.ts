@@ -1,56 +1,120 @@
 /**
- * Random runs against a model: whatever a run stages, in whatever batches and however often it is cut off, every
- * version must hold exactly what the model holds. Deterministic for a seed, which a failure prints.
+ * Random runs and prunings against a model: whatever a run writes, in whatever batches, and wherever it or a
+ * pruning is cut off, every readable version must hold exactly what the model holds. Deterministic for a seed,
+ * which a failure prints.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Held } from '../../model/job.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
-import type { Store } from '../store.ts';
-import { caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open, readVersion } from './setup.ts';
+import type { Retention, Store } from '../store.ts';
+import {
+  afterRun,
+  changesBetween,
+  countChanges,
+  type Model,
+  neededRows,
+  newModel,
+  oldestKept,
+} from './model.ts';
+import {
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  type Opened,
+  readChanges,
+  readVersion,
+  stageRecords,
+} from './setup.ts';
 
-/** One job: attempts that are cut off, then one that publishes. */
+type Step = { kind: 'run'; run: Run } | { kind: 'prune'; prune: Pruning } | { kind: 'wait'; ms: number };
+
+/** One job: attempts that are cut off, then one that publishes or fails for good. */
 interface Run {
   mode: Mode;
   lost: Attempt[];
   last: Attempt;
+  publishes: boolean;
 }
 
 interface Attempt {
   batches: { id: string; name: number }[][];
-  /** How an attempt that does not publish ends, and whether it had begun to remove. */
+  /** After so many operations it is cut off, unless it is the last. */
+  cutAfter: number;
   end: 'release' | 'reclaim' | 'fail';
-  removes: boolean;
+  reopens: boolean;
+  /** Comes between two of its operations. */
+  prune: (Pruning & { before: number }) | null;
 }
 
+interface Pruning {
+  keep: Retention;
+  /** After so many calls it is cut off. */
+  calls: number;
+}
+
+const MINUTE_MS = 60_000;
+
 const record = fc.record({ id: fc.constantFrom(...'abcdefgh'), name: fc.integer({ min: 0, max: 2 }) });
+const pruning: fc.Arbitrary<Pruning> = fc.record({
+  keep: fc.record({
+    keepVersions: fc.integer({ min: 1, max: 4 }),
+    keepMs: fc.constantFrom(0, 2, 1_000).map((minutes) => minutes * MINUTE_MS),
+    graceMs: fc.constantFrom(0, 0, 1, 3).map((minutes) => minutes * MINUTE_MS),
+  }),
+  calls: fc.constantFrom(1, 2, 1_000),
+});
 const attempt: fc.Arbitrary<Attempt> = fc.record({
   batches: fc.array(fc.array(record, { maxLength: 6 }), { maxLength: 4 }),
+  cutAfter: fc.nat({ max: 12 }),
   end: fc.constantFrom('release', 'reclaim', 'fail'),
-  removes: fc.boolean(),
+  reopens: fc.integer({ min: 0, max: 19 }).map((n) => n === 0),
+  prune: fc.option(
+    fc.tuple(pruning, fc.nat({ max: 8 })).map(([prune, before]) => ({ ...prune, before })),
+    { freq: 3 },
+  ),
 });
 const run: fc.Arbitrary<Run> = fc.record({
   mode: fc.constantFrom(...MODES),
   lost: fc.array(attempt, { maxLength: 2 }),
   last: attempt,
+  publishes: fc.integer({ min: 0, max: 9 }).map((n) => n > 0),
 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('run' as const), run }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('prune' as const), prune: pruning }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.constantFrom(MINUTE_MS, 3 * MINUTE_MS),
+    }),
+  },
+);
 
 export function testRandomRuns(open: Open): void {
   const it = caseWith(open);
 
-  it('holds in every version what a simple model holds', async ({ store }) => {
+  it('holds in every readable version what a simple model holds', async (opened) => {
+    const world: World = {
+      opened,
+      store: opened.store,
+      at: { teamId: '', workflowId: '' },
+      model: newModel(),
+    };
     let workflows = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(run, { minLength: 1, maxLength: 6 }), async (runs) => {
-        const at = await makeWorkflow(store, { id: `w${workflows++}` });
-        const versions = [new Map<string, string>()];
-        for (const job of runs) await perform(store, at, job, versions);
-        for (const [version, expected] of versions.entries()) {
-          const found = await readVersion(store, { ...at, version });
-          assert.deepEqual(
-            found.map((body) => JSON.stringify(body)),
-            [...expected.values()],
-          );
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        world.at = await makeWorkflow(world.store, { id: `w${workflows++}` });
+        world.model = newModel();
+        for (const each of steps) {
+          if (each.kind === 'run') await perform(world, each.run);
+          else if (each.kind === 'prune') await prune(world, each.prune);
+          else opened.advance(each.ms);
+          await compareAll(world);
         }
       }),
       { numRuns: 60 },
@@ -58,77 +122,135 @@ export function testRandomRuns(open: Open): void {
   });
 }
 
+interface World {
+  opened: Opened;
+  store: Store;
+  at: { teamId: string; workflowId: string };
+  model: Model;
+}
+
 /** Runs one job in the store and in the model, and compares what publishing says. */
-async function perform(
-  store: Store,
-  at: { teamId: string; workflowId: string },
-  { mode, lost, last }: Run,
-  versions: Map<string, string>[],
-): Promise<void> {
-  const before = versions.at(-1) ?? new Map<string, string>();
-  await makeJob(store, at);
-  for (const attempt of lost) {
-    const held = await claimOne(store);
-    await write(store, held, mode, attempt, attempt.removes);
-    if (attempt.end === 'release') await store.jobs.release({ held: [held] });
-    else if (attempt.end === 'reclaim') await store.jobs.reclaim({ held, error: 'gone' });
+async function perform(world: World, { mode, lost, last, publishes }: Run): Promise<void> {
+  const { at, model } = world;
+  await makeJob(world.store, at);
+  for (const each of lost) {
+    const held = await claimOne(world.store);
+    await write(world, held, mode, each, each.cutAfter);
+    if (each.reopens) world.store = await world.opened.reopen();
+    const { store } = world;
+    if (each.end === 'release') await store.jobs.release({ held: [held] });
+    else if (each.end === 'reclaim') await store.jobs.reclaim({ held, error: 'gone' });
     else await failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() } });
   }
-  const held = await claimOne(store);
-  await write(store, held, mode, last, true);
-  const published = await store.records.publish({
+  const held = await claimOne(world.store);
+  await write(world, held, mode, last, publishes ? Number.POSITIVE_INFINITY : last.cutAfter);
+  if (!publishes) return failAttempt(world.store, held);
+  const published = await world.store.records.publish({
     held,
     guards: { minRecords: 0, maxDropPercent: null },
     state: undefined,
+    fields: [],
   });
 
-  const after = modelRun(before, mode, last.batches.flat());
-  const counts = compare(before, after);
-  const changed = counts.added + counts.changed + counts.removed > 0;
-  if (changed) versions.push(after);
+  const before = model.versions.at(-1) ?? new Map();
+  const after = afterRun(before, mode, last.batches.flat());
+  const records = countChanges(before, after);
+  const changed = records.added + records.changed + records.removed > 0;
+  if (changed) {
+    model.versions.push(after);
+    model.publishedAt.push(world.store.now());
+  }
   assert.deepEqual(published, {
     outcome: changed ? 'published' : 'unchanged',
-    version: versions.length - 1,
-    records: counts,
+    version: model.versions.length - 1,
+    records,
   });
-  assert.equal((await store.records.version(at))?.total, after.size);
 }
 
-/** What ingest does: sweep, stage batch by batch, remove what a replacing run has not seen. */
+/** What ingest does, up to an operation at which it is cut off. */
 async function write(
-  store: Store,
+  world: World,
   held: Held,
   mode: Mode,
-  { batches }: Attempt,
-  removes: boolean,
+  { batches, prune: pruning }: Attempt,
+  cutAfter: number,
 ): Promise<void> {
+  const { store } = world;
+  let operations = 0;
+  const next = async (): Promise<boolean> => {
+    if (pruning?.before === operations) await prune(world, pruning);
+    return operations++ < cutAfter;
+  };
+  do if (!(await next())) return;
   while (!(await store.records.sweep({ held, limit: 3 })).done);
   const seen = new Set<number>();
   for (const batch of batches) {
+    if (!(await next())) return;
     const records = batch.map((entry) => ({ id: entry.id, body: JSON.stringify(entry) }));
-    const { seqs } = await store.records.stage({ held, mode, records });
-    for (const seq of seqs) seen.add(seq);
+    for (const seq of await stageRecords(store, held, mode, records)) seen.add(seq);
+    await compareCounts(world);
   }
-  if (mode !== 'replace' || !removes) return;
+  if (mode !== 'replace') return;
   const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 100 });
-  await store.records.remove({ held, seqs: current.filter((seq) => !seen.has(seq)) });
-}
-
-/** The model of a version: JSON text by id, in the order of first appearance. */
-function modelRun(before: Map<string, string>, mode: Mode, records: { id: string; name: number }[]) {
-  const after = new Map(before);
-  for (const entry of records) {
-    if (mode === 'append' && after.has(entry.id)) continue;
-    after.set(entry.id, JSON.stringify(entry));
+  const unseen = current.filter((seq) => !seen.has(seq));
+  for (let start = 0; start < unseen.length; start += 2) {
+    if (!(await next())) return;
+    await store.records.remove({ held, seqs: unseen.slice(start, start + 2) });
+    await compareCounts(world);
   }
-  const seen = new Set(records.map((entry) => entry.id));
-  if (mode === 'replace') for (const id of before.keys()) if (!seen.has(id)) after.delete(id);
-  return after;
 }
 
-function compare(before: Map<string, string>, after: Map<string, string>) {
-  const added = [...after.keys()].filter((id) => !before.has(id)).length;
-  const changed = [...after].filter(([id, body]) => before.has(id) && before.get(id) !== body).length;
-  const removed = [...before.keys()].filter((id) => !after.has(id)).length;
-  return { total: after.size, added, changed, removed };
+/** What was counted while it was written must be what publishing would count. */
+async function compareCounts({ opened, at }: World): Promise<void> {
+  const { counted, found } = await opened.inspect(at);
+  assert.deepEqual(counted, found);
+}
+
+async function prune({ opened, store, at, model }: World, { keep, calls }: Pruning): Promise<void> {
+  const expected = oldestKept(model, store.now(), keep);
+  const due = async () =>
+    (await store.records.prunable({ ...keep, limit: 1_000 })).some(
+      ({ workflowId }) => workflowId === at.workflowId,
+    );
+  if (expected > model.oldest) assert.ok(await due());
+  let done = false;
+  for (let call = 0; call < calls && !done; call++) {
+    ({ done } = await store.records.prune({ ...at, ...keep, limit: 2 }));
+    const oldest = (await store.records.version(at))?.oldest ?? -1;
+    assert.ok(oldest >= model.oldest && oldest <= expected);
+    model.oldest = oldest;
+  }
+  if (!done) return;
+  assert.equal(model.oldest, expected);
+  assert.equal(await due(), false);
+  const { rows, versions } = await opened.inspect(at);
+  assert.deepEqual([rows, versions], [neededRows(model), model.versions.length - Math.max(1, model.oldest)]);
+}
+
+/** Compares every version and the changes between any two of them. */
+async function compareAll({ store, at, model }: World): Promise<void> {
+  const current = model.versions.length - 1;
+  const summaries = await store.records.versions({ ...at, limit: 100 });
+  assert.equal(summaries.length, current - Math.max(1, model.oldest) + 1);
+  for (const [version, state] of model.versions.entries()) {
+    const found = await store.records.versionAt({ ...at, version });
+    if (version < model.oldest) {
+      assert.equal(found, undefined);
+      continue;
+    }
+    assert.deepEqual([found?.number, found?.oldest, found?.total], [version, model.oldest, state.size]);
+    const bodies = (await readVersion(store, { ...at, version })).map((body) => JSON.stringify(body));
+    assert.deepEqual(bodies, [...state.values()]);
+    const before = model.versions[version - 1];
+    const summary = summaries[current - version];
+    if (before !== undefined) {
+      assert.equal(summary?.number, version);
+      assert.equal(summary?.publishedAt, model.publishedAt[version]);
+      assert.deepEqual(summary?.records, countChanges(before, state));
+    }
+    for (let until = version; until <= current; until++) {
+      const changes = await readChanges(store, { ...at, since: version, until }, 2);
+      assert.deepEqual(changes, changesBetween(model.versions, version, until));
+    }
+  }
 }

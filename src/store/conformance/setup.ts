@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
-import type { Definition } from '../../model/workflow.ts';
-import type { Store, StoredEvent } from '../store.ts';
+import { planWrites } from '../../model/staging.ts';
+import type { Definition, Mode } from '../../model/workflow.ts';
+import type { ChangedRow, ChangesCursor, Store, StoredEvent } from '../store.ts';
 
 /** An empty store with a clock of its own. */
 export interface Opened {
@@ -12,9 +13,23 @@ export interface Opened {
   advance(ms: number): void;
   /** Changes by hand what no operation of the store changes yet. */
   byHand(change: HandMadeChange, row: { teamId: string; id: string }): Promise<void>;
+  /** Closes the store and opens the same database again: what `store` was must no longer be used. */
+  reopen(): Promise<Store>;
+  /** What the tables say of a workflow that no operation tells. */
+  inspect(at: { teamId: string; workflowId: string }): Promise<Inspected>;
   /** Opens the same database once more, as another process would. */
   another(): Promise<Store>;
   close(): Promise<void>;
+}
+
+/** What the tables say of a workflow. */
+export interface Inspected {
+  /** What the run under way has written, as it is counted and as the rows say. */
+  counted: { added: number; changed: number; removed: number };
+  found: { added: number; changed: number; removed: number };
+  /** Rows that are or were published, and versions that are described. */
+  rows: number;
+  versions: number;
 }
 
 /** `webhook.widen`: to every workflow of the team. */
@@ -45,6 +60,7 @@ export function definition(changes: Partial<Definition> = {}): Definition {
     source: { type: 'module', file: 'people.mts' },
     key: [],
     mode: 'replace',
+    onInvalid: 'fail',
     overlap: 'reject',
     guards: { minRecords: 0, maxDropPercent: null },
     limits: { timeoutMs: 60_000, records: 1_000 },
@@ -104,6 +120,28 @@ export function people(names: Record<string, string>): { id: string; body: strin
   return Object.entries(names).map(([id, name]) => ({ id, body: JSON.stringify({ id, name }) }));
 }
 
+/** Compares, decides and stages as ingest does. Answers the `seq` of every record, those that stay first. */
+export async function stageRecords(
+  store: Store,
+  held: Held,
+  mode: Mode,
+  records: readonly { id: string; body: string }[],
+): Promise<number[]> {
+  const bodies = new Map<string, string>();
+  for (const { id, body } of records) {
+    // Of an id that comes twice the last body counts, with `append` the first.
+    if (mode !== 'append' || !bodies.has(id)) bodies.set(id, body);
+  }
+  const compared = await store.records.compare({
+    held,
+    ids: [...bodies.keys()],
+    sizes: [...bodies.values()].map((body) => Buffer.byteLength(body)),
+  });
+  const { writes, kept } = planWrites({ ...compared, mode, records: bodies });
+  const { seqs } = await store.records.stage({ held, writes });
+  return [...kept, ...seqs];
+}
+
 /** Runs a job from its queueing to its publishing. */
 export async function publishRun(
   store: Store,
@@ -111,10 +149,15 @@ export async function publishRun(
   names: Record<string, string>,
 ) {
   const held = await makeRunning(store, at);
-  const { seqs } = await store.records.stage({ held, mode: 'replace', records: people(names) });
+  const seqs = await stageRecords(store, held, 'replace', people(names));
   const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 1_000 });
   await store.records.remove({ held, seqs: current.filter((seq) => !seqs.includes(seq)) });
-  return store.records.publish({ held, guards: { minRecords: 0, maxDropPercent: null }, state: undefined });
+  return store.records.publish({
+    held,
+    guards: { minRecords: 0, maxDropPercent: null },
+    state: undefined,
+    fields: ['id', 'name'],
+  });
 }
 
 /** A version's records, read in pages of a few rows. */
@@ -141,4 +184,24 @@ export async function allEvents(
 ): Promise<(StoredEvent & { parsed: Record<string, unknown> & { data: Record<string, unknown> } })[]> {
   const events = await store.events.list({ teamId, afterSequence: 0, limit: 1_000 });
   return events.map((event) => ({ ...event, parsed: JSON.parse(event.body) }));
+}
+
+/** All changes between two versions, a few rows at a time. */
+export async function readChanges(
+  store: Store,
+  range: { teamId: string; workflowId: string; since: number; until: number },
+  limit: number,
+): Promise<ChangedRow[]> {
+  const found: ChangedRow[] = [];
+  for (let after: ChangesCursor | null = null; ; ) {
+    const { rows, next }: { rows: ChangedRow[]; next: ChangesCursor | null } = await store.records.changes({
+      ...range,
+      after,
+      limit,
+    });
+    assert.ok(rows.length <= limit);
+    found.push(...rows);
+    if (next === null) return found;
+    after = next;
+  }
 }

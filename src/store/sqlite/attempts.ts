@@ -138,7 +138,7 @@ export function reclaim(tx: Tx, { held, error }: { held: Held; error: string }):
   );
   if (job === undefined) return undefined;
   const crashes = job.crashes + 1;
-  const then = afterCrash({ crashes, nowMs: tx.now });
+  const then = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
   return toJob(letGo(tx, job, { reason: 'lost', error, failures: job.failures, crashes, then }));
 }
 

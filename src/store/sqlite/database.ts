@@ -35,6 +35,7 @@ export class Database {
         pragma foreign_keys = on;
         pragma synchronous = ${synchronous};
         pragma journal_size_limit = 67108864;
+        pragma secure_delete = on;
       `);
     } catch (error) {
       this.#handle.close();

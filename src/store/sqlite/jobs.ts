@@ -2,7 +2,7 @@
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
-import type { Overlap } from '../../model/workflow.ts';
+import type { Overlap, Source } from '../../model/workflow.ts';
 import { newId } from '../../std/id.ts';
 import type { Enqueued } from '../store.ts';
 import { appendEvent } from './events.ts';
@@ -46,39 +46,53 @@ interface EnqueueInput {
 
 export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
   const { teamId, workflowId } = input;
-  const workflow = tx.db.get<{ paused_at: number | null; overlap: Overlap }>(
-    `select paused_at, json_extract(definition, '$.overlap') as overlap
+  const workflow = tx.db.get<{ paused_at: number | null; overlap: Overlap; source: Source['type'] }>(
+    `select paused_at, json_extract(definition, '$.overlap') as overlap,
+            json_extract(definition, '$.source.type') as source
      from workflow where team_id = ? and id = ? and archived_at is null`,
     teamId,
     workflowId,
   );
   if (workflow === undefined) return { outcome: 'not_found' };
-  const earlier = remembered(tx, input);
+  const earlier = remembered(tx, input, 'jobs.enqueue');
   if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
+  if (workflow.source === 'push') return { outcome: 'receives_push' };
   if (workflow.paused_at !== null) return { outcome: 'paused' };
 
   // SQLite has one writer, so nothing can take a slot between this look and the insert; the unique index would
   // refuse it anyway.
-  const unfinished = tx.db.all<JobRow>(
-    `select * from job
-     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying') order by slot`,
-    teamId,
-    workflowId,
-  );
+  const unfinished = unfinishedJobs(tx, input);
   const slots = workflow.overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
   const last = unfinished.at(-1);
   // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
   const job = insertJob(tx, input, slot ?? 0);
-  remember(tx, input, job.id);
+  remember(tx, input, 'jobs.enqueue', job.id);
   appendJobEvent(tx, job, 'workflow_queued');
   tx.touched.jobs = true;
   return { outcome: 'queued', job: toJob(job) };
 }
 
+/** The workflow's unfinished jobs: at most one for each slot, in order. */
+export function unfinishedJobs(
+  tx: Tx,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): JobRow[] {
+  return tx.db.all<JobRow>(
+    `select * from job
+     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying') order by slot`,
+    teamId,
+    workflowId,
+  );
+}
+
 /** Puts the row together here: reading it back with `returning` took as long as inserting it. */
-function insertJob(tx: Tx, { teamId, workflowId, origin }: EnqueueInput, slot: number): JobRow {
+export function insertJob(
+  tx: Tx,
+  { teamId, workflowId, origin }: Omit<EnqueueInput, 'idempotencyKey'>,
+  slot: number,
+): JobRow {
   const id = newId('job');
   tx.db.run(
     `insert into job (team_id, id, workflow_id, slot, state, origin, run_at, created_at)
@@ -116,28 +130,43 @@ function insertJob(tx: Tx, { teamId, workflowId, origin }: EnqueueInput, slot: n
   };
 }
 
-/** The job that this key queued within the last 24 h. */
-function remembered(tx: Tx, { teamId, workflowId, idempotencyKey }: EnqueueInput): JobRow | undefined {
+/** What an idempotency key was sent with. */
+type Keyed = Omit<EnqueueInput, 'origin'>;
+
+/** The job that this key made within the last 24 h. */
+export function remembered(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+): JobRow | undefined {
   if (idempotencyKey === null) return undefined;
   return tx.db.get<JobRow>(
     `select job.* from idempotency
      join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
-     where idempotency.team_id = ? and operation = 'jobs.enqueue' and target = ? and key = ?
+     where idempotency.team_id = ? and operation = ? and target = ? and key = ?
        and idempotency.created_at > ?`,
     teamId,
+    operation,
     workflowId,
     idempotencyKey,
     tx.now - REMEMBERED_MS,
   );
 }
 
-function remember(tx: Tx, { teamId, workflowId, idempotencyKey }: EnqueueInput, jobId: string): void {
+/** Remembers the job that a key made, and forgets some that are too old. */
+export function remember(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+  jobId: string,
+): void {
   if (idempotencyKey === null) return;
   tx.db.run(
     `insert into idempotency (team_id, operation, target, key, result_id, created_at)
-     values (?, 'jobs.enqueue', ?, ?, ?, ?)
+     values (?, ?, ?, ?, ?, ?)
      on conflict do update set result_id = excluded.result_id, created_at = excluded.created_at`,
     teamId,
+    operation,
     workflowId,
     idempotencyKey,
     jobId,

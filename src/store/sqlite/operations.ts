@@ -1,11 +1,15 @@
 /** Every operation that writes, by name: what the writer thread can be asked for. */
 import { beat, claim, fail, reclaim, release, setProcess } from './attempts.ts';
 import { cancelRemoved, settle } from './deliveries.ts';
+import { audit, remove as eraseRecords, rewrite, suppress } from './erase.ts';
 import { claim as claimInstance } from './instance.ts';
 import { enqueue } from './jobs.ts';
 import { create, revoke } from './keys.ts';
+import { prune } from './prune.ts';
 import { publish } from './publish.ts';
-import { remove, stage, sweep } from './stage.ts';
+import { begin } from './push.ts';
+import { stage } from './stage.ts';
+import { remove, sweep } from './sweep.ts';
 import { ensure, ensureSigningKey } from './teams.ts';
 import { subscribe, unsubscribe } from './webhooks.ts';
 import { apply, archive } from './workflows.ts';
@@ -19,6 +23,7 @@ export const WRITES = {
   'workflows.apply': apply,
   'workflows.archive': archive,
   'jobs.enqueue': enqueue,
+  'jobs.begin': begin,
   'jobs.claim': claim,
   'jobs.setProcess': setProcess,
   'jobs.beat': beat,
@@ -29,10 +34,15 @@ export const WRITES = {
   'records.stage': stage,
   'records.remove': remove,
   'records.publish': publish,
+  'records.prune': prune,
   'webhooks.subscribe': subscribe,
   'webhooks.unsubscribe': unsubscribe,
   'deliveries.settle': settle,
   'deliveries.cancelRemoved': cancelRemoved,
+  'erasure.rewrite': rewrite,
+  'erasure.remove': eraseRecords,
+  'erasure.suppress': suppress,
+  'erasure.audit': audit,
 } as const;
 
 export type WriteName = keyof typeof WRITES;

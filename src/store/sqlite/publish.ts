@@ -1,7 +1,8 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
 import { type ChangedRecord, differences, publishedData } from '../../model/event.ts';
+import { mergeFields } from '../../model/fields.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
-import type { Definition } from '../../model/workflow.ts';
+import type { Definition, Mode } from '../../model/workflow.ts';
 import type { Published } from '../store.ts';
 import { appendJobEvent, heldJob, type JobRow, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
@@ -12,23 +13,45 @@ const MAX_DIFFERENCES = 100;
 /** Records that are in memory at a time while it looks: each may be 1 MiB long. */
 const DIFFERENCES_STEP = 10;
 
-export function publish(
-  tx: Tx,
-  { held, guards, state }: { held: Held; guards: Definition['guards']; state: unknown },
-): Published {
+interface PublishInput {
+  held: Held;
+  guards: Definition['guards'];
+  state: unknown;
+  fields: readonly string[];
+  mode?: Mode;
+}
+
+export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishInput): Published {
   const job = heldJob(tx, held);
   const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
-  const before = publishedSizes(tx, workflow);
-  const records = countRecords(tx, workflow, before.total);
+  const before = publishedVersion(tx, workflow);
+  const records = countRecords(workflow, before.total);
   const error = guardMistake({ guards, before: before.total, after: records.total });
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
   const version = changed ? workflow.current_version + 1 : workflow.current_version;
-  if (changed) insertVersion(tx, { job, workflow, version, records, largest: before.largest });
-  if (state !== undefined) {
-    tx.db.run('update workflow set state = ? where number = ?', JSON.stringify(state), workflow.number);
+  if (changed) {
+    const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
+    const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
+    insertVersion(tx, {
+      job,
+      workflow,
+      version,
+      records,
+      largest: Math.max(before.largest, workflow.staged_largest),
+      fields: mergeFields(kept, fields),
+    });
   }
+  tx.db.run(
+    `update workflow
+     set current_version = ?, state = coalesce(?, state),
+         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+     where number = ?`,
+    version,
+    state === undefined ? null : JSON.stringify(state),
+    workflow.number,
+  );
   const finished = finish(tx, job, version, records);
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
@@ -43,41 +66,26 @@ export function publish(
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
-function publishedSizes(tx: Tx, workflow: WorkflowRow): { total: number; largest: number } {
-  const row = tx.db.get<{ total: number; largest: number }>(
-    'select total, largest from version where team_id = ? and workflow_id = ? and number = ?',
+interface VersionSizes {
+  total: number;
+  largest: number;
+  fields: string;
+}
+
+function publishedVersion(tx: Tx, workflow: WorkflowRow): VersionSizes {
+  const row = tx.db.get<VersionSizes>(
+    'select total, largest, fields from version where team_id = ? and workflow_id = ? and number = ?',
     workflow.team_id,
     workflow.id,
     workflow.current_version,
   );
-  return row ?? { total: 0, largest: 0 };
+  return row ?? { total: 0, largest: 0, fields: '[]' };
 }
 
-/** Counts what the run has written: a closed row with a successor of the same `seq` is a changed record. */
-function countRecords(tx: Tx, { number, current_version }: WorkflowRow, before: number): RecordCounts {
-  const version = current_version + 1;
-  const count = (sql: string, ...values: number[]) =>
-    tx.db.get<{ count: number }>(sql, ...values)?.count ?? 0;
-  const written = count(
-    'select count(*) as count from record where workflow = ? and added_in = ?',
-    number,
-    version,
-  );
-  const closed = count(
-    'select count(*) as count from record where workflow = ? and removed_in = ?',
-    number,
-    version,
-  );
-  const changed = count(
-    `select count(*) as count from record old indexed by record_removed
-     where old.workflow = ? and old.removed_in = ?
-       and exists (select 1 from record new
-                   where new.workflow = old.workflow and new.seq = old.seq and new.added_in = ?)`,
-    number,
-    version,
-    version,
-  );
-  return { total: before + written - closed, added: written - changed, changed, removed: closed - changed };
+/** From what was counted while it was written: counting the rows of a large run would hold up every writer. */
+function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
+  const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
+  return { total: before + added - removed, added, changed, removed };
 }
 
 function guardMistake(input: {
@@ -106,13 +114,20 @@ function guardMistake(input: {
 
 function insertVersion(
   tx: Tx,
-  input: { job: JobRow; workflow: WorkflowRow; version: number; records: RecordCounts; largest: number },
+  input: {
+    job: JobRow;
+    workflow: WorkflowRow;
+    version: number;
+    records: RecordCounts;
+    largest: number;
+    fields: readonly string[];
+  },
 ): void {
   const { job, workflow, version, records } = input;
   tx.db.run(
     `insert into version
-       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, published_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, fields, published_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     workflow.team_id,
     workflow.id,
     version,
@@ -121,10 +136,10 @@ function insertVersion(
     records.added,
     records.changed,
     records.removed,
-    Math.max(input.largest, workflow.staged_largest),
+    input.largest,
+    JSON.stringify(input.fields),
     tx.now,
   );
-  tx.db.run('update workflow set current_version = ? where number = ?', version, workflow.number);
 }
 
 function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): JobRow {

@@ -9,10 +9,22 @@ import { describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
+import { testErasure } from '../conformance/erasure.ts';
 import { testJobs } from '../conformance/jobs.ts';
+import { testPublishing } from '../conformance/publishing.ts';
+import { testPush } from '../conformance/push.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
+import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
-import { type HandMadeChange, type Open, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
+import { testRetention } from '../conformance/retention.ts';
+import {
+  type HandMadeChange,
+  type Inspected,
+  type Open,
+  type Opened,
+  PUBLIC_URL,
+} from '../conformance/setup.ts';
+import { testStaging } from '../conformance/staging.ts';
 import { testTeams } from '../conformance/teams.ts';
 import { testWatch } from '../conformance/watch.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
@@ -28,16 +40,23 @@ describe('SQLite, synchronous=OFF', () => {
   testWorkflows(withoutDisk);
   testJobs(withoutDisk);
   testAttempts(withoutDisk);
+  testPush(withoutDisk);
   testRecords(withoutDisk);
+  testPublishing(withoutDisk);
+  testStaging(withoutDisk);
+  testReading(withoutDisk);
+  testRetention(withoutDisk);
   testRandomRuns(withoutDisk);
   testWebhooks(withoutDisk);
   testDeliveries(withoutDisk);
+  testErasure(withoutDisk);
   testWatch(withoutDisk);
 });
 
 describe('SQLite, synchronous=FULL', () => {
   testJobs(withDisk);
   testRecords(withDisk);
+  testPublishing(withDisk);
 });
 
 async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
@@ -45,9 +64,22 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
   const path = join(directory, 'flowhook.db');
   let nowMs = Date.UTC(2026, 0, 1);
   const options = { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, synchronous };
-  const store = await openStore(`sqlite:${path}`, { ...options, own: true });
+  let store = await openStore(`sqlite:${path}`, { ...options, own: true });
   return {
     store,
+    reopen: async () => {
+      await store.close();
+      store = await openStore(`sqlite:${path}`, { ...options, own: true });
+      return store;
+    },
+    inspect: async (at) => {
+      const db = new Database(path, { readOnly: true });
+      try {
+        return inspect(db, at);
+      } finally {
+        db.close();
+      }
+    },
     advance: (ms) => {
       nowMs += ms;
     },
@@ -61,6 +93,36 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
       await store.close();
       await rm(directory, { recursive: true });
     },
+  };
+}
+
+/** Counts rows as publishing would have to if nothing were counted while it is written. */
+function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflowId: string }): Inspected {
+  const workflow = db.get<Record<string, number>>(
+    'select * from workflow where team_id = ? and id = ?',
+    teamId,
+    workflowId,
+  ) as Record<string, number>;
+  const { number, current_version: current = 0 } = workflow;
+  const count = (sql: string, ...values: (number | string)[]): number =>
+    db.get<{ count: number }>(`select count(*) as count from ${sql}`, ...values)?.count ?? 0;
+  const written = count('record where workflow = ? and added_in = ?', number ?? 0, current + 1);
+  const closed = count('record where workflow = ? and removed_in = ?', number ?? 0, current + 1);
+  const changed = count(
+    `record old join record new using (workflow, seq)
+     where workflow = ? and old.removed_in = ? and new.added_in = old.removed_in`,
+    number ?? 0,
+    current + 1,
+  );
+  return {
+    counted: {
+      added: workflow.staged_added ?? 0,
+      changed: workflow.staged_changed ?? 0,
+      removed: workflow.staged_removed ?? 0,
+    },
+    found: { added: written - changed, changed, removed: closed - changed },
+    rows: count('record where workflow = ? and added_in <= ?', number ?? 0, current),
+    versions: count('version where team_id = ? and workflow_id = ?', teamId, workflowId),
   };
 }
 

@@ -4,20 +4,27 @@ import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import type { Store, Touched } from '../store.ts';
+import type { Store, StoreReader, Touched } from '../store.ts';
 import { abandoned } from './attempts.ts';
+import { changes } from './changes.ts';
+import { compare, currentSeqs } from './compare.ts';
 import { Database, isOutside } from './database.ts';
 import * as deliveries from './deliveries.ts';
+import * as erase from './erase.ts';
 import * as events from './events.ts';
+import { scanRecords, scanTexts } from './find-content.ts';
+import * as instance from './instance.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
+import { prunable } from './prune.ts';
 import * as records from './records.ts';
-import { currentSeqs } from './stage.ts';
+import { scrub } from './scrub.ts';
 import * as teams from './teams.ts';
 import type { View } from './transaction.ts';
+import * as versions from './versions.ts';
 import * as webhooks from './webhooks.ts';
 import * as workflows from './workflows.ts';
 import { startWriter } from './writer.ts';
@@ -50,7 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       log,
       onTouched: (touched) => tell(listeners, touched, log),
     });
-    return compose({ reader, writer, clock, listeners, ownership });
+    return compose({ path, reader, writer, clock, listeners, ownership });
   } catch (error) {
     reader?.close();
     ownership?.release();
@@ -58,34 +65,54 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
+/** Opens a file that `openSqlite` has made and migrated. */
+export function openSqliteReader(path: string, clock: Clock): StoreReader {
+  const db = new Database(path, { readOnly: true });
+  return { compare: reading(db, clock)(compare), close: () => db.close() };
+}
+
+/** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
+function reading(db: Database, clock: Clock) {
+  return <Input, Result>(operation: (view: View, input: Input) => Result) =>
+    async (input: Input): Promise<Result> => {
+      try {
+        return operation({ db, now: clock() }, input);
+      } catch (error) {
+        throw isOutside(error) ? new Problem('database_unavailable', { cause: error }) : error;
+      }
+    };
+}
+
 function compose(parts: {
+  path: string;
   reader: Database;
   writer: Awaited<ReturnType<typeof startWriter>>;
   clock: Clock;
   listeners: Set<(touched: Touched) => void>;
   ownership: Ownership | undefined;
 }): Store {
-  const { reader, writer, clock, listeners, ownership } = parts;
+  const { path, reader, writer, clock, listeners, ownership } = parts;
   let closing: Promise<void> | undefined;
+  /** One process at a time looks at the file. */
+  let scrubbing: Promise<unknown> = Promise.resolve();
 
   const write =
     <Name extends WriteName>(name: Name) =>
     (input: WriteInput<Name>) =>
       writer.call(name, input) as Promise<WriteResult<Name>>;
 
-  const read =
-    <Input, Result>(operation: (view: View, input: Input) => Result) =>
-    async (input: Input): Promise<Result> => {
+  const onReader = reading(reader, clock);
+  const read = <Input, Result>(operation: (view: View, input: Input) => Result) => {
+    const perform = onReader(operation);
+    return async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');
-      try {
-        return operation({ db: reader, now: clock() }, input);
-      } catch (error) {
-        throw isOutside(error) ? new Problem('database_unavailable', { cause: error }) : error;
-      }
+      return perform(input);
     };
+  };
 
   async function close(): Promise<void> {
     listeners.clear();
+    await scrubbing;
     // The writer is the last to close, so that it folds the WAL back into the file.
     reader.close();
     await writer.close();
@@ -93,7 +120,7 @@ function compose(parts: {
   }
 
   return {
-    instance: { claim: write('instance.claim') },
+    instance: { claim: write('instance.claim'), get: read(instance.get) },
     teams: {
       ensure: write('teams.ensure'),
       get: read(teams.get),
@@ -116,6 +143,7 @@ function compose(parts: {
     },
     jobs: {
       enqueue: write('jobs.enqueue'),
+      begin: write('jobs.begin'),
       claim: write('jobs.claim'),
       setProcess: write('jobs.setProcess'),
       beat: write('jobs.beat'),
@@ -128,12 +156,32 @@ function compose(parts: {
     },
     records: {
       sweep: write('records.sweep'),
-      stage: write('records.stage'),
+      compare: read(compare),
+      stage: async ({ held, writes }) => {
+        const seqs: number[] = [];
+        do {
+          const part = await write('records.stage')({ held, writes: writes.slice(seqs.length) });
+          seqs.push(...part.seqs);
+        } while (seqs.length < writes.length);
+        return { seqs };
+      },
       currentSeqs: read(currentSeqs),
-      remove: write('records.remove'),
+      remove: async ({ held, seqs }) => {
+        let rest = seqs;
+        do {
+          const { dealtWith } = await write('records.remove')({ held, seqs: rest });
+          rest = rest.slice(dealtWith);
+        } while (rest.length > 0);
+      },
       publish: write('records.publish'),
-      version: read(records.version),
+      version: read(versions.version),
+      versionAt: read(versions.versionAt),
+      versions: read(versions.versions),
       page: read(records.page),
+      search: read(records.search),
+      changes: read(changes),
+      prunable: read(prunable),
+      prune: write('records.prune'),
     },
     events: { list: read(events.list) },
     webhooks: {
@@ -150,6 +198,22 @@ function compose(parts: {
       settle: write('deliveries.settle'),
       get: read(deliveries.get),
       list: read(deliveries.list),
+    },
+    erasure: {
+      workflows: read(erase.workflows),
+      scanRecords: read(scanRecords),
+      scanTexts: read(scanTexts),
+      rewrite: write('erasure.rewrite'),
+      remove: write('erasure.remove'),
+      suppress: write('erasure.suppress'),
+      suppressed: read(erase.suppressed),
+      audit: write('erasure.audit'),
+      audits: read(erase.audits),
+      scrub(input) {
+        const scrubbed = scrubbing.then(() => scrub({ path, ...input }));
+        scrubbing = scrubbed.catch(() => undefined);
+        return scrubbed;
+      },
     },
     now: clock,
     watch(listener) {

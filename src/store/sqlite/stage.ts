@@ -1,195 +1,190 @@
 /**
- * Writing a run's records under the next version N, unseen by readers: a row is visible at version V when
- * `added_in <= V and (removed_in is null or removed_in > V)`, and N is not published yet.
+ * Writing a run's records under the next version N, unseen by readers, as `model/staging.ts` has decided.
+ *
+ * What changes is counted in the workflow's row at once, so that publishing need not count. A row that is not
+ * what was compared ends the run: only one attempt writes at a time, so it would be a mistake of ours.
  */
 import type { Held } from '../../model/job.ts';
-import type { Mode } from '../../model/workflow.ts';
-import type { Staged, StagedRecord } from '../store.ts';
+import type { StagedWrite } from '../../model/staging.ts';
 import { heldJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
 /** Records that one transaction may write: it holds up every other writer. */
-const MAX_RECORDS = 500;
+export const MAX_BATCH = 500;
+/**
+ * Bytes of records that one transaction may touch, one record at least: closing a row writes it anew, however
+ * long it is, and deleting one writes zeros over it. Measured: some 15 ms for a record of 1 MiB.
+ */
+export const MAX_BATCH_BYTES = 1_048_576;
 
+/** Makes the first of the writes, as many as one transaction should; answers their `seq`s. */
 export function stage(
   tx: Tx,
-  { held, mode, records }: { held: Held; mode: Mode; records: readonly StagedRecord[] },
-): Staged {
-  if (records.length > MAX_RECORDS) throw new RangeError(`A batch may hold ${MAX_RECORDS} records`);
+  { held, writes }: { held: Held; writes: readonly StagedWrite[] },
+): { seqs: number[] } {
+  if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const workflow = heldWorkflow(tx, held);
-  const run = {
+  const run: Run = {
     workflow: workflow.number,
     version: workflow.current_version + 1,
     nextSeq: workflow.next_seq,
-    duplicates: 0,
+    added: 0,
+    changed: 0,
+    largest: 0,
+    bytes: 0,
   };
-  const seqs = records.map((record) => stageRecord(tx, run, mode, record));
-  const largest = records.reduce((bytes, { body }) => Math.max(bytes, Buffer.byteLength(body)), 0);
-  if (run.nextSeq !== workflow.next_seq || largest > workflow.staged_largest) {
-    tx.db.run(
-      'update workflow set next_seq = ?, staged_largest = max(staged_largest, ?) where number = ?',
-      run.nextSeq,
-      largest,
-      workflow.number,
-    );
+  const seqs: number[] = [];
+  for (const write of writes) {
+    if (run.bytes >= MAX_BATCH_BYTES) break;
+    seqs.push(make(tx, run, write));
   }
-  return { seqs, duplicates: run.duplicates };
+  tx.db.run(
+    `update workflow
+     set next_seq = ?, staged_added = staged_added + ?, staged_changed = staged_changed + ?,
+         staged_largest = max(staged_largest, ?)
+     where number = ?`,
+    run.nextSeq,
+    run.added,
+    run.changed,
+    run.largest,
+    workflow.number,
+  );
+  return { seqs };
 }
 
 /** A run as it writes one batch. */
 interface Run {
   workflow: number;
-  /** The version that is being written. */
+  /** N, the version that is being written. */
   version: number;
   nextSeq: number;
-  duplicates: number;
+  added: number;
+  changed: number;
+  /** Of the records it has written, in bytes. */
+  largest: number;
+  /** Of all rows that it has touched. */
+  bytes: number;
 }
 
-interface CurrentRow {
-  seq: number;
-  added_in: number;
-  body: string;
+function make(tx: Tx, run: Run, write: StagedWrite): number {
+  if (write.kind === 'restore') return restore(tx, run, write.seq);
+  const bytes = Buffer.byteLength(write.body);
+  run.largest = Math.max(run.largest, bytes);
+  run.bytes += bytes;
+  if (write.kind === 'insert') return insert(tx, run, write);
+  return write.kind === 'supersede' ? supersede(tx, run, write) : rewrite(tx, run, write);
 }
 
-/** Writes one record; answers its `seq`. The last body of an id wins, at its first position. */
-function stageRecord(tx: Tx, run: Run, mode: Mode, { id, body }: StagedRecord): number {
-  const current = tx.db.get<CurrentRow>(
-    'select seq, added_in, body from record where workflow = ? and id = ? and removed_in is null',
-    run.workflow,
-    id,
-  );
-  if (current === undefined) {
-    const seq = run.nextSeq++;
-    insert(tx, run, seq, id, body);
-    return seq;
-  }
-  if (current.added_in === run.version || mode === 'append') run.duplicates++;
-  if (mode === 'append' || current.body === body) return current.seq;
-  if (current.added_in < run.version) {
-    close(tx, run, current);
-    insert(tx, run, current.seq, id, body);
-  } else {
-    rewrite(tx, run, current.seq, body);
-  }
-  return current.seq;
+const INSERT = 'insert into record (workflow, seq, added_in, id, body) values (?, ?, ?, ?, ?)';
+
+function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): number {
+  const seq = run.nextSeq;
+  const inserted = tx.db.run(`${INSERT} on conflict do nothing`, run.workflow, seq, run.version, id, body);
+  if (inserted === 0) return written(tx, run, { id, body });
+  run.nextSeq++;
+  run.added++;
+  return seq;
 }
 
-/** Replaces what this run has written before. When that leads back to the published body, nothing has changed. */
-function rewrite(tx: Tx, run: Run, seq: number, body: string): void {
-  const published = tx.db.get<CurrentRow>(
-    'select seq, added_in, body from record where workflow = ? and seq = ? and removed_in = ?',
+/** Closes the published row and adds its successor. */
+function supersede(
+  tx: Tx,
+  run: Run,
+  { id, seq, addedIn, body }: { id: string; seq: number; addedIn: number; body: string },
+): number {
+  if (addedIn >= run.version) throw notCompared(run, id);
+  const old = tx.db.get<{ bytes: number }>(
+    `select octet_length(body) as bytes from record
+     where workflow = ? and seq = ? and added_in = ? and id = ? and removed_in is null`,
     run.workflow,
     seq,
-    run.version,
+    addedIn,
+    id,
   );
-  if (published?.body === body) {
-    // In this order: only one row of an id may be current.
-    tx.db.run(
-      'delete from record where workflow = ? and seq = ? and added_in = ?',
-      run.workflow,
-      seq,
-      run.version,
-    );
-    tx.db.run(
-      'update record set removed_in = null where workflow = ? and seq = ? and added_in = ?',
-      run.workflow,
-      seq,
-      published.added_in,
-    );
-    return;
-  }
+  if (old === undefined) return written(tx, run, { id, body, seq });
   tx.db.run(
+    'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
+    run.version,
+    run.workflow,
+    seq,
+    addedIn,
+  );
+  tx.db.run(INSERT, run.workflow, seq, run.version, id, body);
+  run.changed++;
+  run.bytes += old.bytes;
+  return seq;
+}
+
+function rewrite(tx: Tx, run: Run, { seq, body }: { seq: number; body: string }): number {
+  const rewritten = tx.db.run(
     'update record set body = ? where workflow = ? and seq = ? and added_in = ?',
     body,
     run.workflow,
     seq,
     run.version,
   );
+  if (rewritten === 0) throw notCompared(run, seq);
+  return seq;
 }
 
-function insert(tx: Tx, run: Run, seq: number, id: string, body: string): void {
-  tx.db.run(
-    'insert into record (workflow, seq, added_in, id, body) values (?, ?, ?, ?, ?)',
+/** Takes a change back: deletes what the run has written and opens again what it had closed. */
+function restore(tx: Tx, run: Run, seq: number): number {
+  const closed = tx.db.get<{ added_in: number; bytes: number }>(
+    `select added_in, octet_length(body) as bytes from record
+     where workflow = ? and seq = ? and removed_in = ?`,
     run.workflow,
     seq,
     run.version,
-    id,
-    body,
   );
-}
-
-function close(tx: Tx, run: Run, row: CurrentRow): void {
-  tx.db.run(
-    'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
-    run.version,
-    run.workflow,
-    row.seq,
-    row.added_in,
-  );
-}
-
-export function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonly number[] }): void {
-  const workflow = heldWorkflow(tx, held);
-  const version = workflow.current_version + 1;
-  const list = JSON.stringify(seqs);
-  // What only this run has written leaves no trace.
-  tx.db.run(
-    `delete from record
-     where workflow = ? and seq in (select value from json_each(?)) and added_in = ? and removed_in is null`,
-    workflow.number,
-    list,
-    version,
-  );
-  tx.db.run(
-    `update record set removed_in = ?
-     where workflow = ? and seq in (select value from json_each(?)) and removed_in is null`,
-    version,
-    workflow.number,
-    list,
-  );
-}
-
-export function sweep(tx: Tx, { held, limit }: { held: Held; limit: number }): { done: boolean } {
-  const workflow = heldWorkflow(tx, held);
-  const version = workflow.current_version + 1;
+  if (closed === undefined) return untouched(tx, run, seq);
+  // In this order: only one row of an id may be current.
   const deleted = tx.db.run(
-    `delete from record where (workflow, seq, added_in) in
-       (select workflow, seq, added_in from record where workflow = ? and added_in = ? limit ?)`,
-    workflow.number,
-    version,
-    limit,
+    'delete from record where workflow = ? and seq = ? and added_in = ?',
+    run.workflow,
+    seq,
+    run.version,
   );
-  // Rows are reopened only when none of this version is left (the limit is 0 until then): a closed row may still
-  // have a successor with the same id.
-  const reopened = tx.db.run(
-    `update record set removed_in = null where (workflow, seq, added_in) in
-       (select workflow, seq, added_in from record where workflow = ? and removed_in = ? limit ?)`,
-    workflow.number,
-    version,
-    limit - deleted,
-  );
-  if (deleted + reopened === limit) return { done: false };
+  if (deleted === 0) throw notCompared(run, seq);
   tx.db.run(
-    'update workflow set staged_largest = 0 where number = ? and staged_largest > 0',
-    workflow.number,
+    'update record set removed_in = null where workflow = ? and seq = ? and added_in = ?',
+    run.workflow,
+    seq,
+    closed.added_in,
   );
-  return { done: true };
+  run.changed--;
+  run.bytes += closed.bytes;
+  return seq;
 }
 
-export function currentSeqs(
-  view: View,
-  { held, afterSeq, limit }: { held: Held; afterSeq: number; limit: number },
-): number[] {
-  const { number } = heldWorkflow(view, held);
-  return view.db
-    .all<{ seq: number }>(
-      'select seq from record where workflow = ? and seq > ? and removed_in is null order by seq limit ?',
-      number,
-      afterSeq,
-      limit,
-    )
-    .map(({ seq }) => seq);
+/** The `seq` of a row that this run wrote already: the answer to its first asking was lost. */
+function written(tx: Tx, run: Run, row: { id: string; body: string; seq?: number }): number {
+  const found = tx.db.get<{ seq: number; added_in: number; body: string }>(
+    'select seq, added_in, body from record where workflow = ? and id = ? and removed_in is null',
+    run.workflow,
+    row.id,
+  );
+  const same = found?.added_in === run.version && found.body === row.body;
+  if (found === undefined || !same || found.seq !== (row.seq ?? found.seq)) throw notCompared(run, row.id);
+  return found.seq;
+}
+
+/** The `seq` of a row that this run has restored already. */
+function untouched(tx: Tx, run: Run, seq: number): number {
+  const found = tx.db.get<{ added_in: number }>(
+    'select added_in from record where workflow = ? and seq = ? and removed_in is null',
+    run.workflow,
+    seq,
+  );
+  if (found === undefined || found.added_in === run.version) throw notCompared(run, seq);
+  return seq;
+}
+
+function notCompared(run: Run, record: string | number): Error {
+  return new Error(
+    `Record ${JSON.stringify(record)} of version ${run.version} is not what the run had compared. ` +
+      'Nothing was published; run the job again, and report this if it comes back',
+  );
 }
 
 /** The workflow of an attempt that still holds its job, else FencedError. */

@@ -17,3 +17,13 @@ export interface Tx extends View {
   /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
   cancelable: number;
 }
+
+/** Runs several reads on one state of the database: for connections that only read. */
+export function snapshot<Result>({ db }: View, read: () => Result): Result {
+  db.run('begin');
+  try {
+    return read();
+  } finally {
+    db.run('commit');
+  }
+}

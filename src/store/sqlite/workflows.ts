@@ -13,7 +13,12 @@ export interface WorkflowRow {
   archived_at: number | null;
   current_version: number;
   oldest_version: number;
+  pruned_version: number;
+  erasures: number;
   next_seq: number;
+  staged_added: number;
+  staged_changed: number;
+  staged_removed: number;
   staged_largest: number;
   created_at: number;
   updated_at: number;

@@ -12,6 +12,14 @@ const IMPORT_MS = 10_000;
 
 const PROGRAM = fileURLToPath(new URL(`./describe-harness${extname(import.meta.url)}`, import.meta.url));
 
+export interface DescribeOptions {
+  directory: string;
+  log: Logger;
+  /** Gives up: nobody wants to know any more. */
+  signal?: AbortSignal;
+  importMs?: number;
+}
+
 /** The settings that a module exports (any JSON), or a sentence about why they cannot be read. */
 export type Described = { settings: unknown } | { error: string };
 
@@ -20,14 +28,16 @@ export type Described = { settings: unknown } | { error: string };
  * the process does another child go on with the rest.
  *
  * @param files full paths
+ * @throws the signal's reason, once it is aborted
  */
 export async function describeModules(
   files: readonly string[],
-  options: { directory: string; log: Logger; importMs?: number },
+  options: DescribeOptions,
 ): Promise<Map<string, Described>> {
   const described = new Map<string, Described>();
   let rest = [...files];
   while (rest.length > 0) {
+    options.signal?.throwIfAborted();
     const stuck = await describeInOneChild(rest, described, options);
     // Without a module to blame the child itself did not work, and another would not either.
     for (const file of stuck.file === undefined ? rest : [stuck.file]) {
@@ -41,7 +51,7 @@ export async function describeModules(
 async function describeInOneChild(
   files: readonly string[],
   described: Map<string, Described>,
-  options: { directory: string; log: Logger; importMs?: number },
+  options: DescribeOptions,
 ): Promise<{ file?: string; error?: string }> {
   const input: DescribeInput = { compileCache: COMPILE_CACHE, files: [...files] };
   const child = await startChild({
@@ -59,6 +69,7 @@ async function describeInOneChild(
     timedOut = true;
     child.kill();
   }, limitMs);
+  options.signal?.addEventListener('abort', child.kill, { once: true });
   let current: string | undefined;
   for await (const batch of child.batches) {
     for (const text of batch) {
@@ -71,6 +82,8 @@ async function describeInOneChild(
   }
   const end = await child.end;
   clearTimeout(timer);
+  options.signal?.removeEventListener('abort', child.kill);
+  options.signal?.throwIfAborted();
   if (end.code === 0 && current === undefined) return {};
   const why = timedOut
     ? `did not end within ${limitMs / 1000} s. The top level of a module must not do the work: the exported function does`

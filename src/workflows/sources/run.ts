@@ -50,5 +50,8 @@ export function startRun(input: RunInput): Promise<Run> {
       return startCommand(input, source);
     case 'module':
       return startModule(input, source);
+    case 'push':
+      // It was queued while its definition still named another source.
+      throw new Error('This workflow receives its records by push now: there is nothing to run');
   }
 }

@@ -39,17 +39,22 @@ create table workflow (
   team_id          text    not null,
   id               text    not null,
   number           integer not null unique,     -- what record calls it
-  definition       text    not null,
   definition_hash  text    not null,
-  state            text,                         -- what the last published run left for the next
   paused_at        integer,
   archived_at      integer,
   current_version  integer not null default 0,
   oldest_version   integer not null default 0,
+  pruned_version   integer not null default 0,  -- rows removed up to this version are deleted
+  erasures         integer not null default 0,
   next_seq         integer not null default 1,
+  staged_added     integer not null default 0,  -- what the run under way has written, counted as it is written
+  staged_changed   integer not null default 0,
+  staged_removed   integer not null default 0,
   staged_largest   integer not null default 0,  -- bytes of the longest record that a run has written so far
   created_at       integer not null,
   updated_at       integer not null,
+  definition       text    not null,             -- the two that may be long come last
+  state            text,                         -- what the last published run left for the next
   primary key (team_id, id),
   check (oldest_version <= current_version)
 );
@@ -64,6 +69,7 @@ create table version (
   changed       integer not null,
   removed       integer not null,
   largest       integer not null,               -- bytes of its longest record, or more
+  fields        text    not null default '[]',  -- the names that its records have, or more
   published_at  integer not null,
   primary key (team_id, workflow_id, number)
 ) without rowid;
@@ -75,7 +81,7 @@ create table job (
   slot                integer not null check (slot in (0, 1)),
   state               text    not null
                       check (state in ('queued', 'running', 'retrying', 'finished', 'failed', 'canceled')),
-  origin              text    not null check (origin in ('api', 'schedule', 'cli')),
+  origin              text    not null check (origin in ('api', 'schedule', 'cli', 'push')),
   attempt             integer not null default 0,
   failures            integer not null default 0,
   crashes             integer not null default 0,
@@ -116,14 +122,15 @@ create table record (
   seq         integer not null,                 -- the order of first appearance
   added_in    integer not null,
   id          text    not null,
+  removed_in  integer,                          -- before the body, which may be long
   body        text    not null,                 -- the record's JSON text, as it is sent
-  removed_in  integer,
   primary key (workflow, seq, added_in),
   check (removed_in is null or removed_in > added_in)
 ) without rowid;
 create unique index record_current on record (workflow, id) where removed_in is null;
 create index record_added on record (workflow, added_in);
 create index record_removed on record (workflow, removed_in) where removed_in is not null;
+create index record_closed on record (workflow, id) where removed_in is not null;
 
 create table event (
   team_id      text    not null,
@@ -181,4 +188,26 @@ create table attempt (
   error        text,
   response     text,
   primary key (team_id, delivery_id, number)
+) without rowid;
+
+-- Who must not come back: keyed hashes, and nothing that names anybody.
+create table suppression (
+  team_id      text    not null,
+  workflow_id  text    not null,                -- '': every workflow of the team
+  kind         text    not null check (kind in ('email', 'id')),
+  hash         text    not null,
+  created_at   integer not null,
+  primary key (team_id, workflow_id, kind, hash)
+) without rowid;
+
+create table audit (
+  team_id      text    not null,
+  id           text    not null,
+  action       text    not null,
+  actor        text    not null,                -- the id of a key, or 'cli'
+  workflow_id  text,
+  subject      text    not null,                -- a keyed hash
+  details      text    not null,
+  created_at   integer not null,
+  primary key (team_id, id)
 ) without rowid;

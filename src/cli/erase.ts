@@ -1,0 +1,147 @@
+/** `flowhook data erase|export`: removes a person from everything a team holds, or shows it. */
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import { type ErasureReport, erase, type Found } from '../records/erase.ts';
+import { exportPerson } from '../records/export-person.ts';
+import { openSealer } from '../service.ts';
+import type { Store } from '../store/store.ts';
+import { dataCommand } from './data.ts';
+import { databaseFile } from './data-directory.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+
+export function addErase(program: Command): void {
+  const data = dataCommand(program);
+  const erasing = data
+    .command('erase')
+    .description('erase a person from records, old versions, events, delivery logs and errors')
+    .requiredOption('--team <slug>', 'the team that holds the data')
+    .option('--email <address>', 'the address of the person, without regard to case')
+    .option('--id <id>', 'the id of a record, in every workflow unless one is named')
+    .option('--workflow <id>', 'only from one workflow')
+    .option('--dry-run', 'only say what would be found')
+    .option('--suppress', 'keep the person out of later runs, by a keyed hash')
+    .option(
+      '--rewrite',
+      'rewrite the database however large it is when traces are left; nothing is written meanwhile',
+    );
+  addStoreOptions(erasing).action(eraseData);
+
+  const exporting = data
+    .command('export')
+    .description('print everything that is held about a person, one JSON object a line')
+    .requiredOption('--email <address>', 'the address of the person, without regard to case')
+    .option('--team <slug>', 'only what one team holds');
+  addStoreOptions(exporting).action(exportData);
+}
+
+async function eraseData(options: Options): Promise<void> {
+  const { email, id, workflow } = options as Record<string, string | undefined>;
+  if ((email === undefined) === (id === undefined)) {
+    throw new UsageError('Give either --email or --id: whom to erase');
+  }
+  await withStore(options, { make: false }, async (store, config) => {
+    const teams = await teamsOf(store, String(options.team));
+    const report = await erase(
+      {
+        store,
+        sealer: await openSealer(config, store),
+        directories: directoriesOf(config),
+        // A server that runs makes again what it misses; it removes what it is making when it is done.
+        forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
+      },
+      {
+        teamId: (teams[0] as { id: string }).id,
+        workflowId: workflow ?? null,
+        email: email ?? null,
+        id: id ?? null,
+        dryRun: options.dryRun === true,
+        suppress: options.suppress === true,
+        actor: 'cli',
+        rewrite: options.rewrite === true,
+      },
+    );
+    print(options, report, [...linesOf(report.found, ''), ...linesOf(report.left, ' (stays)')]);
+    for (const sentence of sentencesOf(report)) process.stderr.write(`${sentence}\n`);
+    if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
+  });
+}
+
+async function exportData(options: Options): Promise<void> {
+  await withStore(options, { make: false }, async (store) => {
+    const teams = await teamsOf(store, options.team === undefined ? undefined : String(options.team));
+    let lines = 0;
+    for (const team of teams) {
+      for await (const text of exportPerson(store, { teamId: team.id, email: String(options.email) })) {
+        process.stdout.write(`{"team":${JSON.stringify(team.slug)},${text.slice(1)}\n`);
+        lines += 1;
+      }
+    }
+    process.stderr.write(`${lines} ${lines === 1 ? 'entry' : 'entries'} found\n`);
+  });
+}
+
+/** @throws NotFoundError when there is no team of this name */
+async function teamsOf(store: Store, slug: string | undefined): Promise<{ id: string; slug: string }[]> {
+  const all = await store.teams.list();
+  const teams = slug === undefined ? all : all.filter((team) => team.slug === slug);
+  if (slug !== undefined && teams.length === 0) {
+    throw new NotFoundError(
+      `No team "${slug}" found. There are: ${all.map((team) => team.slug).join(', ') || 'none yet'}`,
+    );
+  }
+  return teams;
+}
+
+/** Where copies of the database are looked for. */
+export function directoriesOf(config: Config): string[] {
+  const file = databaseFile(config);
+  return file === undefined ? [config.dataDirectory] : [config.dataDirectory, dirname(file)];
+}
+
+/** Whether nothing of the person can be left where nobody holds it. */
+function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
+  return logEmptied && (rewritten || !tracesLeft);
+}
+
+function linesOf(found: readonly Found[], remark: string): string[] {
+  return found.map(({ workflowId, place, count }) => `${count}\t${place}\t${workflowId ?? '-'}${remark}`);
+}
+
+function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: ErasureReport): string[] {
+  const sentences = [
+    found.length === 0
+      ? 'Nothing was found'
+      : dryRun
+        ? 'This would be erased; nothing was changed'
+        : 'Erased',
+  ];
+  if (left.length > 0) {
+    sentences.push(
+      'What stays mentions the person in records of others or in definitions: change it at its source',
+    );
+  }
+  if (suppressed) sentences.push('Later runs drop the person');
+  if (disk?.logEmptied === false) {
+    sentences.push(
+      'The write-ahead log could not be emptied, because others were reading or writing. Run this again',
+    );
+  }
+  if (disk?.tracesLeft === true) {
+    sentences.push(
+      disk.rewritten
+        ? 'The address or id still stands in what others hold: other teams, other workflows, or what stays'
+        : 'The address or id still stands in the database file: in what others hold, or in parts that are not ' +
+            'used any more. Run this again with --rewrite to be sure of those',
+    );
+  }
+  if (backups.length > 0) {
+    sentences.push(
+      `These copies are older and may still hold the person; delete them if so: ${backups.join(', ')}`,
+    );
+  }
+  return sentences;
+}

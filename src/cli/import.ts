@@ -1,0 +1,137 @@
+/** `flowhook data import`: pushes a file into the database itself, with or without a server. */
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { PushJobs } from '../jobs/push-job.ts';
+import { BrokenOffError, PUSH_FORMATS, type PushEncoding, type PushFormat } from '../jobs/push-records.ts';
+import { MODES, type Mode } from '../model/workflow.ts';
+import { silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
+import { loadSuppression } from '../records/suppress.ts';
+import { openSealer } from '../service.ts';
+import { createProgressBar } from '../std/progress-bar.ts';
+import { dataCommand, findWorkflow } from './data.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+
+const ENDINGS: Readonly<Record<string, PushFormat>> = {
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  csv: 'csv',
+};
+const COMPRESSED: Readonly<Record<string, PushEncoding>> = { gz: 'gzip', zst: 'zstd' };
+
+export function addImport(program: Command): void {
+  const command = dataCommand(program)
+    .command('import')
+    .description('publish the records of a file in a workflow whose source is `push`')
+    .argument('<file>', `${Object.keys(ENDINGS).join(', ')}, also .gz or .zst; - for standard input`)
+    .requiredOption('--workflow <id>', 'the workflow')
+    .option('--team <slug>', 'its team, when several have a workflow of this id')
+    .option('--mode <mode>', `${MODES.join(', ')}: its own, or one that may do less (default: its own)`)
+    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: as the file’s name ends)`);
+  addStoreOptions(command).action(importFile);
+}
+
+async function importFile(path: string, options: Options): Promise<void> {
+  const form = formOf(path, options.format as string | undefined);
+  const mode = modeFrom(options.mode as string | undefined);
+  const size = path === '-' ? undefined : await sizeOf(path);
+  await withStore(options, { make: false }, async (store, config) => {
+    const place = await findWorkflow(store, String(options.workflow), options.team as string | undefined);
+    const sealer = await openSealer(config, store);
+    const ingester = new Ingester({
+      databaseUrl: config.databaseUrl,
+      log: silentLogger,
+      suppression: (at) => loadSuppression({ store, sealer }, at),
+    });
+    // A node of its own: a server's start must not take this job for one of its earlier life.
+    const nodeId = `cli-${randomBytes(6).toString('hex')}`;
+    const pushes = new PushJobs({ store, ingester, log: silentLogger, nodeId, random: Math.random });
+    const input: Readable = path === '-' ? process.stdin : createReadStream(path);
+    const bar = createProgressBar({
+      screen: process.stderr,
+      total: size,
+      noun: 'records',
+      clock: () => performance.now(),
+    });
+    let read = 0;
+    const interrupted = onSignal();
+    try {
+      const pushed = await pushes.run({
+        ...place,
+        ...form,
+        mode,
+        idempotencyKey: null,
+        bytes: counted(input, (bytes) => {
+          read += bytes;
+        }),
+        onRecords: (count) => bar.update({ done: read, count }),
+        signal: interrupted.signal,
+      });
+      bar.stop();
+      const { total, added, changed, removed } = pushed.records;
+      print(options, pushed, [
+        `version ${pushed.version} of ${place.workflowId}: ${total} records, ${added} added, ${changed} changed, ${removed} removed`,
+      ]);
+    } finally {
+      bar.stop();
+      interrupted.clear();
+      input.destroy();
+      await ingester.close();
+    }
+  });
+}
+
+async function* counted(input: Readable, tell: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of input) {
+    tell((chunk as Buffer).length);
+    yield chunk as Buffer;
+  }
+}
+
+/** A signal ends the import in good order: its job fails at once instead of when its lease is over. */
+function onSignal(): { signal: AbortSignal; clear(): void } {
+  const abort = new AbortController();
+  const end = () => abort.abort(new BrokenOffError('Interrupted: the published records stay as they are'));
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, end);
+  return {
+    signal: abort.signal,
+    clear: () => {
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
+    },
+  };
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') throw new NotFoundError(`There is no file ${path}`);
+    throw cause;
+  });
+  if (found.isDirectory()) throw new UsageError(`${path} is a directory: name a file in it`);
+  return found.size;
+}
+
+function formOf(path: string, named: string | undefined): { format: PushFormat; encoding: PushEncoding } {
+  const endings = path.toLowerCase().split('.').slice(1);
+  const encoding = COMPRESSED[endings.at(-1) ?? ''];
+  if (encoding !== undefined) endings.pop();
+  const format = named === undefined ? ENDINGS[endings.at(-1) ?? ''] : ENDINGS[named.toLowerCase()];
+  if (format !== undefined) return { format, encoding: encoding ?? 'identity' };
+  const advice = `Say it with --format: ${PUSH_FORMATS.join(', ')}`;
+  if (named !== undefined) throw new UsageError(`There is no format "${named}". ${advice}`);
+  if (path === '-') throw new UsageError(`Standard input does not say its format. ${advice}`);
+  throw new UsageError(`The name ${path} does not say its format. ${advice}`);
+}
+
+function modeFrom(named: string | undefined): Mode | undefined {
+  const mode = MODES.find((known) => known === named);
+  if (named !== undefined && mode === undefined) {
+    throw new UsageError(`--mode must be ${MODES.join(', ')}, found "${named}"`);
+  }
+  return mode;
+}

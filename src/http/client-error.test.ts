@@ -1,0 +1,66 @@
+/** What becomes of a request that takes long to arrive, on a server with little patience. */
+import assert from 'node:assert/strict';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { Problem } from '../model/error.ts';
+import { silentLogger } from '../observe/log.ts';
+import { type Answering, createClientErrorHandler } from './client-error.ts';
+
+/** Sends half a body, lets the server find that it took too long, sends the rest, and answers what came back. */
+async function sendSlowly(t: TestContext, hasTime: boolean): Promise<{ status: number; text: string }> {
+  const answering: Answering = new WeakMap();
+  const handle = createClientErrorHandler({
+    answering,
+    unknownMethod: () => new Problem('route_not_found'),
+    hasTime: () => hasTime,
+    log: silentLogger,
+  });
+  const server = createServer(
+    { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 5 },
+    (request, response) => {
+      answering.set(request.socket, response);
+      let size = 0;
+      request.on('error', () => {});
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+      });
+      request.on('end', () => response.end(`${size} bytes`));
+    },
+  );
+  const tooSlow = Promise.withResolvers<void>();
+  server.on('clientError', (error, socket) => {
+    handle(error as Parameters<typeof handle>[0], socket);
+    tooSlow.resolve();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const request = httpRequest({
+    port: (server.address() as AddressInfo).port,
+    host: '127.0.0.1',
+    method: 'POST',
+    agent: false,
+  });
+  request.on('error', () => {});
+  const answered = new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+  request.write('half ');
+  await tooSlow.promise;
+  request.end('a body');
+  const response = await answered;
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
+}
+
+test('a request that takes too long is refused', async (t) => {
+  const { status, text } = await sendSlowly(t, false);
+  assert.equal(status, 400);
+  assert.match(text, /took too long to arrive/);
+});
+
+test('a request whose operation has time is read to its end', async (t) => {
+  assert.deepEqual(await sendSlowly(t, true), { status: 200, text: '11 bytes' });
+});

@@ -1,0 +1,119 @@
+/** POST /v1/workflows/{workflowId}/erase: removes a person from everything that a workflow has brought. */
+import { Problem } from '../../model/error.ts';
+import { erase } from '../../records/erase.ts';
+import { readBody } from '../body.ts';
+import { workflowIdFrom } from '../ids.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+/** An address or an id is at most this long: as long as a record's id may be. */
+const MAX_SUBJECT = 1_024;
+
+const counts = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['workflowId', 'place', 'count'],
+    properties: {
+      workflowId: { type: ['string', 'null'] },
+      place: { type: 'string' },
+      count: { type: 'integer' },
+    },
+  },
+};
+
+export const eraseFromWorkflow: Operation<KeyedCall> = {
+  id: 'eraseFromWorkflow',
+  group: 'Workflows',
+  summary: 'Erases a person from the workflow',
+  description:
+    'Removes the records with this address (without regard to case) or this id from every version, and the ' +
+    'person from events, from what receivers answered, from errors and from what runs left for later ones. ' +
+    'Totals stay true; ETags change. A run under way starts over. Harmless to repeat.',
+  parameters: [pathParameter('workflowId', 'Workflow ID')],
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          description: 'Either `email` or `id`',
+          properties: {
+            email: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT },
+            id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'The id of a record' },
+            dryRun: { type: 'boolean', description: 'Only look' },
+            suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('What was found, and what became of it', {
+    type: 'object',
+    required: ['dryRun', 'found', 'left', 'suppressed', 'disk', 'backups'],
+    properties: {
+      dryRun: { type: 'boolean' },
+      found: { ...counts, description: 'What was removed or redacted, or would be' },
+      left: { ...counts, description: 'What mentions the person and stays: records of others, definitions' },
+      suppressed: { type: 'boolean' },
+      disk: {
+        type: ['object', 'null'],
+        description:
+          'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it',
+        properties: {
+          logEmptied: { type: 'boolean' },
+          rewritten: { type: 'boolean' },
+          tracesLeft: { type: 'boolean' },
+        },
+      },
+      backups: { type: 'integer', description: 'How many older copies of the database may hold the person' },
+    },
+  }),
+  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+
+  async handle({ services, caller, params, request }) {
+    const fields = await fieldsOf(request.raw);
+    const report = await erase(services.erasure, {
+      teamId: caller.teamId,
+      workflowId: workflowIdFrom(params.workflowId),
+      ...fields,
+      actor: caller.keyId,
+    });
+    services.log.info(
+      { teamId: caller.teamId, keyId: caller.keyId, dryRun: report.dryRun, found: report.found },
+      'data.erased',
+    );
+    // The names of files are the operator's business.
+    return { ...report, backups: report.backups.length };
+  },
+};
+
+async function fieldsOf(request: Parameters<typeof readBody>[0]) {
+  const body = await readBody(request);
+  if (body.kind !== 'object') {
+    throw new Problem('body_invalid', {
+      sentence:
+        body.kind === 'other'
+          ? body.mistake
+          : 'A request body is required: a JSON object with `email` or `id`',
+    });
+  }
+  const { email, id, dryRun = false, suppress = false } = body.value;
+  const given = [email, id].filter((value) => value !== undefined);
+  const [subject] = given;
+  const mistake =
+    given.length !== 1
+      ? 'Give either `email` or `id`'
+      : typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT
+        ? `\`email\` or \`id\` must be a string of 1 to ${MAX_SUBJECT} characters`
+        : typeof dryRun !== 'boolean' || typeof suppress !== 'boolean'
+          ? '`dryRun` and `suppress` must be true or false'
+          : undefined;
+  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  return {
+    email: (email ?? null) as string | null,
+    id: (id ?? null) as string | null,
+    dryRun: dryRun as boolean,
+    suppress: suppress as boolean,
+  };
+}

@@ -1,0 +1,170 @@
+/** POST /v1/workflows/{workflowId}/push: records arrive in the body and are published before the answer. */
+import type { IncomingMessage } from 'node:http';
+import {
+  BrokenOffError,
+  PUSH_ENCODINGS,
+  type PushEncoding,
+  type PushFormat,
+} from '../../jobs/push-records.ts';
+import { jobHeaders } from '../../jobs/submit.ts';
+import { Problem } from '../../model/error.ts';
+import { MODES, type Mode } from '../../model/workflow.ts';
+import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
+import { workflowIdFrom } from '../ids.ts';
+import { queryValue } from '../query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse, schemas } from '../schemas.ts';
+
+const FORMATS: Readonly<Record<string, PushFormat>> = {
+  'application/json': 'json',
+  'application/x-ndjson': 'ndjson',
+  'text/csv': 'csv',
+};
+/** What still arrives after an early answer is read and dropped for so long, so that the answer is heard. */
+const LINGER_MS = 10_000;
+
+const record = { $ref: '#/components/schemas/Record' };
+const refusedHeaders = {
+  'x-job-id': 'The job that failed',
+  'x-job-reason': 'Why: `invalid_record`, `output` (not the form that the content type names), `guard`',
+};
+
+export const pushRecords: Operation<KeyedCall> = {
+  id: 'pushWorkflowRecords',
+  group: 'Workflows',
+  summary: 'Publishes the records in the body',
+  description:
+    'For workflows whose source is `push`. The body may be of any length, and compressed with gzip or zstd. ' +
+    'Either all of its records are published or none. A push waits up to 30 seconds for the one before it.',
+  parameters: [
+    pathParameter('workflowId', 'Workflow ID'),
+    {
+      name: 'mode',
+      in: 'query',
+      description:
+        'What the push does to the records of earlier ones: the workflow’s own mode, or one that may do less ' +
+        '(`replace`, then `upsert`, then `append`)',
+      schema: { enum: MODES },
+    },
+    {
+      name: 'idempotency-key',
+      in: 'header',
+      description: 'A call with the same key within 24 hours of one that published is answered as that was',
+      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+    },
+  ],
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': { schema: { type: 'array', items: record } },
+      'application/x-ndjson': { schema: { type: 'string', description: 'One JSON object a line' } },
+      'text/csv': { schema: { type: 'string', description: 'RFC 4180, UTF-8, with a header row' } },
+    },
+  },
+  answer: jsonResponse(
+    'The records are published',
+    {
+      type: 'object',
+      required: ['message', 'jobId', 'version', 'records'],
+      properties: {
+        message: { type: 'string' },
+        jobId: { type: 'string' },
+        version: { type: 'integer', description: 'The version that it published or found unchanged' },
+        records: { ...schemas.Job.properties.records, type: 'object' },
+      },
+    },
+    { 'x-job-id': 'The job', location: 'Where the job can be read' },
+  ),
+  refusals: {
+    not_push: 'The workflow does not receive pushes or is paused, or a parameter is not valid',
+    workflow_not_found: 'No workflow found',
+    push_timeout: 'The push took longer than `limits.timeout`',
+    push_busy: {
+      description: 'Another push of this workflow took longer than 30 seconds',
+      headers: { 'x-job-id': 'The job in the way', 'retry-after': 'Seconds' },
+    },
+    content_unsupported: 'The body is not JSON, NDJSON or CSV, or its encoding is not read here',
+    push_refused: {
+      description: 'A record, the form of the body or a guard is in the way: nothing was published',
+      headers: refusedHeaders,
+    },
+  },
+  hasTime: true,
+
+  async handle({ services, caller, params, query, request, reply }) {
+    const { headers } = request;
+    reply.raw.once('finish', () => lingerOn(request.raw));
+    const format = formatFrom(headers['content-type']);
+    const encoding = encodingFrom(headers['content-encoding']);
+    const mode = modeFrom(query);
+    const idempotencyKey = idempotencyKeyFrom(headers['idempotency-key']);
+    const workflowId = workflowIdFrom(params.workflowId);
+    // Until then the engine may take any running job of this node for one of its earlier life.
+    if (!services.isReady()) throw new Problem('not_ready');
+    try {
+      const { jobId, version, records } = await services.pushes.run({
+        teamId: caller.teamId,
+        workflowId,
+        mode,
+        idempotencyKey,
+        format,
+        encoding,
+        bytes: bytesOf(request.raw),
+      });
+      reply.headers(jobHeaders({ id: jobId }));
+      return { message: 'Records published', jobId, version, records };
+    } catch (error) {
+      if (!(error instanceof BrokenOffError)) throw error;
+      const code = request.raw.destroyed ? 'request_malformed' : 'stopping';
+      throw new Problem(code, { sentence: error.message, cause: error });
+    }
+  },
+};
+
+/** The body. Leaving it early leaves the connection open, for the answer. */
+async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false });
+  } catch (cause) {
+    throw new BrokenOffError('The connection broke off before the end of the body', { cause });
+  }
+}
+
+/** Reads on and drops what comes; a body without an end must not hold the connection for ever. */
+function lingerOn(request: IncomingMessage): void {
+  if (request.complete) return;
+  // Not `resume`, which has no effect while the iteration that was left still listens.
+  request.on('data', () => {});
+  const cut = setTimeout(() => request.destroy(), LINGER_MS);
+  for (const event of ['end', 'close']) request.once(event, () => clearTimeout(cut));
+}
+
+function formatFrom(contentType: string | undefined): PushFormat {
+  const format = FORMATS[contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''];
+  if (format !== undefined) return format;
+  throw new Problem('content_unsupported', {
+    sentence: `Send the records with the header \`content-type\`: ${Object.keys(FORMATS).join(', ')}`,
+  });
+}
+
+function encodingFrom(contentEncoding: string | string[] | undefined): PushEncoding {
+  const name = String(contentEncoding ?? 'identity')
+    .trim()
+    .toLowerCase();
+  const encoding = PUSH_ENCODINGS.find((known) => known === name);
+  if (encoding !== undefined) return encoding;
+  throw new Problem('content_unsupported', {
+    sentence: 'Send the records as they are, or with the header `content-encoding`: gzip or zstd',
+  });
+}
+
+function modeFrom(query: string): Mode | undefined {
+  const value = queryValue(query, 'mode');
+  const mode = MODES.find((known) => known === value);
+  if (value !== undefined && mode === undefined) {
+    throw new Problem('field_invalid', {
+      sentence: `The query parameter \`mode\` must be ${MODES.join(', ')}, or be left out`,
+    });
+  }
+  return mode;
+}

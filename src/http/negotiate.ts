@@ -1,0 +1,52 @@
+/** What a client would like to get: a format by `Accept`, an encoding by `Accept-Encoding`. */
+import type { Encoding } from '../records/encodings.ts';
+import type { Format } from '../records/formats.ts';
+
+/** JSON, unless others of `formats` are named and neither JSON nor a wildcard that means it too is. */
+export function acceptedFormat(accept: string | undefined, formats: readonly Format[]): Format {
+  const wanted = preferences(accept).filter(({ q }) => q > 0);
+  if (wanted.some(({ name }) => JSON_NAMES.has(name))) return 'json';
+  const named = wanted.flatMap(({ name, q }) => {
+    const format = FORMAT_NAMES[name];
+    return format === undefined || !formats.includes(format) ? [] : [{ format, q }];
+  });
+  return first(named)?.format ?? 'json';
+}
+
+/** The encoding that the client likes best; between equals zstd, then gzip. Without a choice: none. */
+export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
+  const wanted = preferences(acceptEncoding);
+  const named = ENCODINGS.flatMap((encoding) => {
+    const q = wanted.find(({ name }) => name.replace(/^x-/, '') === encoding)?.q ?? 0;
+    return q > 0 ? [{ encoding, q }] : [];
+  });
+  return first(named)?.encoding ?? 'identity';
+}
+
+const JSON_NAMES: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);
+const FORMAT_NAMES: Readonly<Record<string, Format>> = {
+  'text/csv': 'csv',
+  'application/x-ndjson': 'ndjson',
+  'application/ndjson': 'ndjson',
+  'application/jsonl': 'ndjson',
+  'application/x-jsonlines': 'ndjson',
+};
+const ENCODINGS = ['zstd', 'gzip', 'identity'] as const;
+
+/** More than this many are not looked at. */
+const MAX_PREFERENCES = 100;
+
+function preferences(header: string | undefined): { name: string; q: number }[] {
+  return (header ?? '')
+    .split(',', MAX_PREFERENCES)
+    .map((part) => {
+      const [name = '', ...parameters] = part.split(';');
+      const weight = parameters.map((one) => /^\s*q=([\d.]+)\s*$/i.exec(one)?.[1]).find(Boolean);
+      return { name: name.trim().toLowerCase(), q: weight === undefined ? 1 : Number(weight) };
+    })
+    .filter(({ name, q }) => name !== '' && q <= 1);
+}
+
+function first<T extends { q: number }>(preferences: readonly T[]): T | undefined {
+  return preferences.toSorted((one, other) => other.q - one.q)[0];
+}

@@ -1,0 +1,23 @@
+/** Sends a body of any length: with back-pressure, and broken off rather than ended early when it fails. */
+import type { Readable } from 'node:stream';
+import type { Call } from './route.ts';
+
+/**
+ * The framework pauses the stream while the client is slow, destroys it when the client goes, and destroys the
+ * socket when it fails after the first byte: what was not sent whole never looks as if it was.
+ */
+export function sendBytes(call: Call, bytes: Readable): unknown {
+  const { services, request, params } = call;
+  bytes.on('error', (err) => {
+    if (request.raw.socket.destroyed) return;
+    services.log.error({ err, requestId: request.id, workflowId: params.workflowId }, 'data.interrupted');
+  });
+  return call.reply.send(bytes);
+}
+
+/** Aborts when the client goes before it has its answer. */
+export function leaving(call: Call): AbortSignal {
+  const gone = new AbortController();
+  call.reply.raw.once('close', () => gone.abort());
+  return gone.signal;
+}

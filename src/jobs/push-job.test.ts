@@ -1,0 +1,159 @@
+/** Pushes on a real store, with a sender that stops where the case wants it to. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Problem } from '../model/error.ts';
+import { BEAT_MS, LEASE_MS } from '../model/job.ts';
+import { silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
+import { makeWorkflow } from '../store/conformance/setup.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { type Push, PushJobs } from './push-job.ts';
+import { BrokenOffError } from './push-records.ts';
+
+interface Bench {
+  store: Store;
+  pushes: PushJobs;
+  push: Push;
+  advance(ms: number): void;
+  /** The one push that runs. */
+  running(): Promise<{ teamId: string; jobId: string; attempt: number }>;
+}
+
+async function benchOf(t: TestContext, waitMs: number): Promise<Bench> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-push-'));
+  const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
+  let ahead = 0;
+  const store = await openStore(databaseUrl, {
+    clock: () => Date.now() + ahead,
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  const ingester = new Ingester({ databaseUrl, log: silentLogger });
+  const pushes = new PushJobs({
+    store,
+    ingester,
+    log: silentLogger,
+    nodeId: 'local',
+    random: () => 0,
+    waitMs,
+  });
+  t.after(async () => {
+    await pushes.stop();
+    await ingester.close();
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  const at = await makeWorkflow(store, { source: { type: 'push' } });
+  return {
+    store,
+    pushes,
+    push: {
+      ...at,
+      mode: undefined,
+      idempotencyKey: null,
+      format: 'ndjson',
+      encoding: 'identity',
+      bytes: bytes('{"id":1}\n'),
+    },
+    advance: (ms) => {
+      ahead += ms;
+    },
+    async running() {
+      for (;;) {
+        const [found] = await store.jobs.abandoned({ nodeId: 'local' });
+        if (found !== undefined) return found.held;
+        await new Promise(setImmediate);
+      }
+    },
+  };
+}
+
+/** These bytes, and then nothing until `until` is settled. `asked` is called when they are asked for. */
+async function* bytes(
+  text: string,
+  until?: Promise<unknown>,
+  asked?: () => void,
+): AsyncGenerator<Uint8Array> {
+  asked?.();
+  yield Buffer.from(text);
+  await until;
+}
+
+function problem(code: Problem['code']): (error: unknown) => boolean {
+  return (error) => error instanceof Problem && error.code === code;
+}
+
+test('a push that has waited long enough is told to come back, and which job is in the way', async (t) => {
+  const { pushes, push, running } = await benchOf(t, 0);
+  const rest = Promise.withResolvers<void>();
+  const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
+  const { jobId } = await running();
+  await assert.rejects(pushes.run(push), (error) => {
+    assert.ok(error instanceof Problem);
+    assert.deepEqual([error.code, error.status], ['push_busy', 409]);
+    assert.deepEqual([error.headers['x-job-id'], error.headers['retry-after']], [jobId, '5']);
+    return true;
+  });
+  rest.resolve();
+  assert.equal((await first).version, 1);
+});
+
+test('twins with one idempotency key are published once', async (t) => {
+  const { pushes, push, running } = await benchOf(t, 10_000);
+  const rest = Promise.withResolvers<void>();
+  const keyed = { ...push, idempotencyKey: 'k' };
+  const first = pushes.run({ ...keyed, bytes: bytes('{"id":1}\n', rest.promise) });
+  await running();
+  const twin = pushes.run({ ...keyed, bytes: bytes('{"id":"never read"}\n') });
+  rest.resolve();
+  assert.deepEqual(await twin, await first);
+});
+
+test('a push keeps its lease for as long as its sender takes', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { store, pushes, push, advance } = await benchOf(t, 0);
+  const rest = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise, asked.resolve) });
+  await asked.promise;
+  for (let beats = 0; beats < 5; beats++) {
+    advance(LEASE_MS - 1);
+    t.mock.timers.tick(BEAT_MS);
+    // Behind the beat in the same queue of writes: once it is answered, so is the beat.
+    await store.instance.claim({ name: `after-beat-${beats}`, value: '' });
+    assert.deepEqual(await store.jobs.abandoned({ nodeId: null }), []);
+  }
+  rest.resolve();
+  assert.equal((await pushing).version, 1);
+});
+
+test('a push that was taken away ends at its next beat and publishes nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { store, pushes, push, running } = await benchOf(t, 0);
+  const asked = Promise.withResolvers<void>();
+  const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {}), asked.resolve) });
+  await asked.promise;
+  const held = await running();
+  assert.equal((await store.jobs.reclaim({ held, error: 'taken' }))?.state, 'failed');
+  t.mock.timers.tick(BEAT_MS);
+  await assert.rejects(pushing, problem('database_unavailable'));
+  assert.equal((await store.records.version(push))?.number, 0);
+});
+
+test('stopping ends what runs, as lost, and takes no more', async (t) => {
+  const { store, pushes, push, running } = await benchOf(t, 0);
+  const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {})) });
+  const { teamId, jobId } = await running();
+  const refused = assert.rejects(pushing, BrokenOffError);
+  await pushes.stop();
+  await refused;
+  const job = await store.jobs.get({ teamId, id: jobId });
+  assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
+  await assert.rejects(pushes.run(push), BrokenOffError);
+  await pushes.stop();
+});

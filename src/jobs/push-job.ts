@@ -1,0 +1,287 @@
+/** A push from its first byte to its published version: the job of a sender who already has the records. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { FencedError, Problem } from '../model/error.ts';
+import {
+  type AfterFailure,
+  BEAT_MS,
+  type FailureReason,
+  type Held,
+  type Job,
+  LEASE_MS,
+  type RecordCounts,
+} from '../model/job.ts';
+import { InvalidRecordError } from '../model/record.ts';
+import { type Definition, MODES, type Mode } from '../model/workflow.ts';
+import type { Logger } from '../observe/log.ts';
+import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
+import { TooManyRecordsError } from '../records/ingest-batch.ts';
+import type { Ingester } from '../records/ingester.ts';
+import { MalformedError } from '../std/splitter.ts';
+import type { ClaimedJob, Published, Store } from '../store/store.ts';
+import { patientStore } from './patient-store.ts';
+import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
+import { jobHeaders } from './submit.ts';
+
+/** A push waits this long for the job before it. */
+const WAIT_MS = 30_000;
+/** How often it looks whether that job has ended, and how often it tries all the same. */
+const LOOK_MS = 100;
+const TRY_MS = 1_000;
+
+export interface PushDeps {
+  store: Store;
+  ingester: Ingester;
+  log: Logger;
+  /** Holds the leases. */
+  nodeId: string;
+  /** In [0, 1). */
+  random(): number;
+  /** How long a push waits for the job before it, if not 30 s. */
+  waitMs?: number;
+}
+
+/** What is pushed, and where to. */
+export interface Push {
+  teamId: string;
+  workflowId: string;
+  /** The workflow's own unless told; never one that may do more to the records. */
+  mode: Mode | undefined;
+  idempotencyKey: string | null;
+  format: PushFormat;
+  encoding: PushEncoding;
+  /** Read no faster than records are written. Throws a BrokenOffError when the sender is gone. */
+  bytes: AsyncIterable<Uint8Array>;
+  /** Told after each batch how many records have been read. */
+  onRecords?: (records: number) => void;
+  /** Ends the push: its job fails as `lost`. */
+  signal?: AbortSignal;
+}
+
+export interface Pushed {
+  jobId: string;
+  version: number;
+  records: RecordCounts;
+}
+
+/** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
+export class PushJobs {
+  readonly #deps: PushDeps;
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #stop = new AbortController();
+
+  constructor(deps: PushDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs one push to its end.
+   *
+   * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode), `push_busy`
+   *   before anything is read; `push_refused` or `push_timeout` when the job has failed, with the headers of
+   *   `jobHeaders` and `x-job-reason`; BrokenOffError. Whatever is thrown, nothing was published.
+   */
+  run(push: Push): Promise<Pushed> {
+    const signal =
+      push.signal === undefined ? this.#stop.signal : AbortSignal.any([push.signal, this.#stop.signal]);
+    const running = runPush(this.#deps, push, signal).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return running;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort(
+      new BrokenOffError('The service was stopped while the records arrived. Push them again'),
+    );
+    await Promise.allSettled(this.#running);
+  }
+}
+
+async function runPush(deps: PushDeps, push: Push, signal: AbortSignal): Promise<Pushed> {
+  const { teamId, workflowId } = push;
+  const workflow = await deps.store.workflows.get({ teamId, id: workflowId });
+  if (workflow === undefined) throw new Problem('workflow_not_found');
+  refuseWiderMode(push.mode, workflow.definition);
+  const begun = await begin(deps, push, signal);
+  switch (begun.outcome) {
+    case 'begun':
+      return attempt(deps, push, begun.claimed, signal);
+    case 'replayed':
+      return pushedBy(begun.job);
+    case 'occupied':
+      throw new Problem('push_busy', { headers: { 'retry-after': '5', ...jobHeaders(begun.job) } });
+    case 'not_push':
+      throw new Problem('not_push');
+    case 'paused':
+      throw new Problem('workflow_paused');
+    case 'not_found':
+      throw new Problem('workflow_not_found');
+  }
+}
+
+/** From `replace` to `append` each mode may do less to what is there. */
+function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
+  if (mode === undefined || MODES.indexOf(mode) >= MODES.indexOf(definition.mode)) return;
+  throw new Problem('field_invalid', {
+    sentence:
+      `The mode \`${mode}\` may do more to the records than \`${definition.mode}\`, which the workflow's ` +
+      `definition names: choose ${MODES.slice(MODES.indexOf(definition.mode)).join(' or ')}, or change it there`,
+  });
+}
+
+/** Begins the job, as soon as the one in the way has ended. */
+async function begin(deps: PushDeps, push: Push, signal: AbortSignal) {
+  const { store, nodeId, waitMs = WAIT_MS } = deps;
+  const { teamId, workflowId, idempotencyKey } = push;
+  const giveUpAt = performance.now() + waitMs;
+  for (;;) {
+    signal.throwIfAborted();
+    const begun = await store.jobs.begin({ teamId, workflowId, nodeId, leaseMs: LEASE_MS, idempotencyKey });
+    if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
+    // Looking costs a read, trying a write.
+    for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
+      await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      const job = await store.jobs.get({ teamId, id: begun.job.id });
+      if (job === undefined || job.finishedAt !== null) break;
+    }
+  }
+}
+
+async function attempt(deps: PushDeps, push: Push, claimed: ClaimedJob, outer: AbortSignal): Promise<Pushed> {
+  const { job, workflow } = claimed;
+  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+  const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
+  const { limits } = workflow.definition;
+  const abort = new AbortController();
+  const signal = AbortSignal.any([outer, abort.signal]);
+  const deadline = setTimeout(() => {
+    const sentence = `The push took longer than ${limits.timeoutMs / 1_000} s. Send it in parts, or raise \`limits.timeout\``;
+    abort.abort(new TimeoutError(sentence));
+  }, limits.timeoutMs);
+  const beat = setInterval(() => keepLease(deps, held, abort), BEAT_MS);
+  try {
+    const store = patientStore(deps.store, signal, deps.random);
+    const { published, ingested } = await publish({ ...deps, store, log }, push, claimed, held, signal);
+    if (published.outcome === 'guarded') throw new GuardError(published.error);
+    const { seen: _seen, fields: _fields, records: emitted, ...counts } = ingested;
+    log.info({ ms: store.now() - job.createdAt, emitted, ...counts, ...published }, 'job.finished');
+    return { jobId: job.id, version: published.version, records: published.records };
+  } catch (error) {
+    if (error instanceof FencedError) return await afterFence(deps.store, held);
+    const failure = failureOf(error);
+    const { reason, message } = failure;
+    log.warn({ ms: deps.store.now() - job.createdAt, reason, error: message }, 'job.failed');
+    const then: AfterFailure = { state: 'failed' };
+    await deps.store.jobs
+      .fail({ held, reason, error: message, failures: 0, then })
+      // The lease runs out, and the job is ended as lost.
+      .catch((err) => log.error({ err }, 'job.end_not_written'));
+    throw failure.toThrow(job);
+  } finally {
+    clearTimeout(deadline);
+    clearInterval(beat);
+  }
+}
+
+async function publish(
+  deps: PushDeps,
+  push: Push,
+  claimed: ClaimedJob,
+  held: Held,
+  signal: AbortSignal,
+): Promise<{ published: Published; ingested: Ingested }> {
+  const { store } = deps;
+  const stored = claimed.workflow.definition;
+  const definition = { ...stored, mode: push.mode ?? stored.mode };
+  const lines = untilAborted(counted(readPushed(push.bytes, push), push.onRecords), signal);
+  const ingested = await ingest(deps, { held, definition, lines });
+  signal.throwIfAborted();
+  if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
+  signal.throwIfAborted();
+  const { guards, mode } = definition;
+  const { fields } = ingested;
+  const published = await store.records.publish({ held, guards, mode, fields, state: undefined });
+  return { published, ingested };
+}
+
+async function keepLease(
+  { store, nodeId, log }: PushDeps,
+  held: Held,
+  abort: AbortController,
+): Promise<void> {
+  try {
+    const { lost } = await store.jobs.beat({ nodeId, held: [held], leaseMs: LEASE_MS });
+    if (lost.length > 0) abort.abort(new FencedError(`Job ${held.jobId} was taken away`));
+  } catch (err) {
+    // Every write of the push is fenced: if the lease runs out before the next beat, nothing is published.
+    log.error({ err, jobId: held.jobId }, 'push.beat_failed');
+  }
+}
+
+/** The job is no longer ours: it was ended as lost, or its publishing was tried again after it had succeeded. */
+async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed> {
+  const job = await store.jobs.get({ teamId, id: jobId });
+  if (job?.state === 'finished') return pushedBy(job);
+  throw new Problem('database_unavailable', {
+    sentence: 'The push lost its hold on the database and was ended. Push again shortly',
+    headers: { 'x-job-id': jobId },
+  });
+}
+
+function pushedBy(job: Job): Pushed {
+  if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has not published`);
+  return { jobId: job.id, version: job.version, records: job.records };
+}
+
+class GuardError extends Error {}
+class TimeoutError extends Error {}
+
+/** What an error means for the job, and for whoever pushes. */
+function failureOf(error: unknown): { reason: FailureReason; message: string; toThrow(job: Job): unknown } {
+  const message = error instanceof Error ? error.message : String(error);
+  const refused = (reason: FailureReason, code: 'push_refused' | 'push_timeout' = 'push_refused') => ({
+    reason,
+    message,
+    toThrow: (job: Job) =>
+      new Problem(code, { sentence: message, headers: { ...jobHeaders(job), 'x-job-reason': reason } }),
+  });
+  if (error instanceof InvalidRecordError) return refused('invalid_record');
+  if (error instanceof MalformedError || error instanceof TooManyRecordsError) return refused('output');
+  if (error instanceof GuardError) return refused('guard');
+  if (error instanceof TimeoutError) return refused('timeout', 'push_timeout');
+  return { reason: error instanceof BrokenOffError ? 'lost' : 'error', message, toThrow: () => error };
+}
+
+async function* counted(
+  batches: AsyncIterable<string[]>,
+  tell: ((records: number) => void) | undefined,
+): AsyncGenerator<string[]> {
+  let records = 0;
+  for await (const batch of batches) {
+    yield batch;
+    records += batch.length;
+    tell?.(records);
+  }
+}
+
+/** The same items, but it throws the signal's reason at once, also while the next item lets itself be awaited. */
+async function* untilAborted<Item>(items: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
+  const iterator = items[Symbol.asyncIterator]();
+  // One promise for each item: a race against one that lives as long as the push would keep every item.
+  let awaited = Promise.withResolvers<IteratorResult<Item>>();
+  const abort = () => awaited.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    for (;;) {
+      awaited = Promise.withResolvers();
+      signal.throwIfAborted();
+      iterator.next().then(awaited.resolve, awaited.reject);
+      const next = await awaited.promise;
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener('abort', abort);
+    // Not awaited: it comes to its turn only when the item under way does, which may be never.
+    iterator.return?.().catch(() => {});
+  }
+}

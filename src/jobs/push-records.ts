@@ -1,0 +1,152 @@
+/** The body of a push, as it comes, cut into records: JSON array, NDJSON or CSV, compressed or not. */
+import { Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import { MAX_RECORD_BYTES } from '../model/record.ts';
+import { type CsvField, splitCsv } from '../std/csv-rows.ts';
+import { splitJsonArray } from '../std/json-array.ts';
+import { splitLines } from '../std/lines.ts';
+import { MalformedError, type Splitter } from '../std/splitter.ts';
+
+export const PUSH_FORMATS = ['json', 'ndjson', 'csv'] as const;
+export type PushFormat = (typeof PUSH_FORMATS)[number];
+
+export const PUSH_ENCODINGS = ['identity', 'gzip', 'zstd'] as const;
+export type PushEncoding = (typeof PUSH_ENCODINGS)[number];
+
+const MAX_BATCH_RECORDS = 500;
+const MAX_BATCH_LENGTH = 1_048_576;
+/** What RFC 9659 allows zstd over HTTP to need: 8 MiB. */
+const ZSTD_WINDOW_LOG = 23;
+
+/** Raised by whoever brings the bytes when they stop before their end: the sender is gone. */
+export class BrokenOffError extends Error {
+  override readonly name = 'BrokenOffError';
+}
+
+/**
+ * Reads records from bytes, with bounded memory however many they are: nothing is read ahead of what is taken.
+ *
+ * @returns batches of JSON texts, one record each. Throws a MalformedError for bytes that do not have the form,
+ *   and whatever `bytes` throws
+ */
+export async function* readPushed(
+  bytes: AsyncIterable<Uint8Array>,
+  form: { format: PushFormat; encoding: PushEncoding },
+): AsyncGenerator<string[]> {
+  const splitter = splitterFor(form.format);
+  let batch: string[] = [];
+  let length = 0;
+  for await (const texts of pieces(decoded(bytes, form.encoding), splitter)) {
+    for (const text of texts) {
+      batch.push(text);
+      length += text.length;
+      if (batch.length < MAX_BATCH_RECORDS && length < MAX_BATCH_LENGTH) continue;
+      yield batch;
+      batch = [];
+      length = 0;
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function* pieces(bytes: AsyncIterable<Uint8Array>, splitter: Splitter): AsyncGenerator<string[]> {
+  for await (const chunk of bytes) yield splitter.push(chunk);
+  yield splitter.end();
+}
+
+function splitterFor(format: PushFormat): Splitter {
+  switch (format) {
+    case 'json':
+      return splitJsonArray(MAX_RECORD_BYTES);
+    case 'ndjson':
+      return splitLines(MAX_RECORD_BYTES);
+    case 'csv':
+      return csvRecords();
+  }
+}
+
+/** Each row but the first as an object of texts; a field without anything in it is left out. */
+function csvRecords(): Splitter {
+  const csv = splitCsv(MAX_RECORD_BYTES);
+  let names: string[] | undefined;
+  let rows = 0;
+
+  function textOf(row: CsvField[]): string[] {
+    rows += 1;
+    if (names === undefined) {
+      names = headerOf(row);
+      return [];
+    }
+    if (row.length !== names.length) {
+      throw new MalformedError(
+        `Row ${rows} has ${row.length} fields, but the header row names ${names.length}`,
+      );
+    }
+    // Written out, for an object would lose a column called __proto__.
+    const fields = names.flatMap((name, at) => {
+      const value = row[at];
+      return typeof value === 'string' ? [`${name}:${JSON.stringify(value)}`] : [];
+    });
+    return [`{${fields.join(',')}}`];
+  }
+
+  return {
+    push: (chunk) => csv.push(chunk).flatMap(textOf),
+    end: () => csv.end().flatMap(textOf),
+  };
+}
+
+/** The names of the columns as JSON. */
+function headerOf(row: CsvField[]): string[] {
+  const names = row.map((name, at) => {
+    if (name === null || name === '')
+      throw new MalformedError(`Column ${at + 1} of the header row has no name`);
+    return name;
+  });
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new MalformedError(`The header row names the column "${twice}" twice`);
+  return names.map((name) => JSON.stringify(name));
+}
+
+async function* decoded(
+  bytes: AsyncIterable<Uint8Array>,
+  encoding: PushEncoding,
+): AsyncGenerator<Uint8Array> {
+  if (encoding === 'identity') {
+    yield* bytes;
+    return;
+  }
+  let fault: unknown;
+  const decoder: Transform =
+    encoding === 'gzip'
+      ? createGunzip()
+      : createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
+  const source = noting(bytes, (error) => {
+    fault = error;
+  });
+  // What goes wrong arrives here by way of the decoder, which it destroys.
+  const flowing = pipeline(Readable.from(source), decoder).catch(() => {});
+  try {
+    yield* decoder;
+  } catch (error) {
+    if (fault !== undefined) throw fault;
+    throw new MalformedError(`The body is not whole and valid ${encoding} (${(error as Error).message})`);
+  } finally {
+    decoder.destroy();
+    await flowing;
+  }
+}
+
+/** Tells an error of the bytes themselves from one of their compression. */
+async function* noting(
+  bytes: AsyncIterable<Uint8Array>,
+  note: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    note(error);
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+/** What a run writes for each case of DESIGN section 7. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mergeFields } from './fields.ts';
+import { type ComparedRecord, planWrites } from './staging.ts';
+import type { Mode } from './workflow.ts';
+
+const row = (id: string, seq: number, changes: Partial<ComparedRecord> = {}): ComparedRecord => ({
+  id,
+  seq,
+  addedIn: 1,
+  body: `old ${id}`,
+  published: null,
+  ...changes,
+});
+const ROWS = [
+  row('same', 1),
+  row('other', 2),
+  row('mine', 3, { addedIn: 2, body: 'mine', published: 'old mine' }),
+  row('fresh', 4, { addedIn: 2 }),
+];
+const plan = (mode: Mode, records: Record<string, string>) =>
+  planWrites({ version: 2, mode, rows: ROWS, records: new Map(Object.entries(records)) });
+
+test('writes what is new or different and keeps the rest', () => {
+  assert.deepEqual(plan('upsert', { new: 'n', same: 'old same', other: 'o', fresh: 'f' }), {
+    writes: [
+      { kind: 'insert', id: 'new', body: 'n' },
+      { kind: 'supersede', id: 'other', seq: 2, addedIn: 1, body: 'o' },
+      { kind: 'rewrite', seq: 4, body: 'f' },
+    ],
+    kept: [1],
+  });
+});
+
+test('restores what the run has closed when that comes again', () => {
+  assert.deepEqual(plan('replace', { mine: 'old mine' }).writes, [{ kind: 'restore', seq: 3 }]);
+  assert.deepEqual(plan('replace', { mine: 'mine' }), { writes: [], kept: [3] });
+  assert.deepEqual(plan('replace', { mine: 'm' }).writes, [{ kind: 'rewrite', seq: 3, body: 'm' }]);
+});
+
+test('leaves every id that is there alone in append', () => {
+  const { writes, kept } = plan('append', { other: 'o', fresh: 'f', new: 'n' });
+  assert.deepEqual(writes, [{ kind: 'insert', id: 'new', body: 'n' }]);
+  assert.deepEqual(kept, [2, 4]);
+});
+
+test('keeps names of fields in order of first appearance, and not without end', () => {
+  assert.deepEqual(mergeFields(['id', 'b'], ['a', 'id', 'c', 'a']), ['id', 'b', 'a', 'c']);
+  const many = Array.from({ length: 1_200 }, (_, n) => `f${n}`);
+  assert.equal(mergeFields(many, []).length, 1_000);
+  assert.deepEqual(mergeFields(['a'], ['x'.repeat(70_000), 'b']), ['a']);
+});

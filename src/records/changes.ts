@@ -1,0 +1,80 @@
+/** What became of a workflow's records between two versions, one line of JSON for each. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Problem } from '../model/error.ts';
+import { differenceOf } from '../model/event.ts';
+import type { ChangedRow, ChangesCursor, DataVersion, Store } from '../store/store.ts';
+import { checkStillThere, openVersion, PARSED_BYTES, PARSED_ROWS, type Place, pageRows } from './read.ts';
+
+/** Two versions of which the older may be 0: nothing was there. */
+export interface Span {
+  since: number;
+  until: DataVersion;
+}
+
+/**
+ * @throws Problem `workflow_not_found`; `version_not_found` when a version was never published, or `until` is
+ *   pruned; `version_pruned` when `since` is; `field_invalid` when `until` comes before `since`
+ */
+export async function openSpan(
+  store: Store,
+  place: Place,
+  asked: { since: number; until: number | undefined },
+): Promise<Span> {
+  const newest = await openVersion(store, place);
+  const { since } = asked;
+  if (since > newest.number) throw new Problem('version_not_found');
+  if (since !== 0 && since < newest.oldest) throw new Problem('version_pruned');
+  if (asked.until !== undefined && asked.until < since) {
+    throw new Problem('field_invalid', {
+      sentence: 'The query parameter `until` must not come before `since`',
+    });
+  }
+  const until =
+    asked.until === 0 ? { ...newest, number: 0, total: 0 } : await openVersion(store, place, asked.until);
+  return { since, until };
+}
+
+/**
+ * The changes as `{ type, id, version, record }` (added) or `{ type, id, version, fields }` (changed, removed),
+ * where `fields` is `[{ key, value, previousValue }]`; a body of JSON or of lines. Throws VersionGoneError when
+ * `since` was pruned or records were erased meanwhile: the connection must then be broken off.
+ */
+export async function* readChanges(
+  store: Store,
+  place: Place,
+  { since, until }: Span,
+  format: 'json' | 'ndjson',
+): AsyncGenerator<Uint8Array> {
+  const [head, between, tail] = format === 'json' ? ['[', ',', ']'] : ['', '\n', ''];
+  const oldest = { number: since === 0 ? until.number : since, erasures: until.erasures };
+  let before = head;
+  let after: ChangesCursor | null = null;
+  do {
+    if (since === until.number) break;
+    const page: Awaited<ReturnType<Store['records']['changes']>> = await store.records.changes({
+      ...place,
+      since,
+      until: until.number,
+      after,
+      // Each row holds two records.
+      limit: pageRows(until, PARSED_ROWS, PARSED_BYTES / 2),
+    });
+    await checkStillThere(store, place, oldest);
+    if (page.rows.length > 0) {
+      yield Buffer.from(before + page.rows.map(lineOf).join(between));
+      before = between;
+    }
+    after = page.next;
+    await nextTurn();
+  } while (after !== null);
+  const end = (before === head ? head : '') + (format === 'ndjson' && before !== head ? '\n' : '') + tail;
+  if (end !== '') yield Buffer.from(end);
+}
+
+function lineOf({ id, version, before, after }: ChangedRow): string {
+  if (before === null && after !== null) {
+    return `{"type":"added","id":${JSON.stringify(id)},"version":${version},"record":${after}}`;
+  }
+  const difference = differenceOf({ id, before: before ?? undefined, after: after ?? undefined });
+  return JSON.stringify({ type: difference.type, id, version, fields: difference.fields });
+}

@@ -1,0 +1,162 @@
+/** Erasing on a real store: that it may be broken off anywhere, and how long it holds others up. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { createSealer } from '../std/seal.ts';
+import {
+  allEvents,
+  failAttempt,
+  makeRunning,
+  makeWorkflow,
+  readVersion,
+  stageRecords,
+} from '../store/conformance/setup.ts';
+import { openStore } from '../store/open.ts';
+import type { ErasureOperations, Store } from '../store/store.ts';
+import { erase } from './erase.ts';
+
+const EMAIL = 'ada@example.com';
+const sealer = createSealer(randomBytes(32));
+
+async function openEmpty(t: TestContext): Promise<Store> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-erase-'));
+  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  t.after(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  return store;
+}
+
+async function publish(
+  store: Store,
+  at: { teamId: string; workflowId: string },
+  records: readonly { id: string }[],
+): Promise<void> {
+  const held = await makeRunning(store, at);
+  const bodies = records.map((record) => ({ id: record.id, body: JSON.stringify(record) }));
+  const seqs: number[] = [];
+  for (let start = 0; start < bodies.length; start += 500) {
+    seqs.push(...(await stageRecords(store, held, 'replace', bodies.slice(start, start + 500))));
+  }
+  const seen = new Set(seqs);
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 1_000_000 });
+  const unseen = current.filter((seq) => !seen.has(seq));
+  if (unseen.length > 0) await store.records.remove({ held, seqs: unseen });
+  const guards = { minRecords: 0, maxDropPercent: null };
+  const state = { last: EMAIL };
+  await store.records.publish({ held, guards, mode: 'replace', fields: ['id'], state });
+}
+
+/** Two records of the person, one of which had another address before, in two workflows; an error and a state. */
+async function plant(store: Store) {
+  const people = await makeWorkflow(store);
+  const crm = await makeWorkflow(store, { id: 'crm' });
+  const bob = { id: 'b', email: 'bob@example.com' };
+  await publish(store, people, [{ id: 'a', name: 'Ada' } as { id: string }, bob]);
+  await publish(store, people, [{ id: 'a', email: EMAIL } as { id: string }, bob]);
+  await publish(store, people, [{ id: 'a', email: 'king@example.com' } as { id: string }, bob]);
+  await publish(store, crm, [{ id: '0042-of-ada', email: EMAIL } as { id: string }, bob]);
+  await failAttempt(store, await makeRunning(store, crm), { error: `no ${EMAIL}\nthere` });
+  return { people, crm };
+}
+
+const request = (teamId: string) => ({
+  teamId,
+  workflowId: null,
+  email: EMAIL,
+  id: null,
+  dryRun: false,
+  suppress: false,
+  actor: 'cli',
+});
+const depsOf = (store: Store) => ({ store, sealer, directories: [], forget: async () => {} });
+
+/** The store, whose erasure fails at one write, as if the process had been killed before it. */
+function failingAt(store: Store, count: number): Store {
+  let writes = 0;
+  const failing = <Name extends 'rewrite' | 'remove' | 'audit' | 'scrub'>(name: Name) =>
+    (async (input: never) => {
+      if (writes++ === count) throw new Error('killed');
+      return store.erasure[name](input);
+    }) as unknown as ErasureOperations[Name];
+  const erasure = {
+    ...store.erasure,
+    rewrite: failing('rewrite'),
+    remove: failing('remove'),
+    audit: failing('audit'),
+    scrub: failing('scrub'),
+  };
+  return { ...store, erasure };
+}
+
+test('an erasure that was broken off anywhere is completed by the next one', async (t) => {
+  for (let count = 0; ; count += 1) {
+    const store = await openEmpty(t);
+    const { people, crm } = await plant(store);
+    const failed = await erase(depsOf(failingAt(store, count)), request(people.teamId)).then(
+      () => false,
+      (error: Error) => error.message === 'killed',
+    );
+    const report = await erase(depsOf(store), request(people.teamId));
+    assert.deepEqual(report.left, []);
+    assert.equal(report.disk?.tracesLeft, false);
+    for (const version of [1, 2, 3]) {
+      assert.deepEqual(await readVersion(store, { ...people, version }), [
+        { id: 'b', email: 'bob@example.com' },
+      ]);
+    }
+    assert.equal((await store.records.version(crm))?.total, 1);
+    const events = JSON.stringify(await allEvents(store, people.teamId));
+    assert.doesNotMatch(events, /ada|king@|Ada/);
+    assert.match(events, /bob@example.com/);
+    const again = await erase(depsOf(store), request(people.teamId));
+    assert.deepEqual(again.found, []);
+    if (!failed) {
+      assert.ok(count >= 5, `${count} writes`);
+      return;
+    }
+  }
+});
+
+test('an id is meant in every workflow, unless one is named', async (t) => {
+  const store = await openEmpty(t);
+  const { people, crm } = await plant(store);
+  const byId = { ...request(people.teamId), email: null, id: 'b' };
+  await erase(depsOf(store), { ...byId, workflowId: 'crm' });
+  assert.equal((await store.records.version(people))?.total, 2);
+  assert.equal((await store.records.version(crm))?.total, 1);
+  await erase(depsOf(store), byId);
+  assert.equal((await store.records.version(people))?.total, 1);
+  assert.equal((await store.records.version(crm))?.total, 1);
+});
+
+test('others have their turn while it looks', async (t) => {
+  const store = await openEmpty(t);
+  const at = await makeWorkflow(store);
+  const records = Array.from({ length: 20_000 }, (_, n) => ({
+    id: String(n),
+    email: `person${n}@example.com`,
+  }));
+  await publish(store, at, records);
+  let turns = 0;
+  let turn = setImmediate(function next() {
+    turns += 1;
+    turn = setImmediate(next);
+  });
+  const report = await erase(depsOf(store), { ...request(at.teamId), dryRun: true });
+  clearImmediate(turn);
+  assert.deepEqual(
+    report.found.map(({ place }) => place),
+    ['state'],
+  );
+  assert.ok(turns >= 10, `others had ${turns} turns`);
+});

@@ -1,0 +1,295 @@
+/**
+ * Erasing a person from everything that holds the content of records: `find-person.ts` registers what does.
+ *
+ * Records go last. Until then a second run finds the same ids, so that an erasure that was ended in the middle
+ * (a `kill -9`) is completed by asking for it again.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Problem } from '../model/error.ts';
+import type { Sealer } from '../std/seal.ts';
+import type { Store, SuppressionRow, TextPlace } from '../store/store.ts';
+import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
+import { createRedactor, type Person, tracesOf } from './person.ts';
+import { subjectHash, subjectKey } from './suppress.ts';
+
+/** Records that one transaction removes, and bytes of them. */
+const MAX_RECORDS = 100;
+const MAX_BYTES = 2 * 1_048_576;
+/** Texts that one transaction rewrites. */
+const MAX_TEXTS = 50;
+/** Texts that are looked for in the bytes of the database afterwards. */
+const MAX_TRACES = 100;
+/** What came in while it was looking is found by looking again; this often at most. */
+const MAX_PASSES = 5;
+/** A database up to this size is rewritten when deleting did not overwrite everything: about a second. */
+const REWRITE_BYTES = 100 * 1_048_576;
+
+export interface ErasureDeps {
+  store: Store;
+  sealer: Sealer;
+  /** Where copies of the database are looked for. */
+  directories: readonly string[];
+  /** Removes the files that were made of a workflow's records. */
+  forget(place: { teamId: string; workflowId: string }): Promise<void>;
+}
+
+export interface ErasureRequest {
+  teamId: string;
+  /** Every workflow of the team when it is null. */
+  workflowId: string | null;
+  /** One of the two. An id is meant in each of the workflows. */
+  email: string | null;
+  id: string | null;
+  /** Only looks. */
+  dryRun: boolean;
+  /** Keeps the person out of later runs. */
+  suppress: boolean;
+  /** For the audit: the id of a key, or `cli`. */
+  actor: string;
+  /** Rewrites the database however large it is, when traces are left in it. */
+  rewrite?: boolean;
+}
+
+/** Where somebody was found. `record` counts rows: a record has one for each state that is kept of it. */
+export interface Found {
+  workflowId: string | null;
+  place: 'record' | TextPlace | 'definition';
+  count: number;
+}
+
+export interface ErasureReport {
+  dryRun: boolean;
+  /** What was removed or redacted, or would be. */
+  found: Found[];
+  /** What mentions the person and stays: records of others, and definitions. */
+  left: Found[];
+  suppressed: boolean;
+  /** How the disk was scrubbed; null when it was not. Traces that a rewriting left are held by others. */
+  disk: { logEmptied: boolean; rewritten: boolean; tracesLeft: boolean } | null;
+  /** Copies of the database that are older than the erasure and may hold the person. */
+  backups: string[];
+}
+
+/**
+ * Finds and, unless it is a dry run, erases. Harmless to repeat.
+ *
+ * @throws Problem `workflow_not_found`, `field_invalid`
+ */
+export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise<ErasureReport> {
+  const { store } = deps;
+  const { teamId, workflowId, dryRun } = request;
+  const { scope, definitions } = await openScope(store, request);
+  const person = personOf(request, scope);
+  const found = new Counts();
+  const left = new Counts();
+
+  if (request.suppress && !dryRun) await suppress(deps, request, person);
+  for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
+    const mentioned = new Counts();
+    const records = await collect(store, scope, person, mentioned);
+    let changed = 0;
+    for (const place of Object.keys(TEXT_HOLDERS) as TextPlace[]) {
+      changed += await eraseTexts(store, scope, person, { place, dryRun, found });
+    }
+    for (const [at, rows] of records) {
+      found.add(at, 'record', rows.length);
+      changed += rows.length;
+      if (dryRun) continue;
+      await removeRecords(store, { teamId, workflowId: at, rows });
+    }
+    if (pass === 1) left.addAll(mentioned);
+    if (dryRun || changed === 0) break;
+  }
+  const { mentions } = createRedactor(person);
+  for (const { id, definition } of definitions) {
+    if (mentions(definition)) left.add(id, 'definition', 1);
+  }
+
+  const isLeft = left.list().length > 0;
+  const isThere = found.list().length > 0;
+  if (request.suppress && !dryRun && isThere) await suppress(deps, request, person);
+  // Also when nothing was found: an erasure before this one may have been ended before it came here.
+  if (!dryRun) for (const at of scope.workflows) await deps.forget({ teamId, workflowId: at });
+  const disk = dryRun
+    ? null
+    : await store.erasure.scrub({
+        traces: tracesOf(person).slice(0, MAX_TRACES),
+        // What stays would be found again every time.
+        rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
+      });
+  const report: ErasureReport = {
+    dryRun,
+    found: found.list(),
+    left: left.list(),
+    suppressed: request.suppress && !dryRun,
+    disk,
+    backups: await backupsIn(deps.directories),
+  };
+  if (!dryRun) {
+    await store.erasure.audit({
+      teamId,
+      workflowId,
+      action: 'erase',
+      actor: request.actor,
+      subject: subjectOf(deps.sealer, request),
+      details: { ...report, backups: report.backups.length },
+    });
+  }
+  return report;
+}
+
+/** @throws Problem `workflow_not_found` */
+export async function openScope(
+  store: Store,
+  { teamId, workflowId }: { teamId: string; workflowId: string | null },
+): Promise<{ scope: Scope; definitions: { id: string; definition: string }[] }> {
+  const all = await store.erasure.workflows({ teamId });
+  const definitions = workflowId === null ? all : all.filter(({ id }) => id === workflowId);
+  if (workflowId !== null && definitions.length === 0) throw new Problem('workflow_not_found');
+  return { scope: { teamId, workflowId, workflows: definitions.map(({ id }) => id) }, definitions };
+}
+
+function personOf({ email, id }: ErasureRequest, { workflows }: Scope): Person {
+  const given = [email, id].filter((value) => value !== null);
+  if (given.length !== 1 || given[0]?.trim() === '') {
+    throw new Problem('field_invalid', { sentence: 'Give either `email` or `id`, as a non-empty string' });
+  }
+  return { email, ids: new Map(workflows.map((at) => [at, new Set(id === null ? [] : [id])])) };
+}
+
+interface TheirRow {
+  seq: number;
+  bytes: number;
+}
+
+/** Their rows by workflow. Looks again when it learnt ids that it did not know while it was looking. */
+async function collect(
+  store: Store,
+  scope: Scope,
+  person: Person,
+  mentioned: Counts,
+): Promise<Map<string, TheirRow[]>> {
+  for (let look = 1; ; look += 1) {
+    const known = countIds(person);
+    const records = new Map<string, TheirRow[]>();
+    mentioned.clear();
+    for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
+      if (!theirs) {
+        mentioned.add(workflowId, 'record', 1);
+        continue;
+      }
+      const rows = records.get(workflowId) ?? [];
+      rows.push({ seq: row.seq, bytes: Buffer.byteLength(row.body) });
+      records.set(workflowId, rows);
+    }
+    if (countIds(person) === known || look === MAX_PASSES) return records;
+  }
+}
+
+function countIds({ ids }: Person): number {
+  return [...ids.values()].reduce((count, some) => count + some.size, 0);
+}
+
+async function eraseTexts(
+  store: Store,
+  scope: Scope,
+  person: Person,
+  { place, dryRun, found }: { place: TextPlace; dryRun: boolean; found: Counts },
+): Promise<number> {
+  let changed = 0;
+  let texts: { key: string; was: string; text: string }[] = [];
+  const flush = async () => {
+    if (texts.length > 0) await store.erasure.rewrite({ teamId: scope.teamId, place, texts });
+    texts = [];
+  };
+  for await (const { held, cleaned } of findTexts(store, scope, person, place)) {
+    found.add(held.workflowId, place, 1);
+    changed += 1;
+    if (dryRun) continue;
+    texts.push({ key: held.key, was: held.text, text: cleaned });
+    if (texts.length === MAX_TEXTS) await flush();
+  }
+  await flush();
+  return changed;
+}
+
+async function removeRecords(
+  store: Store,
+  { teamId, workflowId, rows }: { teamId: string; workflowId: string; rows: readonly TheirRow[] },
+): Promise<void> {
+  let seqs = new Set<number>();
+  let bytes = 0;
+  const flush = async () => {
+    if (seqs.size > 0) await store.erasure.remove({ teamId, workflowId, seqs: [...seqs] });
+    seqs = new Set();
+    bytes = 0;
+  };
+  for (const row of rows) {
+    // The rows of one record stand together and go together.
+    if (!seqs.has(row.seq) && (seqs.size === MAX_RECORDS || bytes + row.bytes > MAX_BYTES)) await flush();
+    seqs.add(row.seq);
+    bytes += row.bytes;
+  }
+  await flush();
+}
+
+/** By the address or the id that was given, and by the ids that were found: their address may have changed. */
+async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Person): Promise<void> {
+  const { teamId, email } = request;
+  const key = subjectKey(deps.sealer, teamId);
+  const entries: SuppressionRow[] = [...person.ids].flatMap(([workflowId, ids]) =>
+    [...ids].map((id) => ({ workflowId, kind: 'id' as const, hash: subjectHash(key, 'id', id) })),
+  );
+  if (email !== null) {
+    entries.push({
+      workflowId: request.workflowId ?? '',
+      kind: 'email',
+      hash: subjectHash(key, 'email', email),
+    });
+  }
+  for (let start = 0; start < entries.length; start += MAX_RECORDS) {
+    await deps.store.erasure.suppress({ teamId, entries: entries.slice(start, start + MAX_RECORDS) });
+  }
+}
+
+function subjectOf(sealer: Sealer, { teamId, email, id }: ErasureRequest): string {
+  const key = subjectKey(sealer, teamId);
+  return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
+}
+
+/** Every copy that lies there was made before now. `store/sqlite/migrate.ts` names its own `*.backup`. */
+async function backupsIn(directories: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const directory of new Set(directories)) {
+    for (const name of await readdir(directory).catch(() => [])) {
+      if (/\.backup/.test(name)) found.push(join(directory, name));
+    }
+    const kept = join(directory, 'backups');
+    for (const name of await readdir(kept).catch(() => [])) found.push(join(kept, name));
+  }
+  return found.sort();
+}
+
+/** How much was found where. */
+class Counts {
+  readonly #counts = new Map<string, Found>();
+
+  add(workflowId: string | null, place: Found['place'], count: number): void {
+    const key = JSON.stringify([workflowId, place]);
+    const before = this.#counts.get(key)?.count ?? 0;
+    this.#counts.set(key, { workflowId, place, count: before + count });
+  }
+
+  addAll(other: Counts): void {
+    for (const { workflowId, place, count } of other.list()) this.add(workflowId, place, count);
+  }
+
+  clear(): void {
+    this.#counts.clear();
+  }
+
+  list(): Found[] {
+    return [...this.#counts.values()];
+  }
+}

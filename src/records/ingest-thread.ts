@@ -1,0 +1,103 @@
+/**
+ * The ingest thread: parses, validates and writes records as text, looks up what is there on a connection of its
+ * own that cannot write, and plans what has to be written. What this costs neither the event loop nor the writer
+ * feels. Batches of several runs are worked off in the order in which they are asked for.
+ */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { FencedError, Problem } from '../model/error.ts';
+import type { Held } from '../model/job.ts';
+import { InvalidRecordError } from '../model/record.ts';
+import { planWrites, type StagedWrite } from '../model/staging.ts';
+import type { Mode } from '../model/workflow.ts';
+import { openReader } from '../store/open.ts';
+import type { StoreReader } from '../store/store.ts';
+import {
+  type BatchReader,
+  createBatchReader,
+  type IngestSettings,
+  type RecordBatch,
+  TooManyRecordsError,
+} from './ingest-batch.ts';
+
+/** What the thread is started with. */
+export interface IngestThreadData {
+  databaseUrl: string;
+}
+
+/** What the thread is told. `plan` is answered; its lines are added to those that are left. */
+export type ToIngest =
+  | { run: number; begin: { held: Held; settings: IngestSettings } }
+  | { run: number; plan: readonly string[] }
+  | { run: number; end: true }
+  | { close: true };
+
+/** What the thread answers to `plan`. */
+export type FromIngest = { run: number } & ({ planned: PlannedBatch } | { refused: Refusal });
+
+/** A batch that was looked up: what to write, and the `seq` of the records that stay as they are. */
+export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
+  writes: StagedWrite[];
+  kept: number[];
+}
+
+/** An error without its class, which does not survive the way between threads. */
+export interface Refusal {
+  kind: 'invalid' | 'too_many' | 'fenced' | 'away' | 'other';
+  sentence: string;
+  field: string | null;
+}
+
+interface Run {
+  held: Held;
+  mode: Mode;
+  reader: BatchReader;
+}
+
+if (parentPort !== null) serve(parentPort, openReader((workerData as IngestThreadData).databaseUrl));
+
+function serve(port: MessagePort, store: StoreReader): void {
+  const runs = new Map<number, Run>();
+
+  port.on('message', async (message: ToIngest) => {
+    if ('close' in message) {
+      store.close();
+      port.close();
+    } else if ('begin' in message) {
+      const { held, settings } = message.begin;
+      runs.set(message.run, { held, mode: settings.mode, reader: createBatchReader(settings) });
+    } else if ('end' in message) {
+      runs.delete(message.run);
+    } else {
+      port.postMessage(await answer(message.run, runs.get(message.run) as Run, message.plan));
+    }
+  });
+
+  async function answer(number: number, run: Run, lines: readonly string[]): Promise<FromIngest> {
+    try {
+      run.reader.push(lines);
+      return { run: number, planned: await plan(store, run) };
+    } catch (error) {
+      return { run: number, refused: refusal(error) };
+    }
+  }
+}
+
+async function plan(store: StoreReader, { held, mode, reader }: Run): Promise<PlannedBatch> {
+  const { records, sizes, ...batch } = reader.next();
+  if (records.size === 0) return { ...batch, writes: [], kept: [] };
+  const { version, rows } = await store.compare({
+    held,
+    ids: [...records.keys()],
+    sizes: [...sizes.values()],
+  });
+  return { ...batch, ...planWrites({ version, mode, rows, records }) };
+}
+
+function refusal(error: unknown): Refusal {
+  const sentence = error instanceof Error ? error.message : String(error);
+  if (error instanceof InvalidRecordError) return { kind: 'invalid', sentence, field: error.field };
+  if (error instanceof TooManyRecordsError) return { kind: 'too_many', sentence, field: null };
+  if (error instanceof FencedError) return { kind: 'fenced', sentence, field: null };
+  if (error instanceof Problem) return { kind: 'away', sentence, field: null };
+  return { kind: 'other', sentence, field: null };
+}

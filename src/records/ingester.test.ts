@@ -1,0 +1,53 @@
+/** The main side of the ingest thread, with threads that end. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { Problem } from '../model/error.ts';
+import { silentLogger } from '../observe/log.ts';
+import { Ingester } from './ingester.ts';
+
+const BEGIN = {
+  held: { teamId: 'team', jobId: 'job', attempt: 1 },
+  settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { timeoutMs: 1, records: 1 } },
+} as const;
+
+/** A thread that does this with every message. */
+function thread(does: string): Worker {
+  return new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     parentPort.on('message', (message) => { ${does} });`,
+    { eval: true },
+  );
+}
+
+test('refuses the runs of a thread that has died, and starts another for the next', async () => {
+  const threads = [
+    thread('if (message.plan) throw new Error("out of luck")'),
+    thread(
+      'if (message.close) parentPort.close(); else parentPort.postMessage({ run: message.run, planned: 7 })',
+    ),
+  ];
+  const ingester = new Ingester({
+    databaseUrl: '',
+    log: silentLogger,
+    open: () => threads.shift() as Worker,
+  });
+  const [one, two] = [begin(ingester), begin(ingester)];
+  const said = /^The thread that reads records has ended: out of luck$/;
+  await Promise.all([one, two].map((run) => assert.rejects(run.plan(['{}']), { message: said })));
+  await assert.rejects(one.plan([]), { message: said });
+  one.end();
+  assert.equal(await begin(ingester).plan(['{}']), 7);
+  await ingester.close();
+});
+
+test('starts no thread before it is needed, and none after it was closed', async () => {
+  const ingester = new Ingester({ databaseUrl: 'nowhere', log: silentLogger, open: () => assert.fail() });
+  await ingester.close();
+  await ingester.close();
+  assert.throws(() => begin(ingester), Problem);
+});
+
+function begin(ingester: Ingester) {
+  return ingester.begin({ ...BEGIN, settings: { ...BEGIN.settings, key: [] } });
+}

@@ -1,0 +1,107 @@
+/** Who is meant, and what texts are without them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createRedactor, isTheirs, needlesOf, type Person } from './person.ts';
+
+const person = (ids: string[] = [], email: string | null = 'Ada.L@Example.com'): Person => ({
+  email,
+  ids: new Map([['people', new Set(ids)]]),
+});
+const { lines, json, mentions } = createRedactor(person(['person-7f3a', '7']));
+
+test('a record is theirs by its address in any case, or by its id in its workflow', () => {
+  const theirs = (id: string, email: unknown, workflowId = 'people') =>
+    isTheirs(person(['7']), { workflowId, id, body: JSON.stringify({ id, email }) });
+  assert.ok(theirs('1', ' ADA.L@example.COM '));
+  assert.ok(theirs('7', 'x@example.com'));
+  assert.ok(!theirs('7', 'x@example.com', 'products'));
+  assert.ok(!theirs('1', 'ada.l@example.com.au'));
+  assert.ok(!theirs('1', ['ada.l@example.com']));
+});
+
+test('names are found however a text spells them, and not inside of longer ones', () => {
+  for (const text of [
+    'ada.l@example.com',
+    '<ADA.L@EXAMPLE.COM>',
+    'mailto:ada.l@example.com.',
+    '?to=ada.l%40example.com&x',
+    '%3Dada.l%40example.com',
+    '"\\nada.l@example.com"',
+    '{"email":"ada.l@exam…',
+    'line\nada.l@ex',
+    'see person-7f3a!',
+  ]) {
+    assert.ok(mentions(text), text);
+  }
+  for (const text of [
+    'hada.l@example.com',
+    'x.ada.l@example.com',
+    'ada.l@example.com.au',
+    'ada.l@example.community',
+    'person-7f3a9',
+    'my-person-7f3a',
+    'record 7',
+    'ada.l@other.example',
+  ]) {
+    assert.ok(!mentions(text), text);
+  }
+});
+
+test('plain text loses the lines that name the person', () => {
+  assert.equal(lines('one\nRecord of Ada <ada.l@example.com> 1815\nthree'), 'one\n[erased]\nthree');
+  assert.equal(lines('nobody\nhere'), 'nobody\nhere');
+});
+
+test('a state keeps its shape, its other strings and every digit', () => {
+  const text =
+    '{"n":12345678901234567890,"last":{"name":"Ada","email":"ADA.L@example.com","born":1815},"note":"to ada.l@example.com now","ada.l@example.com":"x","others":["b@example.com"]}';
+  assert.equal(
+    json(text),
+    '{"n":12345678901234567890,"last":{"name":"[erased]","email":"[erased]","born":1815},"note":"to [erased] now","[erased]":"[erased]","others":["b@example.com"]}',
+  );
+});
+
+test('an event loses the differences of their records by id and by address, and says so', () => {
+  const event = (differences: unknown[], truncated: boolean) =>
+    JSON.stringify({ id: 'evt_1', data: { workflowId: 'people', differences, truncated } });
+  const field = (value: unknown, key = 'name') => ({ key, value });
+  const others = [{ type: 'added', id: '8', fields: [field('Bob'), field('b@example.com', 'email')] }];
+  const theirs = [
+    { type: 'changed', id: '7', fields: [{ key: 'name', value: 'Ada K', previousValue: 'Ada' }] },
+    { type: 'removed', id: '9', fields: [{ key: 'email', previousValue: 'ada.l@EXAMPLE.com' }] },
+  ];
+  const redactor = createRedactor(person(['7']));
+  assert.equal(redactor.event(event([...others, ...theirs], false), 'people'), event(others, true));
+  assert.equal(redactor.event(event(others, false), 'people'), event(others, false));
+  assert.ok(redactor.tells(event(theirs.slice(0, 1), false), 'people'));
+  assert.ok(!redactor.tells(event(theirs.slice(0, 1), false), 'products'));
+});
+
+test('whatever names the person holds one of the needles', () => {
+  const local = fc.stringMatching(/^[a-zäöüß+'"._-]{1,12}$/u);
+  fc.assert(
+    fc.property(
+      local,
+      fc.boolean(),
+      fc.boolean(),
+      fc.string(),
+      fc.string(),
+      (name, fullAddress, upper, before, after) => {
+        const email = fullAddress ? `${name}@example.com` : name;
+        const one = person([], email);
+        const shown = upper ? email.toUpperCase() : email;
+        // Letters that have no other case of the same length are not compared.
+        fc.pre(shown.toLowerCase() === email.toLowerCase());
+        const record = JSON.stringify({ id: '1', before, email: shown, after });
+        const needles = needlesOf(one, 'records');
+        assert.ok(isTheirs(one, { workflowId: 'people', id: '1', body: record }));
+        const found = record.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+        assert.ok(
+          needles.some((needle) => found.includes(needle)),
+          JSON.stringify({ record, needles }),
+        );
+      },
+    ),
+  );
+});

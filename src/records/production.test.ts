@@ -1,0 +1,90 @@
+/** The making of a body: what readers get when they come late, go early, or when there can be no file. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { type TestContext, test } from 'node:test';
+import { Production } from './production.ts';
+
+const CHUNKS = Array.from({ length: 50 }, (_, n) =>
+  Buffer.alloc(20_000 + n, String.fromCharCode(97 + (n % 26))),
+);
+const WHOLE = Buffer.concat(CHUNKS);
+
+async function* source(): AsyncGenerator<Uint8Array> {
+  yield* CHUNKS;
+}
+
+async function start(t: TestContext, change: Partial<ConstructorParameters<typeof Production>[0]> = {}) {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-production-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'body');
+  const production = new Production({
+    path,
+    source,
+    admit: async () => true,
+    before: async () => {},
+    ...change,
+  });
+  return { path, production };
+}
+
+async function all(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+test('every reader gets everything, also one that comes when it is done', async (t) => {
+  const { path, production } = await start(t);
+  const [early, stalled] = [production.read(), production.read()];
+  assert.ok((await all(early)).equals(WHOLE));
+  assert.equal(await production.finished, WHOLE.length);
+  assert.ok((await all(stalled)).equals(WHOLE));
+  assert.ok((await readFile(path)).equals(WHOLE));
+});
+
+test('goes on to its end when every reader is gone', async (t) => {
+  const { path, production } = await start(t);
+  production.read().destroy();
+  assert.equal(await production.finished, WHOLE.length);
+  assert.ok((await readFile(path)).equals(WHOLE));
+});
+
+test('readers go on by themselves when the file may not grow', async (t) => {
+  let room = 10;
+  const { production } = await start(t, { admit: async () => room-- > 0 });
+  const [one, stalled, gone] = [production.read(), production.read(), production.read()];
+  gone.destroy();
+  assert.ok((await all(one)).equals(WHOLE));
+  assert.equal(await production.finished, undefined);
+  assert.equal(production.joinable, false);
+  assert.ok((await all(stalled)).equals(WHOLE));
+});
+
+test('readers go on by themselves when there can be no file', async (t) => {
+  const { production } = await start(t, { before: () => Promise.reject(new Error('read-only')) });
+  assert.ok((await all(production.read())).equals(WHOLE));
+  assert.equal(await production.finished, undefined);
+});
+
+test('a source that fails breaks every reader off', async (t) => {
+  const { production } = await start(t, {
+    async *source() {
+      yield* CHUNKS.slice(0, 5);
+      throw new Error('pruned');
+    },
+  });
+  const readers = [production.read(), production.read()];
+  for (const reader of readers) await assert.rejects(all(reader), /pruned/);
+  assert.equal(await production.finished, undefined);
+});
+
+test('breaking off ends readers and making', async (t) => {
+  const { production } = await start(t);
+  const reader = production.read();
+  production.abort(new Error('erased'));
+  await assert.rejects(all(reader), /erased/);
+  assert.equal(await production.finished, undefined);
+});

@@ -1,0 +1,107 @@
+/** Kept bodies: when they are made, and when they go. On a real store and a real directory. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
+import { openStore } from '../store/open.ts';
+import { formatter } from './formats.ts';
+import { openVersion, readWhole } from './read.ts';
+import { type Representation, Representations } from './representations.ts';
+
+async function setUp(t: TestContext) {
+  const root = await mkdtemp(join(tmpdir(), 'flowhook-representations-'));
+  const store = await openStore(`sqlite:${join(root, 'flowhook.db')}`, {
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  const directory = join(root, 'representations');
+  await mkdir(directory);
+  await writeFile(join(directory, 'left'), 'by an earlier process');
+  const bodies = new Representations({ store, directory, maxBytes: 1_000_000, log: silentLogger });
+  await bodies.start();
+  await bodies.start();
+  t.after(async () => {
+    await bodies.stop();
+    await store.close();
+    await rm(root, { recursive: true });
+  });
+  const place = await makeWorkflow(store);
+  await publishRun(store, place, { a: 'Ada', b: 'Grace' });
+  const version = await openVersion(store, place);
+  const of: Representation = { place, version, format: 'json', encoding: 'identity' };
+  const format = formatter({ format: 'json', columns: version.fields, only: null });
+  const make = () => bodies.make(of, () => readWhole(store, place, version, format));
+  const untilMade = async () => {
+    while (bodies.bytesOf(of) === undefined) await new Promise(setImmediate);
+  };
+  const files = () => readdir(directory).catch(() => []);
+  return { store, bodies, place, of, make, untilMade, files };
+}
+
+async function all(stream: Readable | undefined): Promise<string> {
+  assert.ok(stream);
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
+
+test('a body is found once it has been made, and made again when its file is gone', async (t) => {
+  const { bodies, of, make, untilMade, files } = await setUp(t);
+  assert.deepEqual(await files(), []);
+  assert.equal(await bodies.find(of), undefined);
+  assert.equal(await all(make()), BODY);
+  await untilMade();
+  const found = await bodies.find(of);
+  assert.equal(found?.bytes, BODY.length);
+  assert.equal(await all(found?.stream(1, 5)), BODY.slice(1, 5));
+  assert.equal((await files()).length, 1);
+});
+
+test('the bodies of pruned versions go with the next tick, those that can be read stay', async (t) => {
+  const { store, bodies, place, make, untilMade, files } = await setUp(t);
+  await all(make());
+  await untilMade();
+  await publishRun(store, place, { a: 'Ada L.' });
+  await bodies.tick();
+  assert.equal((await files()).length, 1);
+  const retention = { keepVersions: 1, keepMs: 0, graceMs: 0, limit: 100 };
+  while (!(await store.records.prune({ ...place, ...retention })).done);
+  await bodies.tick();
+  assert.deepEqual(await files(), []);
+});
+
+test('a workflow that is forgotten leaves no file, and who reads one is broken off', async (t) => {
+  const { bodies, place, of, make, untilMade, files } = await setUp(t);
+  await all(make());
+  await untilMade();
+  const reading = (await bodies.find(of))?.stream(0, BODY.length);
+  const gate = Promise.withResolvers<void>();
+  const another = bodies.make({ ...of, format: 'ndjson' }, async function* () {
+    yield Buffer.from('x');
+    await gate.promise;
+    yield Buffer.from('y');
+  });
+  assert.ok(another);
+  await bodies.forget({ ...place, workflowId: 'other' });
+  assert.equal((await files()).filter((name) => !name.endsWith('.making')).length, 1);
+  const broken = assert.rejects(all(reading), /erased/);
+  const forgotten = bodies.forget(place);
+  await broken;
+  await assert.rejects(all(another), /erased/);
+  gate.resolve();
+  await forgotten;
+  assert.deepEqual(await files(), []);
+});
+
+test('nothing is made once it is stopped', async (t) => {
+  const { bodies, make } = await setUp(t);
+  await bodies.stop();
+  assert.equal(make(), undefined);
+});

@@ -1,0 +1,271 @@
+/** Whole bodies kept as files, so that a version is read from the database and compressed only once. */
+import { createHash } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Logger } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import type { Encoding } from './encodings.ts';
+import type { Format } from './formats.ts';
+import { Production } from './production.ts';
+import { checkStillThere, type Place, VersionGoneError } from './read.ts';
+
+/** Bodies that are made at a time; who comes beyond them reads from the database. */
+const MAX_MAKING = 4;
+const SWEEP_MS = 60_000;
+/** What a reader is handed at a time. */
+const CHUNK_BYTES = 1_048_576;
+/** Names of bodies that are known to be larger than the bound. */
+const MAX_TOO_LARGE = 1_000;
+
+/** Names a body for good: the same name always means the same bytes. */
+export interface Representation {
+  place: Place;
+  version: { number: number; erasures: number };
+  format: Format;
+  encoding: Encoding;
+}
+
+/** A kept body, opened. It stays whole whatever becomes of its file; `stream` or `close` must be called. */
+export interface KeptBody {
+  bytes: number;
+  /** The bytes from `start` up to, not including, `end`. Closes the body when it ends or is destroyed. */
+  stream(start: number, end: number): Readable;
+  close(): Promise<void>;
+}
+
+interface Kept {
+  of: Representation;
+  bytes: number;
+  streams: Set<Readable>;
+  /** Some of those who read while it was made may not be at its end yet. */
+  production: Production;
+}
+
+interface Making {
+  of: Representation;
+  production: Production;
+  done: Promise<void>;
+}
+
+/**
+ * The files lie in one directory, which may be deleted at any time: a missing file is one that has to be made
+ * again. Their total is bounded; those not read for longest go first. What an earlier process left is removed.
+ */
+export class Representations {
+  readonly #store: Store;
+  readonly #directory: string;
+  readonly #maxBytes: number;
+  readonly #log: Logger;
+  /** By file name, those not read for longest first. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #making = new Map<string, Making>();
+  readonly #tooLarge = new Set<string>();
+  /** Of the kept and of those being made. */
+  #bytes = 0;
+  #made = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
+  #running = false;
+
+  /** @param options.maxBytes 0 keeps nothing */
+  constructor(options: { store: Store; directory: string; maxBytes: number; log: Logger }) {
+    this.#store = options.store;
+    this.#directory = options.directory;
+    this.#maxBytes = options.maxBytes;
+    this.#log = options.log;
+  }
+
+  async start(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    await rm(this.#directory, { recursive: true, force: true });
+    this.#timer = setInterval(() => void this.tick(), SWEEP_MS).unref();
+  }
+
+  /** Breaks off what is being made; resolves when nothing is open any more. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    clearInterval(this.#timer);
+    for (const { production } of this.#making.values())
+      production.abort(new Error('The service is stopping'));
+    await Promise.all([...this.#making.values()].map(({ done }) => done));
+    await this.#sweeping;
+  }
+
+  /** The length of a kept body, or nothing. */
+  bytesOf(of: Representation): number | undefined {
+    return this.#kept.get(nameOf(of))?.bytes;
+  }
+
+  /** Opens a kept body, or answers nothing. */
+  async find(of: Representation): Promise<KeptBody | undefined> {
+    const name = nameOf(of);
+    const kept = this.#kept.get(name);
+    if (kept === undefined) return undefined;
+    const file = await open(join(this.#directory, name)).catch(() => undefined);
+    if (file === undefined) {
+      this.#drop(name);
+      return undefined;
+    }
+    this.#kept.delete(name);
+    this.#kept.set(name, kept);
+    return {
+      bytes: kept.bytes,
+      close: () => file.close(),
+      stream(start, end) {
+        const stream = file.createReadStream({ start, end: end - 1, highWaterMark: CHUNK_BYTES });
+        kept.streams.add(stream);
+        stream.once('close', () => kept.streams.delete(stream));
+        return stream;
+      },
+    };
+  }
+
+  /**
+   * A stream of a body that is kept once it is complete; answers nothing when it cannot be kept. The source is
+   * read only if nobody is making the same body already, and to its end even if every reader goes.
+   */
+  make(of: Representation, source: () => AsyncIterable<Uint8Array>): Readable | undefined {
+    const name = nameOf(of);
+    const making = this.#making.get(name);
+    if (making !== undefined) return making.production.joinable ? making.production.read() : undefined;
+    if (!this.#running || this.#maxBytes === 0 || this.#tooLarge.has(name)) return undefined;
+    if (this.#making.size >= MAX_MAKING) return undefined;
+    this.#made += 1;
+    const path = join(this.#directory, `${name}.${this.#made}.making`);
+    let admitted = 0;
+    const production = new Production({
+      path,
+      source,
+      admit: async (bytes) => {
+        const fits = await this.#makeRoomFor(bytes);
+        if (fits) admitted += bytes;
+        else if (admitted + bytes > this.#maxBytes) this.#rememberTooLarge(name);
+        return fits;
+      },
+      before: () => mkdir(this.#directory, { recursive: true, mode: 0o700 }),
+    });
+    const done = production.finished
+      .then((bytes) => (bytes === undefined ? false : this.#keep({ of, name, path, bytes, production })))
+      .catch((err: unknown) => {
+        this.#log.warn({ err }, 'representation.failed');
+        return false;
+      })
+      .then(async (kept) => {
+        if (!kept) this.#bytes -= admitted;
+        if (!kept) await rm(path, { force: true }).catch(() => {});
+        // Last, so that whoever waits for it finds no file.
+        this.#making.delete(name);
+      });
+    this.#making.set(name, { of, production, done });
+    return production.read();
+  }
+
+  /** Removes every body of a workflow and breaks off who is reading one: records were erased from it. */
+  async forget(place: Place): Promise<void> {
+    const gone = new VersionGoneError('Records were erased while they were read');
+    const making = [...this.#making.values()].filter(({ of }) => samePlace(of.place, place));
+    for (const { production } of making) production.abort(gone);
+    for (const [name, { of, streams, production }] of this.#kept) {
+      if (!samePlace(of.place, place)) continue;
+      production.abort(gone);
+      for (const stream of streams) stream.destroy(gone);
+      await this.#remove(name);
+    }
+    await Promise.all(making.map(({ done }) => done));
+  }
+
+  /** Removes the bodies of versions that were pruned or erased from. */
+  tick(): Promise<void> {
+    this.#sweeping = this.#sweeping.then(() => this.#sweep()).catch(() => {});
+    return this.#sweeping;
+  }
+
+  async #sweep(): Promise<void> {
+    for (const [name, { of }] of [...this.#kept]) {
+      if (!this.#running) return;
+      if (!(await this.#isReadable(of))) await this.#remove(name);
+    }
+  }
+
+  async #isReadable(of: Representation): Promise<boolean> {
+    try {
+      await checkStillThere(this.#store, of.place, of.version);
+      return true;
+    } catch (error) {
+      if (error instanceof VersionGoneError) return false;
+      throw error;
+    }
+  }
+
+  async #keep(made: {
+    of: Representation;
+    name: string;
+    path: string;
+    bytes: number;
+    production: Production;
+  }): Promise<boolean> {
+    const { of, name, path, bytes, production } = made;
+    const final = join(this.#directory, name);
+    // Somebody deleted the directory: nothing is kept.
+    const moved = await rename(path, final).then(
+      () => true,
+      () => false,
+    );
+    if (!moved) return false;
+    // Looked at after the renaming: an erasure from now on finds the file under its name.
+    if (!(await this.#isReadable(of).catch(() => false))) {
+      await rm(final, { force: true });
+      return false;
+    }
+    this.#drop(name);
+    this.#kept.set(name, { of, bytes, streams: new Set(), production });
+    return true;
+  }
+
+  async #makeRoomFor(bytes: number): Promise<boolean> {
+    if (bytes > this.#maxBytes) return false;
+    // Taken at once, so that two who ask at a time do not both get the same room.
+    this.#bytes += bytes;
+    while (this.#bytes > this.#maxBytes) {
+      const [oldest] = this.#kept.keys();
+      if (oldest === undefined) {
+        this.#bytes -= bytes;
+        return false;
+      }
+      await this.#remove(oldest);
+    }
+    return true;
+  }
+
+  #rememberTooLarge(name: string): void {
+    if (this.#tooLarge.size >= MAX_TOO_LARGE) this.#tooLarge.clear();
+    this.#tooLarge.add(name);
+  }
+
+  #drop(name: string): void {
+    const kept = this.#kept.get(name);
+    if (kept === undefined) return;
+    this.#kept.delete(name);
+    this.#bytes -= kept.bytes;
+  }
+
+  async #remove(name: string): Promise<void> {
+    this.#drop(name);
+    await rm(join(this.#directory, name), { force: true }).catch(() => {});
+  }
+}
+
+function nameOf({ place, version, format, encoding }: Representation): string {
+  // Ids are anything; a hash of them is a file name everywhere.
+  const where = createHash('sha256')
+    .update(JSON.stringify([place.teamId, place.workflowId]))
+    .digest('hex')
+    .slice(0, 32);
+  return `${where}-${version.number}.${version.erasures}-${format}-${encoding}`;
+}
+
+function samePlace(one: Place, other: Place): boolean {
+  return one.teamId === other.teamId && one.workflowId === other.workflowId;
+}

@@ -1,0 +1,88 @@
+/** Pruning on a real store with a clock of its own. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { makeWorkflow, publishRun, readVersion } from '../store/conformance/setup.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { Pruner } from './retention.ts';
+
+const HOUR_MS = 3_600_000;
+
+async function open(t: TestContext) {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-retention-'));
+  let ahead = 0;
+  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    clock: () => Date.now() + ahead,
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  t.after(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  const advance = (ms: number) => {
+    ahead += ms;
+  };
+  return { store, advance, at: await makeWorkflow(store) };
+}
+
+async function publish(store: Store, at: { teamId: string; workflowId: string }, count: number) {
+  for (let n = 0; n < count; n++) {
+    const names = Array.from({ length: 300 }, (_, id) => [`p${id}`, `${n}-${id}`]);
+    await publishRun(store, at, Object.fromEntries(names));
+  }
+}
+
+test('gives up old versions in steps, none of them before an hour has passed, and never the current one', async (t) => {
+  const { store, advance, at } = await open(t);
+  await publish(store, at, 12);
+  const steps: number[] = [];
+  const prune: Store['records']['prune'] = async (input) => {
+    steps.push(input.limit);
+    return store.records.prune(input);
+  };
+  const watched = { ...store, records: { ...store.records, prune } };
+  const pruner = new Pruner({ store: watched, log: silentLogger, random: () => 0 });
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 0);
+  assert.deepEqual(steps, []);
+
+  advance(2 * HOUR_MS);
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 3);
+  assert.ok(steps.length > 2 && steps.every((limit) => limit >= 1 && limit <= 500), `${steps}`);
+  assert.equal((await readVersion(store, { ...at, version: 3 }, 500)).length, 300);
+
+  advance(31 * 24 * HOUR_MS);
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 12);
+  assert.equal((await readVersion(store, { ...at, version: 12 }, 500)).length, 300);
+});
+
+test('begins when it is started, stops between two steps, and may be started twice', async (t) => {
+  const { store, advance, at } = await open(t);
+  await publish(store, at, 12);
+  advance(2 * HOUR_MS);
+  const stepped = Promise.withResolvers<void>();
+  let steps = 0;
+  const prune = async () => {
+    steps += 1;
+    stepped.resolve();
+    return { done: false };
+  };
+  const endless = { ...store, records: { ...store.records, prune } };
+  const pruner = new Pruner({ store: endless, log: silentLogger, random: () => 0 });
+  await pruner.stop();
+  pruner.start();
+  pruner.start();
+  await stepped.promise;
+  await pruner.stop();
+  const after = steps;
+  await new Promise(setImmediate);
+  assert.equal(steps, after);
+});

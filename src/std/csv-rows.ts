@@ -1,0 +1,112 @@
+/** Cuts CSV (RFC 4180) into rows of fields. */
+import { MalformedError } from './splitter.ts';
+
+const ENDS_PLAIN = /[,\n]/g;
+const ENDS_QUOTED = /"/g;
+
+/** One field: null where nothing stands between two commas, `''` where `""` does. */
+export type CsvField = string | null;
+
+/** As `Splitter`, with rows instead of texts. */
+export interface CsvSplitter {
+  push(chunk: Uint8Array): CsvField[][];
+  end(): CsvField[][];
+}
+
+/**
+ * Splits UTF-8 CSV: comma between fields, CRLF or LF between rows, `"` around fields that hold either, `""` for a
+ * quote within. Blank lines are left out, a byte order mark is skipped, and quotes in the middle of a field that
+ * does not begin with one are taken as they are.
+ *
+ * @param maxLength a row with more characters is a MalformedError, as are a quoted field that goes on after its
+ *   closing quote or is never closed, and bytes that are not UTF-8
+ */
+export function splitCsv(maxLength: number): CsvSplitter {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
+  let field = '';
+  let row: CsvField[] = [];
+  let rowLength = 0;
+  let number = 1;
+
+  function decode(chunk: Uint8Array | undefined): string {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      throw new MalformedError(`The text after row ${number - 1} is not UTF-8`);
+    }
+  }
+
+  function endField(): void {
+    row.push(state === 'start' ? null : field);
+    field = '';
+    state = 'start';
+  }
+
+  function endRow(rows: CsvField[][]): void {
+    const isBlank = row.length === 0 && state === 'start';
+    endField();
+    if (!isBlank) rows.push(row);
+    row = [];
+    rowLength = 0;
+    number += 1;
+  }
+
+  /** Adds what stands in the text before the next character that means something; answers where that is. */
+  function gather(text: string, from: number, meaning: RegExp): number {
+    meaning.lastIndex = from;
+    const found = meaning.exec(text);
+    const to = found === null ? text.length : found.index;
+    field += text.slice(from, to);
+    rowLength += to - from;
+    if (rowLength > maxLength) {
+      throw new MalformedError(
+        `Row ${number} is longer than ${maxLength} characters. Is a quote not closed?`,
+      );
+    }
+    return to;
+  }
+
+  function read(text: string): CsvField[][] {
+    const rows: CsvField[][] = [];
+    for (let at = 0; at < text.length; at++) {
+      if (state === 'plain') at = gather(text, at, ENDS_PLAIN);
+      else if (state === 'quoted') at = gather(text, at, ENDS_QUOTED);
+      if (at === text.length) break;
+      const character = text[at];
+      rowLength += 1;
+      if (state === 'quoted') state = 'closed';
+      else if (state === 'closed' && character === '"') {
+        field += '"';
+        state = 'quoted';
+      } else if (character === ',') endField();
+      else if (character === '\n') {
+        if (state === 'plain' && field.endsWith('\r')) field = field.slice(0, -1);
+        // A carriage return alone before the end of the row is no field.
+        if (state === 'plain' && field === '') state = 'start';
+        endRow(rows);
+      } else if (state === 'closed') {
+        if (character === '\r') continue;
+        throw new MalformedError(
+          `Row ${number}: something follows the closing quote of field ${row.length + 1}`,
+        );
+      } else if (character === '"') state = 'quoted';
+      else {
+        state = 'plain';
+        at -= 1;
+        rowLength -= 1;
+      }
+    }
+    return rows;
+  }
+
+  return {
+    push: (chunk) => read(decode(chunk)),
+    end() {
+      const rows = read(decode(undefined));
+      if (state === 'quoted') throw new MalformedError(`Row ${number}: a quoted field is not closed`);
+      if (state !== 'start' || row.length > 0) rows.push(...read('\n'));
+      return rows;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** A line on a terminal that shows how far long work is: a bar, a count, how fast, and the time left. */
+
+const DRAW_MS = 100;
+const WIDTH = 24;
+
+/** Where it is drawn: `process.stderr`, or anything like it. */
+export interface Screen {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+export interface ProgressBar {
+  /** Says how far the work is. `done` is in the unit of `total`. Cheap: drawn at most ten times a second. */
+  update(progress: { done: number; count: number }): void;
+  /** Removes the line. Nothing is drawn after it. */
+  stop(): void;
+}
+
+/**
+ * Draws nothing unless the screen is a terminal.
+ *
+ * @param input.total how much work there is; undefined when nobody knows, and then there is no bar
+ * @param input.noun what is counted, in the plural
+ * @param input.clock in milliseconds
+ */
+export function createProgressBar(input: {
+  screen: Screen;
+  total: number | undefined;
+  noun: string;
+  clock: () => number;
+}): ProgressBar {
+  const { screen, total, noun, clock } = input;
+  const startedAt = clock();
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  let stopped = screen.isTTY !== true;
+  return {
+    update(progress) {
+      const now = clock();
+      if (stopped || now - drawnAt < DRAW_MS) return;
+      drawnAt = now;
+      screen.write(`\r\x1b[K${progressLine({ ...progress, total, noun, elapsedMs: now - startedAt })}`);
+    },
+    stop() {
+      if (!stopped && drawnAt !== Number.NEGATIVE_INFINITY) screen.write('\r\x1b[K');
+      stopped = true;
+    },
+  };
+}
+
+/** `[######··················] 25 %  50,000 records  12,500/s  12 s left` */
+export function progressLine(input: {
+  done: number;
+  count: number;
+  total: number | undefined;
+  noun: string;
+  elapsedMs: number;
+}): string {
+  const { done, count, total, noun, elapsedMs } = input;
+  const perSecond = elapsedMs === 0 ? 0 : Math.round((count * 1_000) / elapsedMs);
+  const counted = `${grouped(count)} ${noun}  ${grouped(perSecond)}/s`;
+  if (total === undefined || total === 0) return counted;
+  const part = Math.min(1, done / total);
+  const filled = Math.round(part * WIDTH);
+  const bar = `[${'#'.repeat(filled)}${'·'.repeat(WIDTH - filled)}] ${Math.floor(part * 100)} %`;
+  const left = part === 0 ? '' : `  ${duration((elapsedMs * (1 - part)) / part)} left`;
+  return `${bar}  ${counted}${left}`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en-GB');
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

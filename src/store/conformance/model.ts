@@ -1,0 +1,90 @@
+/** A model of a workflow's versions: what any store must say of them, worked out in the plainest way. */
+import type { RecordCounts } from '../../model/job.ts';
+import type { Mode } from '../../model/workflow.ts';
+import type { ChangedRow, Retention } from '../store.ts';
+
+/** The records of a version: JSON text by id, in the order of first appearance. */
+export type State = ReadonlyMap<string, string>;
+
+export interface Model {
+  /** Version 0 is empty. */
+  versions: State[];
+  publishedAt: number[];
+  oldest: number;
+}
+
+export function newModel(): Model {
+  return { versions: [new Map()], publishedAt: [0], oldest: 0 };
+}
+
+/** What a run with these records makes of a version. */
+export function afterRun(before: State, mode: Mode, records: readonly { id: string }[]): State {
+  const after = new Map(before);
+  for (const record of records) {
+    if (mode === 'append' && after.has(record.id)) continue;
+    after.set(record.id, JSON.stringify(record));
+  }
+  const seen = new Set(records.map(({ id }) => id));
+  if (mode === 'replace') for (const id of before.keys()) if (!seen.has(id)) after.delete(id);
+  return after;
+}
+
+export function countChanges(before: State, after: State): RecordCounts {
+  const added = [...after.keys()].filter((id) => !before.has(id)).length;
+  const changed = [...after].filter(([id, body]) => before.has(id) && before.get(id) !== body).length;
+  const removed = [...before.keys()].filter((id) => !after.has(id)).length;
+  return { total: after.size, added, changed, removed };
+}
+
+/** The oldest version that is left once all is given up that need not be kept. */
+export function oldestKept({ versions, publishedAt, oldest }: Model, now: number, keep: Retention): number {
+  const current = versions.length - 1;
+  for (let version = oldest; version < current; version++) {
+    const goneMs = now - (publishedAt[version + 1] ?? 0);
+    const kept = version > current - keep.keepVersions && goneMs < keep.keepMs;
+    if (kept || goneMs < keep.graceMs) return version;
+  }
+  return current;
+}
+
+/** How many rows the readable versions need: one for every time that a record was as it is for a while. */
+export function neededRows({ versions, oldest }: Model): number {
+  let rows = versions[oldest]?.size ?? 0;
+  for (let version = oldest + 1; version < versions.length; version++) {
+    const { added, changed } = countChanges(stateAt(versions, version - 1), stateAt(versions, version));
+    rows += added + changed;
+  }
+  return rows;
+}
+
+/** What `changes` must tell, in its order. */
+export function changesBetween(versions: readonly State[], since: number, until: number): ChangedRow[] {
+  const before = stateAt(versions, since);
+  const after = stateAt(versions, until);
+  const row = (id: string) => ({
+    id,
+    version: turns(versions, id, since, until).at(-1) ?? 0,
+    before: before.get(id) ?? null,
+    after: after.get(id) ?? null,
+  });
+  const written = [...after.keys()].map(row).filter((told) => told.before !== told.after);
+  const removed = [...before.keys()].filter((id) => !after.has(id));
+  const leftIn = (id: string) => turns(versions, id, since, until)[0] ?? 0;
+  return [
+    ...written.toSorted((a, b) => a.version - b.version),
+    ...removed.toSorted((a, b) => leftIn(a) - leftIn(b)).map(row),
+  ];
+}
+
+/** The versions that brought, changed or removed a record. */
+function turns(versions: readonly State[], id: string, since: number, until: number): number[] {
+  const found: number[] = [];
+  for (let version = since + 1; version <= until; version++) {
+    if (stateAt(versions, version - 1).get(id) !== stateAt(versions, version).get(id)) found.push(version);
+  }
+  return found;
+}
+
+function stateAt(versions: readonly State[], version: number): State {
+  return versions[version] ?? new Map();
+}

@@ -1,0 +1,139 @@
+/** What every driver must do when a run publishes: its guards, what it leaves behind, what is told of it. */
+import assert from 'node:assert/strict';
+import {
+  allEvents,
+  caseWith,
+  failAttempt,
+  makeJob,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  PUBLIC_URL,
+  publishRun,
+} from './setup.ts';
+
+const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
+
+export function testPublishing(open: Open): void {
+  const it = caseWith(open);
+
+  it('guards the least number of records', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada' });
+    const held = await makeRunning(store, at);
+    await store.records.remove({ held, seqs: [1] });
+    const guards = { minRecords: 1, maxDropPercent: null };
+    const published = await store.records.publish({ held, guards, state: { later: true }, fields: [] });
+    assert.equal(published.outcome, 'guarded');
+    assert.match((published as { error: string }).error, /minRecords .* 0 records are fewer than the 1 /);
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.state, 'running');
+    assert.equal((await store.records.version(at))?.number, 1);
+    assert.equal(
+      (await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] })).outcome,
+      'published',
+    );
+  });
+
+  it('guards the fall of the total in per cent', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid', d: 'Dan' });
+    const held = await makeRunning(store, at);
+    await store.records.remove({ held, seqs: [1, 2, 3] });
+    const publish = (maxDropPercent: number) =>
+      store.records.publish({
+        held,
+        guards: { minRecords: 0, maxDropPercent },
+        state: undefined,
+        fields: [],
+      });
+    const refused = await publish(74);
+    assert.match(
+      (refused as { error: string }).error,
+      /maxDropPercent .* from 4 to 1, by 75 %, .* allows 74 %/,
+    );
+    assert.equal((await publish(75)).outcome, 'published');
+  });
+
+  it('hands the state of a published run to the next one', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const run = async (state: unknown, end: 'publish' | 'fail') => {
+      await makeJob(store, at);
+      const [claimed] = await store.jobs.claim({ nodeId: 'n', limit: 1, leaseMs: 1_000 });
+      const job = claimed?.job as { id: string; attempt: number };
+      const held = { teamId: at.teamId, jobId: job.id, attempt: job.attempt };
+      if (end === 'publish') await store.records.publish({ held, guards: NO_GUARDS, state, fields: [] });
+      else await failAttempt(store, held);
+      return claimed?.state;
+    };
+    assert.equal(await run({ since: 5 }, 'publish'), null);
+    assert.deepEqual(await run(undefined, 'publish'), { since: 5 });
+    assert.deepEqual(await run(undefined, 'fail'), { since: 5 });
+    assert.deepEqual(await run(null, 'publish'), { since: 5 });
+    assert.equal(await run(undefined, 'publish'), null);
+  });
+
+  it('tells the life of a job in order, with what has changed', async ({ store }) => {
+    const at = await makeWorkflow(store, { id: 'Größe 1' });
+    await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
+    await publishRun(store, at, { a: 'Anna', c: 'Cid', d: 'Dan' });
+    await publishRun(store, at, { a: 'Anna', c: 'Cid', d: 'Dan' });
+    const events = await allEvents(store, at.teamId);
+    const names = ['workflow_queued', 'workflow_started', 'workflow_data_change', 'workflow_finished'];
+    assert.deepEqual(
+      events.map((event) => event.type),
+      [...names, ...names, ...names.filter((name) => name !== 'workflow_data_change')],
+    );
+    const [change, finished] = events.slice(6, 8);
+    const published = {
+      version: 2,
+      records: { total: 3, added: 1, changed: 1, removed: 1 },
+      dataUrl: `${PUBLIC_URL}/v1/workflows/Gr%C3%B6%C3%9Fe%201/data`,
+    };
+    const data: Record<string, unknown> = change?.parsed.data ?? {};
+    const { state, finishedAt } = data;
+    assert.deepEqual(data, {
+      ...finished?.parsed.data,
+      ...published,
+      previousVersion: 1,
+      differences: [
+        { type: 'changed', id: 'a', fields: [{ key: 'name', value: 'Anna', previousValue: 'Ada' }] },
+        {
+          type: 'added',
+          id: 'd',
+          fields: [
+            { key: 'id', value: 'd' },
+            { key: 'name', value: 'Dan' },
+          ],
+        },
+        {
+          type: 'removed',
+          id: 'b',
+          fields: [
+            { key: 'id', previousValue: 'b' },
+            { key: 'name', previousValue: 'Bob' },
+          ],
+        },
+      ],
+      truncated: false,
+    });
+    assert.equal(state, 'finished');
+    assert.equal(finished?.parsed.finishedAt, finishedAt);
+    assert.deepEqual(events.at(-1)?.parsed.data.records, { total: 3, added: 0, changed: 0, removed: 0 });
+  });
+
+  it('keeps the body of a large change under 20 kB and says that it is cut', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const many = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`p${n}`, 'x']));
+    await publishRun(store, at, many);
+    await publishRun(store, at, { big: 'x'.repeat(100_000) });
+    const changes = (await allEvents(store, at.teamId)).filter(
+      (event) => event.type === 'workflow_data_change',
+    );
+    const [first, second] = changes.map(
+      (event) => event.parsed.data as { differences: unknown[]; truncated: boolean },
+    );
+    assert.deepEqual([first?.differences.length, first?.truncated], [100, true]);
+    assert.deepEqual([second?.differences.length, second?.truncated], [0, true]);
+    for (const event of changes) assert.ok(Buffer.byteLength(event.body) < 20_000);
+  });
+}

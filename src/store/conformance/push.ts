@@ -1,0 +1,146 @@
+/** What every driver must do with pushes. */
+import assert from 'node:assert/strict';
+import type { JobOperations } from '../store.ts';
+import {
+  allEvents,
+  caseWith,
+  failAttempt,
+  heldOf,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  people,
+  readVersion,
+  stageRecords,
+} from './setup.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const LEASE_MS = 30_000;
+const pushed = { source: { type: 'push' } } as const;
+
+export function testPush(open: Open): void {
+  const it = caseWith(open);
+  const mine = { nodeId: 'node-a', leaseMs: LEASE_MS, idempotencyKey: null };
+
+  it('begins a push as a job that runs at once, with the events of a queued and started one', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store, pushed);
+    const { job, workflow, state } = begun(await store.jobs.begin({ ...at, ...mine }));
+    const { origin, attempt, slot, startedAt } = job;
+    assert.deepEqual(
+      { origin, state: job.state, attempt, slot, startedAt },
+      { origin: 'push', state: 'running', attempt: 1, slot: 0, startedAt: store.now() },
+    );
+    assert.deepEqual([workflow.id, workflow.definition.source, state], ['people', { type: 'push' }, null]);
+    assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
+    assert.deepEqual(
+      (await allEvents(store, at.teamId)).map(({ type, parsed }) => [type, parsed.data.state]),
+      [
+        ['workflow_queued', 'queued'],
+        ['workflow_started', 'running'],
+      ],
+    );
+  });
+
+  it('refuses to queue a push workflow, and to begin a push of any other', async ({ store, byHand }) => {
+    const at = await makeWorkflow(store, pushed);
+    const api = { origin: 'api', idempotencyKey: null } as const;
+    assert.deepEqual(await store.jobs.enqueue({ ...at, ...api }), { outcome: 'receives_push' });
+    const other = await makeWorkflow(store, { id: 'other' });
+    assert.deepEqual(await store.jobs.begin({ ...other, ...mine }), { outcome: 'not_push' });
+    const unknown = { ...at, workflowId: 'unknown' };
+    assert.deepEqual(await store.jobs.begin({ ...unknown, ...mine }), { outcome: 'not_found' });
+    await byHand('workflow.pause', { teamId: at.teamId, id: at.workflowId });
+    assert.deepEqual(await store.jobs.begin({ ...at, ...mine }), { outcome: 'paused' });
+    await store.workflows.archive({ teamId: at.teamId, ids: [at.workflowId] });
+    assert.deepEqual(await store.jobs.begin({ ...at, ...mine }), { outcome: 'not_found' });
+    assert.deepEqual(await allEvents(store, at.teamId), []);
+  });
+
+  it('lets one push of a workflow run at a time, and none beside a job that was queued before', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store, pushed);
+    const answers = await Promise.all([1, 2, 3].map(() => store.jobs.begin({ ...at, ...mine })));
+    const [first] = answers.filter((answer) => answer.outcome === 'begun');
+    const others = answers.filter((answer) => answer.outcome === 'occupied');
+    assert.equal(others.length, 2);
+    const { job } = begun(first);
+    for (const other of others) assert.equal(other.job.id, job.id);
+    await failAttempt(store, heldOf(job), { reason: 'lost' });
+    begun(await store.jobs.begin({ ...at, ...mine }));
+
+    const changed = await makeWorkflow(store, { id: 'changed' });
+    const queued = await makeJob(store, changed);
+    await makeWorkflow(store, { id: 'changed', ...pushed });
+    const answer = await store.jobs.begin({ ...changed, ...mine });
+    assert.equal(answer.outcome === 'occupied' && answer.job.id, queued.id);
+  });
+
+  it('publishes what a push staged', async ({ store }) => {
+    const at = await makeWorkflow(store, pushed);
+    const held = heldOf(begun(await store.jobs.begin({ ...at, ...mine })).job);
+    await stageRecords(store, held, 'replace', people({ 1: 'Ada' }));
+    await store.records.publish({
+      held,
+      guards: { minRecords: 0, maxDropPercent: null },
+      state: undefined,
+      fields: ['id', 'name'],
+    });
+    assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: '1', name: 'Ada' }]);
+    begun(await store.jobs.begin({ ...at, ...mine }));
+  });
+
+  it('never tries a push again: a reclaimed one has failed as lost', async ({ store }) => {
+    const at = await makeWorkflow(store, pushed);
+    const { job } = begun(await store.jobs.begin({ ...at, ...mine }));
+    const [lost] = await store.jobs.abandoned({ nodeId: 'node-a' });
+    assert.deepEqual(lost?.held, heldOf(job));
+    const ended = await store.jobs.reclaim({ held: heldOf(job), error: 'gone' });
+    assert.deepEqual([ended?.state, ended?.reason, ended?.crashes], ['failed', 'lost', 1]);
+    const last = (await allEvents(store, at.teamId)).at(-1);
+    assert.deepEqual([last?.type, last?.parsed.data.reason], ['workflow_failed', 'lost']);
+    assert.deepEqual(await store.jobs.claim({ nodeId: 'n', limit: 5, leaseMs: 1 }), []);
+  });
+
+  it('ends a push whose lease is over for the next one, but not one that was renewed', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store, pushed);
+    const { job } = begun(await store.jobs.begin({ ...at, ...mine }));
+    advance(LEASE_MS);
+    const renewed = await store.jobs.beat({ nodeId: 'node-a', held: [heldOf(job)], leaseMs: LEASE_MS });
+    assert.deepEqual(renewed.lost, []);
+    advance(LEASE_MS);
+    assert.equal((await store.jobs.begin({ ...at, ...mine, nodeId: 'other' })).outcome, 'occupied');
+    advance(1);
+    begun(await store.jobs.begin({ ...at, ...mine, nodeId: 'other' }));
+    assert.equal((await store.jobs.get({ teamId: at.teamId, id: job.id }))?.reason, 'lost');
+  });
+
+  it('replays an idempotency key for 24 h once its push has published, and never one that failed', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store, pushed);
+    const keyed = { ...at, ...mine, idempotencyKey: 'k' };
+    const failed = begun(await store.jobs.begin(keyed));
+    assert.equal((await store.jobs.begin(keyed)).outcome, 'occupied');
+    await failAttempt(store, heldOf(failed.job), { reason: 'guard' });
+    const { job } = begun(await store.jobs.begin(keyed));
+    const publishing = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
+    await store.records.publish({ held: heldOf(job), ...publishing });
+    const finished = await store.jobs.get({ teamId: at.teamId, id: job.id });
+    assert.deepEqual(await store.jobs.begin(keyed), { outcome: 'replayed', job: finished });
+    begun(await store.jobs.begin({ ...keyed, idempotencyKey: 'other' }));
+    advance(DAY_MS);
+    begun(await store.jobs.begin(keyed));
+  });
+}
+
+function begun(answer: Awaited<ReturnType<JobOperations['begin']>> | undefined) {
+  assert.equal(answer?.outcome, 'begun');
+  return (answer as Extract<typeof answer, { outcome: 'begun' }>).claimed;
+}

@@ -1,0 +1,119 @@
+/** What every driver must do with versions that are there: tell of them, search them, tell them apart. */
+import assert from 'node:assert/strict';
+import type { Store } from '../store.ts';
+import { caseWith, makeWorkflow, type Open, publishRun, readChanges } from './setup.ts';
+
+export function testReading(open: Open): void {
+  const it = caseWith(open);
+
+  it('lists versions, newest first, with what each brought', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada' });
+    advance(1_000);
+    await publishRun(store, at, { a: 'Anna', b: 'Bob' });
+    const [second, first, ...others] = await store.records.versions({ ...at, limit: 10 });
+    assert.deepEqual(others, []);
+    assert.deepEqual([first?.number, first?.records], [1, { total: 1, added: 1, changed: 0, removed: 0 }]);
+    assert.deepEqual([second?.number, second?.records], [2, { total: 2, added: 1, changed: 1, removed: 0 }]);
+    assert.equal((second?.publishedAt ?? 0) - (first?.publishedAt ?? 0), 1_000);
+    assert.match(second?.jobId ?? '', /^job_/);
+    assert.deepEqual(await store.records.versions({ ...at, limit: 1 }), [second]);
+    assert.deepEqual(await store.records.versions({ ...at, workflowId: 'unknown', limit: 9 }), []);
+  });
+
+  it('tells an id that was removed and returned as changed, and only if it is not as it was', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
+    await publishRun(store, at, { c: 'Cid' });
+    await publishRun(store, at, { a: 'Anna', b: 'Bob', c: 'Cid' });
+    await publishRun(store, at, { a: 'Anna' });
+    const changes = async (since: number, until: number) =>
+      (await readChanges(store, { ...at, since, until }, 1)).map(({ id, version, before, after }) => [
+        id,
+        version,
+        before && JSON.parse(before).name,
+        after && JSON.parse(after).name,
+      ]);
+    assert.deepEqual(await changes(1, 3), [['a', 3, 'Ada', 'Anna']]);
+    assert.deepEqual(await changes(1, 4), [
+      ['a', 3, 'Ada', 'Anna'],
+      ['b', 4, 'Bob', null],
+      ['c', 4, 'Cid', null],
+    ]);
+    assert.deepEqual(await changes(2, 4), [
+      ['a', 3, null, 'Anna'],
+      ['c', 4, 'Cid', null],
+    ]);
+    assert.deepEqual(await changes(3, 3), []);
+    assert.deepEqual(await changes(0, 1), [
+      ['a', 1, null, 'Ada'],
+      ['b', 1, null, 'Bob'],
+      ['c', 1, null, 'Cid'],
+    ]);
+  });
+
+  it('bounds what one answer about changes holds', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const long = (name: string) => name.repeat(1_000_000);
+    const ids = [...'abcdefghij'];
+    for (const name of ['x', 'y']) {
+      await publishRun(store, at, Object.fromEntries(ids.map((id) => [id, long(name)])));
+    }
+    const range = { ...at, since: 1, until: 2, after: null };
+    const { rows, next } = await store.records.changes({ ...range, limit: 500 });
+    assert.ok(rows.length > 0 && rows.length < 6, `${rows.length} rows`);
+    assert.notEqual(next, null);
+    assert.equal((await readChanges(store, { ...at, since: 1, until: 2 }, 500)).length, 10);
+  });
+
+  it('finds records whose text contains something', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada Lovelace', b: 'Bob', c: 'lovely É', d: '50 %_\\' });
+    await publishRun(store, at, { a: 'Ada', b: 'Bob' });
+    const found = (q: string, version = 1) => searchAll(store, { ...at, version, q });
+    assert.deepEqual(await found('LOVE'), ['a', 'c']);
+    assert.deepEqual(await found('"name":"b'), ['b']);
+    assert.deepEqual(await found('É'), ['c']);
+    assert.deepEqual(await found('é'), []);
+    assert.deepEqual(await found('%_\\\\'), ['d']);
+    assert.deepEqual(await found('_o_'), []);
+    assert.deepEqual(await found('love', 2), []);
+    assert.deepEqual(await found('', 2), ['a', 'b']);
+    assert.deepEqual(await found('love', 0), []);
+  });
+
+  it('searches a part at a time', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, Object.fromEntries([...'abcdefgh'].map((id) => [id, 'x'])));
+    const search = (afterSeq: number, scan: number, limit: number) =>
+      store.records.search({ ...at, version: 1, q: 'x', afterSeq, scan, limit });
+    const { json, ...first } = await search(0, 5, 2);
+    assert.deepEqual(first, { count: 2, lastSeq: 2, done: false });
+    assert.equal(Buffer.from(json).toString(), '{"id":"a","name":"x"},{"id":"b","name":"x"}');
+    assert.deepEqual(await search(2, 3, 9).then(({ json: _, ...rest }) => rest), {
+      count: 3,
+      lastSeq: 5,
+      done: false,
+    });
+    assert.equal((await search(5, 4, 9)).done, true);
+  });
+}
+
+/** The ids of everything that is found, looked for in small steps. */
+async function searchAll(
+  store: Store,
+  input: { teamId: string; workflowId: string; version: number; q: string },
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (let afterSeq = 0; ; ) {
+    const page = await store.records.search({ ...input, afterSeq, scan: 2, limit: 1 });
+    const found = JSON.parse(`[${Buffer.from(page.json).toString()}]`) as { id: string }[];
+    assert.equal(found.length, page.count);
+    ids.push(...found.map(({ id }) => id));
+    if (page.done) return ids;
+    assert.ok(page.lastSeq > afterSeq);
+    afterSeq = page.lastSeq;
+  }
+}

@@ -1,0 +1,122 @@
+/** What every driver must do with old versions: keep them as long as is asked, then give up what only they had. */
+import assert from 'node:assert/strict';
+import type { Retention, Store } from '../store.ts';
+import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
+
+const MINUTE_MS = 60_000;
+const FOR_EVER: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
+
+type Place = { teamId: string; workflowId: string };
+
+export function testRetention(open: Open): void {
+  const it = caseWith(open);
+
+  it('keeps the newest versions and gives up the others', async ({ store, inspect }) => {
+    const at = await makeVersions(store, 5);
+    const keep = { ...FOR_EVER, keepVersions: 2 };
+    assert.deepEqual(await store.records.prunable({ ...keep, limit: 10 }), [at]);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 4);
+    assert.equal(await store.records.versionAt({ ...at, version: 3 }), undefined);
+    const { rows, versions } = await inspect(at);
+    assert.deepEqual([rows, versions], [3, 2]);
+    assert.deepEqual(await store.records.prunable({ ...keep, limit: 10 }), []);
+  });
+
+  it('counts the age of a version from when it was superseded', async ({ store, advance }) => {
+    const at = await makeVersions(store, 1);
+    advance(100 * MINUTE_MS);
+    await publishRun(store, at, { a: 'new' });
+    const keep = { ...FOR_EVER, keepMs: 10 * MINUTE_MS };
+    advance(10 * MINUTE_MS - 1);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 1);
+    advance(1);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 2);
+    advance(1_000 * MINUTE_MS);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 2);
+  });
+
+  it('gives up nothing that was current a short while ago', async ({ store, advance }) => {
+    const at = await makeVersions(store, 4);
+    const keep = { keepVersions: 1, keepMs: 0, graceMs: MINUTE_MS };
+    advance(MINUTE_MS - 1);
+    assert.deepEqual(await store.records.prunable({ ...keep, limit: 10 }), []);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 0);
+    advance(1);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 4);
+  });
+
+  it('moves the oldest version before it deletes rows, and few of them at a time', async ({
+    store,
+    inspect,
+  }) => {
+    const at = await makeVersions(store, 9);
+    const seen: (number | undefined)[][] = [];
+    for (let done = false; !done; ) {
+      ({ done } = await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 3 }));
+      seen.push([(await store.records.version(at))?.oldest, (await inspect(at)).rows]);
+    }
+    // Ten rows to begin with, and one of them goes with each version but the first, which is empty.
+    assert.deepEqual(seen.slice(0, 3), [
+      [3, 8],
+      [6, 5],
+      [9, 2],
+    ]);
+    assert.deepEqual(seen.at(-1), [9, 2]);
+    assert.equal((await inspect(at)).versions, 1);
+  });
+
+  it('deletes long rows a few bytes at a time', async ({ store, inspect }) => {
+    const at = await makeWorkflow(store);
+    for (const name of ['x', 'y']) {
+      const names = [...'abcde'].map((id) => [id, name.repeat(1_000_000)]);
+      await publishRun(store, at, Object.fromEntries(names));
+    }
+    await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 500 });
+    const { rows } = await inspect(at);
+    assert.ok(rows > 5 && rows < 10, `${rows} rows`);
+    await pruneAll(store, at, { ...FOR_EVER, keepVersions: 1 });
+    assert.equal((await inspect(at)).rows, 5);
+  });
+
+  it('leaves what a run under way has written, and what it needs', async ({ store, inspect }) => {
+    const at = await makeVersions(store, 3);
+    const held = await makeRunning(store, at);
+    await stageRecords(store, held, 'replace', people({ a: 'late', z: 'new' }));
+    await store.records.remove({ held, seqs: [2] });
+    await pruneAll(store, at, { keepVersions: 1, keepMs: 0, graceMs: 0 });
+    const { counted, found } = await inspect(at);
+    assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 1 }]);
+    while (!(await store.records.sweep({ held, limit: 10 })).done);
+    assert.equal((await inspect(at)).rows, 2);
+  });
+
+  it('names only workflows that have something to give up', async ({ store }) => {
+    const quiet = await makeVersions(store, 1, 'quiet');
+    const busy = await makeVersions(store, 3, 'busy');
+    const keep = { ...FOR_EVER, keepVersions: 2 };
+    assert.deepEqual(await store.records.prunable({ ...keep, limit: 1 }), [busy]);
+    await pruneAll(store, busy, keep);
+    await pruneAll(store, quiet, keep);
+    assert.deepEqual(await store.records.prunable({ ...keep, limit: 1 }), []);
+    assert.deepEqual(await store.records.prune({ ...busy, workflowId: 'unknown', ...keep, limit: 1 }), {
+      done: true,
+    });
+  });
+}
+
+/** A workflow with so many versions; each changes one record, and leaves the other as it is. */
+async function makeVersions(store: Store, count: number, id = 'people'): Promise<Place> {
+  const at = await makeWorkflow(store, { id });
+  for (let n = 0; n < count; n++) await publishRun(store, at, { a: `${n}`, b: 'Bob' });
+  return at;
+}
+
+async function pruneAll(store: Store, at: Place, keep: Retention): Promise<void> {
+  while (!(await store.records.prune({ ...at, ...keep, limit: 3 })).done);
+}

@@ -1,0 +1,154 @@
+/** What every driver must do while a run compares and stages: exactly what was decided, or nothing. */
+import assert from 'node:assert/strict';
+import type { StagedWrite } from '../../model/staging.ts';
+import {
+  caseWith,
+  claimOne,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  people,
+  publishRun,
+  readVersion,
+  stageRecords,
+} from './setup.ts';
+
+const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
+const LONG = 'x'.repeat(1_000_000);
+
+export function testStaging(open: Open): void {
+  const it = caseWith(open);
+
+  it('compares with what is current and with what the run has closed', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
+    const held = await makeRunning(store, at);
+    await stageRecords(store, held, 'upsert', people({ b: 'Bert', d: 'Dan' }));
+    const body = (id: string, name: string) => JSON.stringify({ id, name });
+    assert.deepEqual(await store.records.compare({ held, ids: ['d', 'a', 'b', 'x'] }), {
+      version: 2,
+      rows: [
+        { id: 'd', seq: 4, addedIn: 2, body: body('d', 'Dan'), published: null },
+        { id: 'a', seq: 1, addedIn: 1, body: body('a', 'Ada'), published: null },
+        { id: 'b', seq: 2, addedIn: 2, body: body('b', 'Bert'), published: body('b', 'Bob') },
+      ],
+    });
+  });
+
+  it('answers no body that has another length than the record that came', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'é', b: 'Bob' });
+    const held = await makeRunning(store, at);
+    await stageRecords(store, held, 'upsert', people({ b: 'B' }));
+    const bytes = (name: string) => Buffer.byteLength(JSON.stringify({ id: 'a', name }));
+    const compared = async (a: string, b: string) => {
+      const sizes = [bytes(a), bytes(b)];
+      const { rows } = await store.records.compare({ held, ids: ['a', 'b'], sizes });
+      return rows.map((row) => [row.body.length > 0, (row.published ?? '').length > 0]);
+    };
+    assert.deepEqual(await compared('xx', 'x'), [
+      [true, false],
+      [true, false],
+    ]);
+    assert.deepEqual(await compared('x', 'Bob'), [
+      [false, false],
+      [false, true],
+    ]);
+  });
+
+  it('changes nothing when a batch is staged once more', async ({ store, inspect }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob' });
+    const held = await makeRunning(store, at);
+    const batches: StagedWrite[][] = [
+      [
+        { kind: 'insert', id: 'c', body: '{"id":"c"}' },
+        { kind: 'supersede', id: 'a', seq: 1, addedIn: 1, body: '{"id":"a"}' },
+        { kind: 'supersede', id: 'b', seq: 2, addedIn: 1, body: '{"id":"b"}' },
+      ],
+      [
+        { kind: 'rewrite', seq: 3, body: '{"id":"c","name":"Cid"}' },
+        { kind: 'restore', seq: 1 },
+      ],
+    ];
+    for (const writes of batches) {
+      const first = await store.records.stage({ held, writes });
+      assert.deepEqual(await store.records.stage({ held, writes }), first);
+    }
+    const { counted, found } = await inspect(at);
+    assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 0 }]);
+  });
+
+  it('refuses a batch that does not fit what is there, and writes nothing of it', async ({
+    store,
+    inspect,
+  }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob' });
+    const held = await makeRunning(store, at);
+    await stageRecords(store, held, 'upsert', people({ b: 'Bert' }));
+    const body = '{"id":"a"}';
+    const wrong: StagedWrite[] = [
+      { kind: 'insert', id: 'a', body },
+      { kind: 'insert', id: 'b', body: '{"id":"b"}' },
+      { kind: 'supersede', id: 'a', seq: 1, addedIn: 0, body },
+      { kind: 'supersede', id: 'a', seq: 2, addedIn: 1, body },
+      { kind: 'supersede', id: 'x', seq: 1, addedIn: 1, body },
+      { kind: 'supersede', id: 'b', seq: 2, addedIn: 2, body: '{"id":"b"}' },
+      { kind: 'rewrite', seq: 1, body },
+      { kind: 'rewrite', seq: 9, body },
+      { kind: 'restore', seq: 9 },
+    ];
+    for (const write of wrong) {
+      const writes: StagedWrite[] = [{ kind: 'insert', id: 'new', body: '{"id":"new"}' }, write];
+      await assert.rejects(store.records.stage({ held, writes }), /is not what the run had compared/);
+    }
+    const { counted, found } = await inspect(at);
+    assert.deepEqual([counted, found], [found, { added: 0, changed: 1, removed: 0 }]);
+  });
+
+  it('stages, sweeps and removes long records in several steps', async ({ store, inspect }) => {
+    const at = await makeWorkflow(store);
+    const names = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((id) => [id, LONG + id]));
+    await publishRun(store, at, names);
+    const lost = await makeRunning(store, at);
+    await stageRecords(store, lost, 'replace', people({ a: '', b: '', c: '' }));
+    await store.records.remove({ held: lost, seqs: [4, 5] });
+    assert.deepEqual((await inspect(at)).counted, { added: 0, changed: 3, removed: 2 });
+    await store.jobs.release({ held: [lost] });
+    const held = await claimOne(store);
+    let calls = 1;
+    while (!(await store.records.sweep({ held, limit: 500 })).done) calls++;
+    assert.ok(calls > 2, `${calls} calls`);
+    assert.deepEqual((await inspect(at)).counted, { added: 0, changed: 0, removed: 0 });
+    await stageRecords(store, held, 'replace', people({ b: '' }));
+    await store.records.remove({ held, seqs: [1, 3, 4, 5] });
+    const published = await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] });
+    assert.deepEqual('records' in published && published.records, {
+      total: 1,
+      added: 0,
+      changed: 1,
+      removed: 4,
+    });
+    assert.deepEqual(await readVersion(store, { ...at, version: 2 }), [{ id: 'b', name: '' }]);
+    assert.equal((await readVersion(store, { ...at, version: 1 })).length, 5);
+  });
+
+  it('keeps the names of the fields: of the run in replace, of all runs otherwise', async ({ store }) => {
+    const at = await makeWorkflow(store, { mode: 'upsert' });
+    const run = async (id: string, fields: string[], mode?: 'replace' | 'append') => {
+      const held = await makeRunning(store, at);
+      await stageRecords(store, held, mode ?? 'upsert', people({ [id]: 'x' }));
+      const settings = { guards: NO_GUARDS, state: undefined, fields, ...(mode && { mode }) };
+      await store.records.publish({ held, ...settings });
+      return (await store.records.version(at))?.fields;
+    };
+    assert.deepEqual(await run('a', ['id', 'b', 'a']), ['id', 'b', 'a']);
+    assert.deepEqual(await run('b', ['c', 'a']), ['id', 'b', 'a', 'c']);
+    assert.deepEqual(await run('c', ['d'], 'append'), ['id', 'b', 'a', 'c', 'd']);
+    assert.deepEqual(await run('d', ['z', 'a'], 'replace'), ['z', 'a']);
+    const many = Array.from({ length: 1_500 }, (_, n) => `f${n}`);
+    assert.deepEqual(await run('e', many), ['z', 'a', ...many.slice(0, 998)]);
+    assert.deepEqual((await store.records.versionAt({ ...at, version: 2 }))?.fields, ['id', 'b', 'a', 'c']);
+  });
+}

@@ -1,0 +1,108 @@
+/**
+ * Giving up old versions. `oldest_version` moves first, so that readers can tell that they were overtaken; then
+ * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
+ */
+import type { Retention } from '../store.ts';
+import { MAX_BATCH_BYTES } from './stage.ts';
+import { deleteRow } from './sweep.ts';
+import type { Tx, View } from './transaction.ts';
+import { type WorkflowRow, workflowRow } from './workflows.ts';
+
+// A version is given up when the one that superseded it was published long enough ago.
+export function prunable(
+  view: View,
+  { limit, keepVersions, keepMs, graceMs }: Retention & { limit: number },
+): { teamId: string; workflowId: string }[] {
+  return view.db
+    .all<{ team_id: string; id: string }>(
+      `select team_id, id from workflow
+       where pruned_version < oldest_version
+          or exists (select 1 from version next
+                     where next.team_id = workflow.team_id and next.workflow_id = workflow.id
+                       and next.number = oldest_version + 1 and next.published_at <= ?
+                       and (oldest_version <= current_version - ? or next.published_at <= ?))
+       limit ?`,
+      view.now - graceMs,
+      keepVersions,
+      view.now - keepMs,
+      limit,
+    )
+    .map(({ team_id, id }) => ({ teamId: team_id, workflowId: id }));
+}
+
+export function prune(
+  tx: Tx,
+  input: Retention & { teamId: string; workflowId: string; limit: number },
+): { done: boolean } {
+  const workflow = workflowRow(tx, input.teamId, input.workflowId);
+  if (workflow === undefined) return { done: true };
+  const { limit } = input;
+  const oldest = moveOldest(tx, workflow, input);
+  if (workflow.pruned_version < oldest.version) {
+    const done =
+      deleteRecords(tx, workflow, oldest.version, limit) &&
+      deleteVersions(tx, workflow, oldest.version, limit);
+    if (!done) return { done: false };
+    tx.db.run('update workflow set pruned_version = ? where number = ?', oldest.version, workflow.number);
+  }
+  return { done: oldest.done };
+}
+
+/** Looks at no more than `limit` versions; `done` says whether that were all that could be given up. */
+function moveOldest(
+  tx: Tx,
+  workflow: WorkflowRow,
+  { keepVersions, keepMs, graceMs, limit }: Retention & { limit: number },
+): { version: number; done: boolean } {
+  const successors = tx.db.all<{ number: number; published_at: number }>(
+    `select number, published_at from version
+     where team_id = ? and workflow_id = ? and number > ? and number <= ? order by number limit ?`,
+    workflow.team_id,
+    workflow.id,
+    workflow.oldest_version,
+    workflow.current_version,
+    limit,
+  );
+  const kept = successors.findIndex(({ number, published_at }) => {
+    const supersededMs = tx.now - published_at;
+    return (
+      supersededMs < graceMs ||
+      (number - 1 > workflow.current_version - keepVersions && supersededMs < keepMs)
+    );
+  });
+  const version = workflow.oldest_version + (kept === -1 ? successors.length : kept);
+  if (version > workflow.oldest_version) {
+    tx.db.run('update workflow set oldest_version = ? where number = ?', version, workflow.number);
+  }
+  return { version, done: kept !== -1 || successors.length < limit };
+}
+
+/** Deletes rows that were closed up to a version, one at a time as `sweep` does; answers whether none is left. */
+function deleteRecords(tx: Tx, { number }: WorkflowRow, oldest: number, limit: number): boolean {
+  let bytes = 0;
+  for (let rows = 0; rows < limit && bytes < MAX_BATCH_BYTES; rows++) {
+    const row = tx.db.get<{ seq: number; added_in: number; bytes: number }>(
+      `select seq, added_in, octet_length(body) as bytes from record indexed by record_removed
+       where workflow = ? and removed_in <= ? limit 1`,
+      number,
+      oldest,
+    );
+    if (row === undefined) return true;
+    deleteRow(tx, number, row);
+    bytes += row.bytes;
+  }
+  return false;
+}
+
+function deleteVersions(tx: Tx, workflow: WorkflowRow, oldest: number, limit: number): boolean {
+  const deleted = tx.db.run(
+    `delete from version where (team_id, workflow_id, number) in
+       (select team_id, workflow_id, number from version
+        where team_id = ? and workflow_id = ? and number < ? order by number limit ?)`,
+    workflow.team_id,
+    workflow.id,
+    oldest,
+    limit,
+  );
+  return deleted < limit;
+}

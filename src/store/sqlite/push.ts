@@ -1,0 +1,60 @@
+/** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
+import type { ClaimedJob, JobOperations } from '../store.ts';
+import { reclaim } from './attempts.ts';
+import {
+  appendJobEvent,
+  insertJob,
+  type JobRow,
+  remember,
+  remembered,
+  toJob,
+  unfinishedJobs,
+} from './jobs.ts';
+import type { Tx } from './transaction.ts';
+import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';
+
+type BeginInput = Parameters<JobOperations['begin']>[0];
+
+export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperations['begin']>> {
+  const row = workflowRow(tx, input.teamId, input.workflowId);
+  if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
+  // The key is stored with a job that may yet fail: only the transaction that publishes makes it count.
+  const earlier = remembered(tx, input, 'jobs.begin');
+  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
+  const workflow = toWorkflow(row);
+  if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
+  if (workflow.pausedAt !== null) return { outcome: 'paused' };
+
+  for (const job of unfinishedJobs(tx, input)) endIfLost(tx, job);
+  const inTheWay = unfinishedJobs(tx, input).at(-1);
+  if (inTheWay !== undefined) return { outcome: 'occupied', job: toJob(inTheWay) };
+  return { outcome: 'begun', claimed: start(tx, input, row) };
+}
+
+/** The reaper does the same, but only where a server runs: `flowhook data import` works without one. */
+function endIfLost(tx: Tx, job: JobRow): void {
+  if (job.origin !== 'push' || job.lease_until === null || job.lease_until >= tx.now) return;
+  const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+  reclaim(tx, { held, error: 'The process that had the records of this push ended without a word' });
+}
+
+function start(tx: Tx, input: BeginInput, workflow: WorkflowRow): ClaimedJob {
+  const queued = insertJob(tx, { ...input, origin: 'push' }, 0);
+  remember(tx, input, 'jobs.begin', queued.id);
+  appendJobEvent(tx, queued, 'workflow_queued');
+  const job = tx.db.get<JobRow>(
+    `update job set state = 'running', attempt = 1, node_id = ?, lease_until = ?, started_at = ?
+     where team_id = ? and id = ? returning *`,
+    input.nodeId,
+    tx.now + input.leaseMs,
+    tx.now,
+    queued.team_id,
+    queued.id,
+  ) as JobRow;
+  appendJobEvent(tx, job, 'workflow_started');
+  return {
+    job: toJob(job),
+    workflow: toWorkflow(workflow),
+    state: workflow.state === null ? null : JSON.parse(workflow.state),
+  };
+}

@@ -1,0 +1,95 @@
+/** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
+import type { Held } from '../../model/job.ts';
+import { heldWorkflow, MAX_BATCH, MAX_BATCH_BYTES } from './stage.ts';
+import type { Tx } from './transaction.ts';
+
+interface Place {
+  seq: number;
+  added_in: number;
+  bytes: number;
+}
+
+/** Closes the first of these records, as many as one transaction should; answers how many it has dealt with. */
+export function remove(
+  tx: Tx,
+  { held, seqs }: { held: Held; seqs: readonly number[] },
+): { dealtWith: number } {
+  if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  const workflow = heldWorkflow(tx, held);
+  const version = workflow.current_version + 1;
+  let dealtWith = 0;
+  let removed = 0;
+  for (let bytes = 0; dealtWith < seqs.length && bytes < MAX_BATCH_BYTES; dealtWith++) {
+    const row = tx.db.get<Place>(
+      `select seq, added_in, octet_length(body) as bytes from record
+       where workflow = ? and seq = ? and added_in < ? and removed_in is null`,
+      workflow.number,
+      seqs[dealtWith] as number,
+      version,
+    );
+    if (row === undefined) continue;
+    close(tx, workflow.number, row, version);
+    removed++;
+    bytes += row.bytes;
+  }
+  tx.db.run(
+    'update workflow set staged_removed = staged_removed + ? where number = ?',
+    removed,
+    workflow.number,
+  );
+  return { dealtWith };
+}
+
+// The indexes are named, because the planner would walk through the whole workflow in the order of `seq`. One row
+// at a time: to look at a row of 1 MiB takes milliseconds, so that none is looked at for nothing.
+const ADDED = `
+  select seq, added_in, octet_length(body) as bytes
+  from record indexed by record_added where workflow = ? and added_in = ? limit 1`;
+const CLOSED = `
+  select seq, added_in, octet_length(body) as bytes
+  from record indexed by record_removed where workflow = ? and removed_in = ? limit 1`;
+
+export function sweep(tx: Tx, { held, limit }: { held: Held; limit: number }): { done: boolean } {
+  const workflow = heldWorkflow(tx, held);
+  const { number } = workflow;
+  const version = workflow.current_version + 1;
+  let bytes = 0;
+  for (let rows = 0; rows < limit && bytes < MAX_BATCH_BYTES; rows++) {
+    // Rows are reopened only when none of this version is left: a closed row may still have a successor with the
+    // same id.
+    const added = tx.db.get<Place>(ADDED, number, version);
+    const closed = added ?? tx.db.get<Place>(CLOSED, number, version);
+    if (closed === undefined) {
+      tx.db.run(
+        `update workflow set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+         where number = ?`,
+        number,
+      );
+      return { done: true };
+    }
+    if (added !== undefined) deleteRow(tx, number, added);
+    else close(tx, number, closed, null);
+    bytes += closed.bytes;
+  }
+  return { done: false };
+}
+
+/** Says since when a row is gone, or that it is not. */
+function close(tx: Tx, workflow: number, row: Place, version: number | null): void {
+  tx.db.run(
+    'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
+    version,
+    workflow,
+    row.seq,
+    row.added_in,
+  );
+}
+
+export function deleteRow(tx: Tx, workflow: number, row: { seq: number; added_in: number }): void {
+  tx.db.run(
+    'delete from record where workflow = ? and seq = ? and added_in = ?',
+    workflow,
+    row.seq,
+    row.added_in,
+  );
+}

@@ -1,0 +1,458 @@
+/** Erasing a person through the front door: planted everywhere, then looked for in every byte of the data directory. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import { startService, type TestService } from './support/service.ts';
+
+const run = promisify(execFile);
+const BIN = join(import.meta.dirname, '..', 'bin', 'flowhook.js');
+
+const EMAIL = 'Ada.Lovelace@Example.com';
+const ID = 'person-7f3a9c';
+const CRM_ID = 'crm-ada-0042';
+
+const ada = { id: ID, name: 'Ada Lovelace', email: EMAIL, note: 'countess' };
+const other = (n: number) => ({ id: `other-${n}`, name: `Other ${n}`, email: `other.${n}@example.com` });
+
+interface World {
+  service: TestService;
+  /** What the sources read; outside of the data directory. */
+  sources: string;
+  /** Bodies that the receiver got. */
+  received: string[];
+  write(name: string, records: readonly object[]): Promise<void>;
+  /** Queues a job and waits until it has ended. */
+  job(workflowId: string, key?: string): Promise<{ state: string; error: string | null }>;
+  /** Makes the service believe that it is later. */
+  advance(ms: number): void;
+}
+
+async function startWorld(t: TestContext): Promise<World> {
+  const sources = await mkdtemp(join(tmpdir(), 'flowhook-sources-'));
+  const write = (name: string, records: readonly object[]) =>
+    writeFile(join(sources, name), records.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  for (const name of ['people', 'crm', 'module', 'others']) await write(name, [other(1)]);
+  const cat = (name: string) => `source: { type: command, command: [cat, "${join(sources, name)}"] }\n`;
+  let later = 0;
+  const service = await startService({
+    clock: () => Date.now() + later,
+    random: () => 0,
+    workflows: {
+      'default/people.yaml': cat('people'),
+      'default/crm.yaml': `mode: upsert\n${cat('crm')}`,
+      'default/broken.yaml': `retries: { max: 0 }\nsource: { type: command, command: [sh, -c, 'cat "${join(sources, 'error')}" >&2; exit 7'] }\n`,
+      'default/waits.yaml': `source: { type: command, command: [sh, -c, 'cd "${sources}"; touch begun; until test -e gate; do sleep 0.05; done; cat late'] }\n`,
+      'default/module.mts':
+        `import { readFileSync } from 'node:fs';\n` +
+        'export default async function* (ctx) {\n' +
+        `  const records = readFileSync(${JSON.stringify(join(sources, 'module'))}, 'utf8').trim().split('\\n').map((line) => JSON.parse(line));\n` +
+        `  ctx.state.set('runs', (ctx.state.get('runs') ?? 0) + 1);\n` +
+        `  ctx.state.set('last', { name: records.at(-1).name, email: records.at(-1).email });\n` +
+        `  ctx.state.set('log', 'ended with ' + records.at(-1).email + ' at the end');\n` +
+        '  yield* records;\n}\n',
+      'else/people.yaml': cat('others'),
+    },
+  });
+  const received: string[] = [];
+  // Answers with what it was sent; `/late` refuses it, so that its deliveries wait.
+  const receiver = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      received.push(body);
+      const data = JSON.parse(body).data as { differences?: { fields: unknown[] }[] };
+      const echo = JSON.stringify(data.differences?.flatMap(({ fields }) => fields) ?? data);
+      response.writeHead(request.url === '/late' ? 500 : 200).end(`got ${echo.slice(0, 1_800)}`);
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const { port } = receiver.address() as AddressInfo;
+  for (const path of ['now', 'late']) {
+    for (const workflowId of ['people', 'broken']) {
+      const subscribed = await service.call('POST', '/v1/integrations/webhooks/subscribe', {
+        workflowId,
+        webhookUrl: `http://127.0.0.1:${port}/${path}`,
+        events: path === 'now' ? ['workflow_data_change', 'workflow_failed'] : ['workflow_data_change'],
+      });
+      assert.equal(subscribed.status, 200);
+    }
+  }
+  t.after(async () => {
+    await service.stop();
+    receiver.closeAllConnections();
+    await new Promise((resolve) => receiver.close(resolve));
+    await rm(sources, { recursive: true });
+  });
+  return {
+    service,
+    sources,
+    received,
+    write,
+    advance: (ms) => {
+      later += ms;
+    },
+    async job(workflowId, key) {
+      const queued = await service.call(
+        'POST',
+        `/v1/workflows/${workflowId}/queue`,
+        undefined,
+        key === undefined ? {} : { 'x-api-key': key },
+      );
+      assert.equal(queued.status, 200, JSON.stringify(queued.body));
+      return ended(service, queued.headers.get('x-job-id') as string, key);
+    },
+  };
+}
+
+type JobAnswer = { state: string; error: string | null };
+
+async function ended(service: TestService, jobId: string, key?: string): Promise<JobAnswer> {
+  return until(service, async () => {
+    const { body } = await service.call(
+      'GET',
+      `/v1/jobs/${jobId}`,
+      undefined,
+      key === undefined ? {} : { 'x-api-key': key },
+    );
+    const job = body as JobAnswer;
+    return job.state === 'finished' || job.state === 'failed' ? job : undefined;
+  });
+}
+
+/** Looks after every commit of the service until there is something. */
+async function until<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
+  const giveUpAt = performance.now() + 20_000;
+  for (;;) {
+    const committed = Promise.withResolvers<void>();
+    const unwatch = store.watch(() => committed.resolve());
+    // A commit between the look and the watching would be missed.
+    const timer = setTimeout(committed.resolve, 250);
+    const found = await look();
+    if (found === undefined && performance.now() < giveUpAt) await committed.promise;
+    clearTimeout(timer);
+    unwatch();
+    if (found !== undefined) return found;
+    assert.ok(performance.now() < giveUpAt, 'after 20 s it has still not come');
+  }
+}
+
+/** Files of the data directory that hold one of the texts, without regard to case; by another process. */
+async function filesWith(directory: string, texts: readonly string[]): Promise<string[]> {
+  const args = texts.flatMap((text) => ['-e', text]);
+  return run('grep', ['-raliF', ...args, directory]).then(
+    ({ stdout }) => stdout.trim().split('\n'),
+    () => [],
+  );
+}
+
+async function flowhook({ service }: World, args: string[]) {
+  const env = { FLOWHOOK_DATA: join(service.directory, 'data'), PATH: process.env.PATH ?? '' };
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [BIN, ...args], { env, cwd: service.directory }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+/** Plants the person everywhere. */
+async function plant(world: World): Promise<void> {
+  const { service, write, job, sources } = world;
+  // Small bodies are not kept as files.
+  const others = Array.from({ length: 300 }, (_, n) => ({ ...other(n), pad: 'x'.repeat(1_000) }));
+  await write('people', [...others.slice(0, 100), ada, ...others.slice(100)]);
+  await job('people');
+  await write('people', [...others, { ...ada, name: 'Ada King' }]);
+  await job('people');
+  await write('people', others.slice(1));
+  await job('people');
+  await write('people', [...others, { ...ada, email: EMAIL.toUpperCase() }]);
+  await job('people');
+  await write('crm', [other(1), { id: CRM_ID, email: EMAIL.toLowerCase(), phone: '+44 20 0000' }]);
+  await job('crm');
+  await write('module', [other(1), ada]);
+  await job('module');
+  await writeFile(join(sources, 'error'), `cannot sync <${EMAIL}>: ${ID} is locked`);
+  const failed = await job('broken');
+  assert.match(failed.error ?? '', /cannot sync <Ada/);
+  // Another team has a record of the same address; it is another team's business.
+  await write('others', [{ ...other(9), id: 'elsewhere-1' }]);
+  // Twice, so that it is kept; and compressed.
+  for (const encoding of ['identity', 'gzip', 'identity', 'gzip']) {
+    await fetch(`${service.url}/v1/workflows/people/data`, {
+      headers: { 'x-api-key': service.key, 'accept-encoding': encoding },
+    }).then((answer) => answer.arrayBuffer());
+  }
+  const { store, team } = service;
+  await until(service, async () => {
+    for (const webhook of await store.webhooks.list({ teamId: team.id })) {
+      const deliveries = await store.deliveries.list({ teamId: team.id, webhookId: webhook.id, limit: 100 });
+      if (deliveries.some(({ attempt }) => attempt === 0)) return undefined;
+    }
+    return true;
+  });
+}
+
+async function versionsOf(service: TestService, workflowId: string) {
+  const { body } = await service.call('GET', `/v1/workflows/${workflowId}/versions`);
+  const { versions } = body as {
+    versions: { version?: number; number?: number; records: { total: number } }[];
+  };
+  return versions.map((one) => ({
+    version: (one.version ?? one.number) as number,
+    total: one.records.total,
+  }));
+}
+
+async function dataOf(service: TestService, workflowId: string, query = ''): Promise<{ id: string }[]> {
+  const { status, body } = await service.call('GET', `/v1/workflows/${workflowId}/data${query}`);
+  assert.equal(status, 200);
+  return body as { id: string }[];
+}
+
+test('a person who was everywhere is nowhere in the data directory, and everybody else is untouched', async (t) => {
+  const world = await startWorld(t);
+  const { service, received } = world;
+  await plant(world);
+  const data = join(service.directory, 'data');
+  const representations = join(data, 'representations');
+  assert.ok((await filesWith(data, [EMAIL])).length > 0);
+  assert.ok(existsSync(representations) && (await readdir(representations)).length > 0, 'nothing was kept');
+  const before = await dataOf(service, 'people');
+  const etag = (await service.call('HEAD', '/v1/workflows/people/data')).headers.get('etag');
+  const eventsBefore = await service.store.events.list({
+    teamId: service.team.id,
+    afterSequence: 0,
+    limit: 1_000,
+  });
+
+  // A dry run finds the same and changes nothing.
+  const dry = await flowhook(world, [
+    'data',
+    'erase',
+    '--team',
+    'default',
+    '--email',
+    EMAIL.toLowerCase(),
+    '--dry-run',
+    '--json',
+  ]);
+  assert.equal(dry.code, 0, dry.stderr);
+  const dryReport = JSON.parse(dry.stdout) as { found: object[]; disk: null };
+  assert.equal(dryReport.disk, null);
+  assert.deepEqual(await dataOf(service, 'people'), before);
+  assert.deepEqual(
+    await service.store.events.list({ teamId: service.team.id, afterSequence: 0, limit: 1_000 }),
+    eventsBefore,
+  );
+
+  await writeFile(join(data, 'flowhook.db.v1.2020-01-01T000000.000Z.backup'), 'an older copy');
+  const erased = await flowhook(world, [
+    'data',
+    'erase',
+    '--team',
+    'default',
+    '--email',
+    EMAIL.toLowerCase(),
+    '--json',
+  ]);
+  assert.equal(erased.code, 0, erased.stderr);
+  const report = JSON.parse(erased.stdout);
+  assert.deepEqual(report.found, dryReport.found);
+  const places = new Set((report.found as { place: string }[]).map(({ place }) => place));
+  assert.deepEqual([...places].sort(), ['event', 'jobError', 'record', 'response', 'state']);
+  assert.deepEqual(report.left, []);
+  assert.deepEqual([report.disk.logEmptied, report.disk.tracesLeft], [true, false]);
+  assert.equal(report.backups.length, 1);
+
+  // Not a byte of the person, while the server runs.
+  assert.deepEqual(await filesWith(data, [EMAIL, ID, CRM_ID, 'Ada King', 'Ada Lovelace', 'countess']), []);
+
+  // Everybody else is there, in every version, and totals are true.
+  assert.deepEqual(
+    await dataOf(service, 'people'),
+    before.filter(({ id }) => id !== ID),
+  );
+  assert.notEqual((await service.call('HEAD', '/v1/workflows/people/data')).headers.get('etag'), etag);
+  const versions = await versionsOf(service, 'people');
+  assert.equal(versions.length, 4);
+  for (const { version, total } of versions) {
+    assert.equal((await dataOf(service, 'people', `?version=${version}`)).length, total);
+    assert.equal(total, version === 3 ? 299 : 300);
+  }
+  assert.deepEqual(await dataOf(service, 'crm'), [other(1)]);
+
+  // Events keep their order and their facts.
+  const events = await service.store.events.list({ teamId: service.team.id, afterSequence: 0, limit: 1_000 });
+  assert.deepEqual(
+    events.map(({ id, type }) => [id, type]),
+    eventsBefore.map(({ id, type }) => [id, type]),
+  );
+  for (const event of events) {
+    const was = eventsBefore.find(({ id }) => id === event.id)?.body as string;
+    if (event.body === was) continue;
+    const [is, had] = [JSON.parse(event.body), JSON.parse(was)];
+    assert.deepEqual(Object.keys(is), Object.keys(had));
+    if (event.type === 'workflow_data_change') assert.equal(is.data.truncated, true);
+  }
+  const failed = events.find(({ type }) => type === 'workflow_failed');
+  assert.match(JSON.parse(failed?.body as string).data.error, /\[erased\]/);
+
+  // What still waits is sent without the person.
+  const sent = received.length;
+  world.advance(3_600_000);
+  await until(service, async () => (received.length > sent + 3 ? true : undefined));
+  for (const body of received.slice(sent)) assert.doesNotMatch(body, /lovelace/i);
+
+  // The state is still one that the module can use.
+  assert.equal((await world.job('module')).state, 'finished');
+
+  const [line] = await service.store.erasure.audits({ teamId: service.team.id, limit: 10 });
+  assert.equal(line?.actor, 'cli');
+  assert.match(line?.subject ?? '', /^[0-9a-f]{64}$/);
+  assert.doesNotMatch(JSON.stringify(line), /lovelace/i);
+});
+
+test('a suppressed person does not come back, and a second erasure is harmless', async (t) => {
+  const world = await startWorld(t);
+  const { service, write, job } = world;
+  await write('people', [other(1), ada, other(2)]);
+  await job('people');
+  const erase = (body: object) => service.call('POST', '/v1/workflows/people/erase', body);
+  const first = await erase({ email: ` ${EMAIL.toUpperCase()} `, suppress: true });
+  assert.equal(first.status, 200, JSON.stringify(first.body));
+  const report = first.body as { found: object[]; suppressed: boolean };
+  assert.ok(report.found.length > 0 && report.suppressed);
+  const again = (await erase({ email: EMAIL, suppress: true })).body as { found: object[] };
+  assert.deepEqual(again.found, []);
+
+  // Neither by the address, nor by the id under another address.
+  await write('people', [
+    { ...ada, id: 'another-id' },
+    other(1),
+    { ...ada, email: 'new@example.com' },
+    other(3),
+  ]);
+  assert.equal((await job('people')).state, 'finished');
+  assert.deepEqual(
+    (await dataOf(service, 'people')).map(({ id }) => id),
+    ['other-1', 'other-3'],
+  );
+  // In another workflow, and for another team, nothing was said.
+  await write('crm', [{ id: CRM_ID, email: EMAIL }]);
+  await job('crm');
+  assert.equal((await dataOf(service, 'crm')).length, 1);
+});
+
+test('a run that is under way when somebody is suppressed does not bring them back', async (t) => {
+  const world = await startWorld(t);
+  const { service, write, sources } = world;
+  await write('crm', [other(1)]);
+  const queued = await service.call('POST', '/v1/workflows/waits/queue');
+  const jobId = queued.headers.get('x-job-id') as string;
+  const job = () => service.store.jobs.get({ teamId: service.team.id, id: jobId });
+  // The first attempt has begun and waits for the gate: it was told of nobody.
+  await until(service, async () => (existsSync(join(sources, 'begun')) ? true : undefined));
+  const erased = await service.call('POST', '/v1/workflows/waits/erase', { email: EMAIL, suppress: true });
+  assert.equal(erased.status, 200);
+  await write('late', [ada, other(2)]);
+  await writeFile(join(sources, 'gate'), '');
+  assert.equal((await ended(service, jobId)).state, 'finished');
+  assert.equal((await job())?.attempt, 2);
+  assert.deepEqual(
+    (await dataOf(service, 'waits')).map(({ id }) => id),
+    ['other-2'],
+  );
+});
+
+test('other teams keep what they hold, and a key needs the scope admin', async (t) => {
+  const world = await startWorld(t);
+  const { service, write, job } = world;
+  const { stdout } = await flowhook(world, [
+    'keys',
+    'create',
+    '--team',
+    'else',
+    '--scopes',
+    'read,queue',
+    '--json',
+  ]);
+  const { key } = JSON.parse(stdout) as { key: string };
+  await write('people', [ada]);
+  await write('others', [ada]);
+  await job('people');
+  await job('people', key);
+  const erased = await service.call('POST', '/v1/workflows/people/erase', { id: ID });
+  assert.equal(erased.status, 200);
+  assert.deepEqual(await dataOf(service, 'people'), []);
+  const theirs = await service.call('GET', '/v1/workflows/people/data', undefined, { 'x-api-key': key });
+  assert.deepEqual(theirs.body, [ada]);
+  const refused = await service.call('POST', '/v1/workflows/people/erase', { id: ID }, { 'x-api-key': key });
+  assert.equal(refused.status, 401);
+});
+
+test('mentions in records of others are told and stay, and bad requests are refused', async (t) => {
+  const { service, write, job } = await startWorld(t);
+  await write('people', [ada, { ...other(1), note: `ask ${EMAIL}` }, { ...other(2), email: `not.${EMAIL}` }]);
+  await job('people');
+  const erase = (body: unknown) => service.call('POST', '/v1/workflows/people/erase', body);
+  const { body } = await erase({ email: EMAIL });
+  assert.deepEqual((body as { left: object[] }).left, [{ workflowId: 'people', place: 'record', count: 1 }]);
+  assert.equal((await dataOf(service, 'people')).length, 2);
+  for (const bad of [
+    {},
+    { email: EMAIL, id: ID },
+    { email: ' ' },
+    { email: 7 },
+    { email: EMAIL, dryRun: 'yes' },
+  ]) {
+    assert.equal((await erase(bad)).status, 400, JSON.stringify(bad));
+  }
+  assert.equal((await service.call('POST', '/v1/workflows/nothing/erase', { email: EMAIL })).status, 404);
+});
+
+test('an export holds everything about the person and nothing of others', async (t) => {
+  const world = await startWorld(t);
+  await plant(world);
+  const { code, stdout } = await flowhook(world, ['data', 'export', '--email', EMAIL.toLowerCase()]);
+  assert.equal(code, 0);
+  const entries = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const count = (place: string) => entries.filter((entry) => entry.place === place).length;
+  assert.equal(count('record'), 5);
+  assert.ok(count('event') >= 4 && count('response') >= 4 && count('state') === 1 && count('jobError') === 1);
+  assert.deepEqual(
+    entries
+      .filter(({ place, workflowId }) => place === 'record' && workflowId === 'people')
+      .map(({ record }) => record),
+    [ada, { ...ada, name: 'Ada King' }, { ...ada, email: EMAIL.toUpperCase() }],
+  );
+  assert.doesNotMatch(JSON.stringify(entries.filter(({ place }) => place === 'event')), /other\.\d/);
+});
+
+test('a body kept before an erasure is not sent after it', async (t) => {
+  const { service, write, job } = await startWorld(t);
+  const large = { ...other(1), pad: 'x'.repeat(300_000) };
+  await write('people', [ada, large]);
+  await job('people');
+  const read = async () => {
+    const answer = await fetch(`${service.url}/v1/workflows/people/data`, {
+      headers: { 'x-api-key': service.key, 'accept-encoding': 'gzip' },
+    });
+    return answer.json() as Promise<unknown[]>;
+  };
+  assert.equal((await read()).length, 2);
+  assert.equal((await read()).length, 2);
+  await service.call('POST', '/v1/workflows/people/erase', { email: EMAIL });
+  assert.deepEqual(await read(), [large]);
+  assert.deepEqual(await read(), [large]);
+});
