@@ -6,15 +6,22 @@ import { startServerProcess } from '../test/support/server-process.ts';
 
 const KEY = 'key-of-the-benchmarks';
 
+/** What is asked of a job here. */
+export interface EndedJob {
+  state: string;
+  records: Record<string, number>;
+  error?: string;
+}
+
 export interface Flowhook {
   url: string;
   /** What every request needs. */
   headers: Record<string, string>;
   directory: string;
   /** Queues a workflow and waits until its job has ended. Answers the job. */
-  runToItsEnd(
-    workflowId: string,
-  ): Promise<{ state: string; records: Record<string, number>; error?: string }>;
+  runToItsEnd(workflowId: string): Promise<EndedJob>;
+  /** Queues a workflow that never ends by itself, and waits until its job runs. */
+  hold(workflowId: string): Promise<void>;
   /** Resident memory of the server in MB: now, and at its highest since the last `resetPeak`. */
   memory(): Promise<{ nowMb: number; peakMb: number }>;
   resetPeak(): Promise<void>;
@@ -43,22 +50,23 @@ export async function startFlowhook(
   });
   const headers = { 'x-api-key': KEY };
   const proc = `/proc/${server.process.pid}`;
+  async function queueUntil(workflowId: string, states: RegExp): Promise<EndedJob> {
+    const queued = await fetch(`${server.url}/v1/workflows/${workflowId}/queue`, { method: 'POST', headers });
+    if (queued.status !== 200) throw new Error(await queued.text());
+    const path = `/v1/jobs/${queued.headers.get('x-job-id')}`;
+    for (;;) {
+      const job = (await (await fetch(server.url + path, { headers })).json()) as EndedJob;
+      if (states.test(job.state)) return job;
+      await new Promise((later) => setTimeout(later, 50));
+    }
+  }
   return {
     url: server.url,
     headers,
     directory,
-    async runToItsEnd(workflowId) {
-      const queued = await fetch(`${server.url}/v1/workflows/${workflowId}/queue`, {
-        method: 'POST',
-        headers,
-      });
-      if (queued.status !== 200) throw new Error(await queued.text());
-      const path = `/v1/jobs/${queued.headers.get('x-job-id')}`;
-      for (;;) {
-        const job = await (await fetch(server.url + path, { headers })).json();
-        if (/^(finished|failed|canceled)$/.test((job as { state: string }).state)) return job as never;
-        await new Promise((later) => setTimeout(later, 50));
-      }
+    runToItsEnd: (workflowId) => queueUntil(workflowId, /^(finished|failed|canceled)$/),
+    async hold(workflowId) {
+      await queueUntil(workflowId, /^running$/);
     },
     async memory() {
       const status = await readFile(`${proc}/status`, 'utf8');

@@ -4,6 +4,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -155,11 +156,16 @@ test('every refusal says what is wrong, with its exit code', async (t) => {
   await writeFile(join(place.directory, 'a.json'), '[{"id":1},{"name":"x"}]');
   await writeFile(join(place.directory, 'empty.csv'), 'id\n');
   await writeFile(join(place.directory, 'a.txt'), '');
+  // A socket has a name, and cannot be opened.
+  const socket = createServer().listen(join(place.directory, 'pipe.json'));
+  t.after(() => socket.close());
+  await once(socket, 'listening');
   for (const [args, code, sentence] of [
     [['import', 'a.json', '--workflow', 'people'], 1, /Record 2 is not valid: .*`id`/],
     [['import', 'empty.csv', '--workflow', 'people'], 1, /minRecords/],
     [['import', 'none.json', '--workflow', 'people'], 3, /There is no file none.json/],
     [['import', 'a.txt', '--workflow', 'people'], 2, /does not say its format/],
+    [['import', 'pipe.json', '--workflow', 'people'], 1, /ENXIO/],
     [['import', 'workflows', '--format', 'csv', '--workflow', 'people'], 2, /is a directory/],
     [['import', 'a.json', '--workflow', 'fetched'], 2, /fetches its records itself/],
     [['import', 'a.json', '--workflow', 'ghost'], 3, /No workflow "ghost" found/],

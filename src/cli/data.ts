@@ -123,7 +123,7 @@ async function listVersions(id: string, options: Options): Promise<void> {
 }
 
 /** Writes to standard output as fast as it is read there; a reader that has enough (`head`) is no mistake. */
-async function toOutput(bytes: AsyncIterable<Uint8Array>, last: string): Promise<void> {
+export async function toOutput(bytes: AsyncIterable<Uint8Array>, last = ''): Promise<void> {
   try {
     await pipeline(Readable.from(bytes, { objectMode: false }), process.stdout, { end: false });
     if (last !== '') process.stdout.write(last);

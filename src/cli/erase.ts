@@ -7,7 +7,7 @@ import { type ErasureReport, erase, type Found } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
 import { openSealer } from '../service.ts';
 import type { Store } from '../store/store.ts';
-import { dataCommand } from './data.ts';
+import { dataCommand, toOutput } from './data.ts';
 import { databaseFile } from './data-directory.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
@@ -74,12 +74,15 @@ async function exportData(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
     const teams = await teamsOf(store, options.team === undefined ? undefined : String(options.team));
     let lines = 0;
-    for (const team of teams) {
-      for await (const text of exportPerson(store, { teamId: team.id, email: String(options.email) })) {
-        process.stdout.write(`{"team":${JSON.stringify(team.slug)},${text.slice(1)}\n`);
-        lines += 1;
+    async function* entries(): AsyncGenerator<Uint8Array> {
+      for (const team of teams) {
+        for await (const text of exportPerson(store, { teamId: team.id, email: String(options.email) })) {
+          yield Buffer.from(`{"team":${JSON.stringify(team.slug)},${text.slice(1)}\n`);
+          lines += 1;
+        }
       }
     }
+    await toOutput(entries());
     process.stderr.write(`${lines} ${lines === 1 ? 'entry' : 'entries'} found\n`);
   });
 }

@@ -59,6 +59,8 @@ async function importFile(path: string, options: Options): Promise<void> {
       noun: 'records',
       clock: () => performance.now(),
     });
+    // A file that cannot be opened is heard of when it is read; until then nobody else listens.
+    input.on('error', () => {});
     let read = 0;
     const interrupted = onSignal();
     try {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { PushJobs } from '../jobs/push-job.ts';
+import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
@@ -206,6 +207,66 @@ test('reads no rows for HEAD', async () => {
   assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
   assert.equal(response.headers['content-length'], undefined);
   assert.equal(pages.read, 0);
+});
+
+test('a search ends without a complaint when its client goes', async () => {
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let searches = 0;
+  const { ask, line, lines } = await startApp((store) => ({
+    ...store,
+    records: {
+      ...store.records,
+      search: async (input) => {
+        searches += 1;
+        begun.resolve();
+        await gate.promise;
+        return store.records.search({ ...input, scan: 1 });
+      },
+    },
+  }));
+  const sent = ask('/v1/workflows/big/data?q=nowhere');
+  sent.on('error', () => {});
+  await begun.promise;
+  sent.destroy();
+  await line('request.completed');
+  gate.resolve();
+  for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(searches, 1);
+  assert.ok(!lines.some(({ message }) => message === 'request.failed'));
+});
+
+test('an error before the first byte carries nothing of the answer that it replaces', async () => {
+  const { ask } = await startApp((store) => ({
+    ...store,
+    records: { ...store.records, page: () => Promise.reject(new Problem('database_unavailable')) },
+  }));
+  for (const query of ['', '&limit=3']) {
+    const headers = { 'accept-encoding': 'gzip' };
+    const answer = await read(ask(`/v1/workflows/big/data?format=csv${query}`, { headers }));
+    assert.equal(answer.status, 503);
+    assert.deepEqual(Object.keys(JSON.parse(answer.text) as object), ['error']);
+    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
+    assert.ok(answer.headers['x-request-id']);
+    for (const name of ['content-encoding', 'content-disposition', 'etag', 'x-total-count'])
+      assert.equal(answer.headers[name], undefined, `${name} ${query}`);
+  }
+});
+
+test('a version that goes before its first byte was sent is asked for again, not broken', async () => {
+  const { ask } = await startApp((store) => ({
+    ...store,
+    records: {
+      ...store.records,
+      page: async (input) => {
+        return { ...(await store.records.page(input)), count: 0 };
+      },
+    },
+  }));
+  const answer = await read(ask('/v1/workflows/big/data'));
+  assert.equal(answer.status, 503);
+  assert.equal(answer.headers['retry-after'], '1');
+  assert.match(answer.text, /Read again/);
 });
 
 test('answers the unexpected with a sentence, and tells the log the cause', async () => {

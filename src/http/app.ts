@@ -42,6 +42,7 @@ export interface Arrival {
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
+const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
 /** How long a request may take to arrive, body included, unless its operation `hasTime`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -99,7 +100,7 @@ export function createApp(services: HttpServices): FastifyInstance {
 
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
-    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });
     logAtEnd({ log: services.log, request, reply, arrival: arrivalOf(request) });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
@@ -128,11 +129,13 @@ export function createApp(services: HttpServices): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
-    if (isOurs(problem)) {
+    // Who is gone was not failed: the work was broken off because of that.
+    if (isOurs(problem) && !request.raw.socket.destroyed) {
       const route = arrivalOf(request).match?.known.path ?? null;
       services.log.error({ err: problem.cause ?? problem, route, requestId: request.id }, 'request.failed');
     }
     const { status, headers, body } = renderProblem(problem);
+    dropHeaders(reply);
     return reply.code(status).headers(headers).send(body);
   });
 
@@ -152,6 +155,16 @@ async function answer(input: {
   const caller = await authenticate(services.authenticator, request.raw, route.scope);
   arrival.teamId = caller.teamId;
   return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
+}
+
+/** What was said of an answer does not hold for the error that replaces it: its encoding, name and ETag. */
+function dropHeaders(reply: FastifyReply): void {
+  for (const name of Object.keys(reply.getHeaders())) {
+    if (name in EVERY_ANSWER || name === 'x-request-id') continue;
+    reply.removeHeader(name);
+    // A stream that failed before its first byte has handed them on already.
+    reply.raw.removeHeader(name);
+  }
 }
 
 function nameOf(route: Route): string {

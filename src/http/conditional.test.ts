@@ -26,6 +26,7 @@ test('one range is understood, anything else means the whole', () => {
     'bytes=2-1',
     'bytes=-',
     'bytes=1',
+    'bytes=1 0-20',
     'items=1-2',
     `bytes=${'9'.repeat(16)}-`,
   ])

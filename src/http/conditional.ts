@@ -18,7 +18,7 @@ export function rangeOf(
   headers: { range?: string | undefined; 'if-range'?: string | string[] | undefined },
   body: { tag: string; bytes: number },
 ): { start: number; end: number } | undefined {
-  const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range?.replace(/\s/g, '') ?? '');
+  const found = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(headers.range ?? '');
   if (found === null) return undefined;
   if (headers['if-range'] !== undefined && headers['if-range'] !== body.tag) return undefined;
   const [, from = '', to = ''] = found;

@@ -1,5 +1,6 @@
 /** Renders errors: the only place where one becomes an answer. The body is exactly `{ "error": sentence }`. */
 import { Problem } from '../model/error.ts';
+import { VersionGoneError } from '../records/read.ts';
 
 /** An answer that is an error, ready to be sent by the framework or written to a socket. */
 export interface ProblemAnswer {
@@ -10,7 +11,15 @@ export interface ProblemAnswer {
 
 /** Anything that was thrown, as something that a caller may see. The unexpected shows nothing of itself. */
 export function toProblem(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem('internal', { cause: error });
+  if (error instanceof Problem) return error;
+  if (error instanceof VersionGoneError) {
+    return new Problem('overloaded', {
+      sentence: 'The records were pruned or erased while they were read. Read again',
+      headers: { 'retry-after': '1' },
+      cause: error,
+    });
+  }
+  return new Problem('internal', { cause: error });
 }
 
 /** Whether it is this service that failed, not the request: worth a line in the log. */

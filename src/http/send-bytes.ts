@@ -15,9 +15,10 @@ export function sendBytes(call: Call, bytes: Readable): unknown {
   return call.reply.send(bytes);
 }
 
-/** Aborts when the client goes before it has its answer. */
-export function leaving(call: Call): AbortSignal {
+/** Aborts when the client goes before it has its answer, for that reason. */
+export function leaving({ reply }: Pick<Call, 'reply'>, reason?: Error): AbortSignal {
   const gone = new AbortController();
-  call.reply.raw.once('close', () => gone.abort());
+  if (reply.raw.destroyed) gone.abort(reason);
+  reply.raw.once('close', () => gone.abort(reason));
   return gone.signal;
 }

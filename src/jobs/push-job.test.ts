@@ -103,6 +103,21 @@ test('a push that has waited long enough is told to come back, and which job is 
   assert.equal((await first).version, 1);
 });
 
+test('a push whose sender goes while it waits begins no job', async (t) => {
+  const { pushes, push, running } = await benchOf(t, 10_000);
+  const rest = Promise.withResolvers<void>();
+  const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
+  await running();
+  const gone = new AbortController();
+  const read = () => assert.fail('The body was read');
+  const second = pushes.run({ ...push, bytes: bytes('', undefined, read), sender: gone.signal });
+  const refused = assert.rejects(second, BrokenOffError);
+  gone.abort(new BrokenOffError('gone'));
+  await refused;
+  rest.resolve();
+  assert.equal((await first).version, 1);
+});
+
 test('twins with one idempotency key are published once', async (t) => {
   const { pushes, push, running } = await benchOf(t, 10_000);
   const rest = Promise.withResolvers<void>();

@@ -55,6 +55,8 @@ export interface Push {
   onRecords?: (records: number) => void;
   /** Ends the push: its job fails as `lost`. */
   signal?: AbortSignal;
+  /** Ends the waiting for the job before it, with a BrokenOffError: a sender who is gone needs no job. */
+  sender?: AbortSignal;
 }
 
 export interface Pushed {
@@ -101,7 +103,8 @@ async function runPush(deps: PushDeps, push: Push, signal: AbortSignal): Promise
   const workflow = await deps.store.workflows.get({ teamId, id: workflowId });
   if (workflow === undefined) throw new Problem('workflow_not_found');
   refuseWiderMode(push.mode, workflow.definition);
-  const begun = await begin(deps, push, signal);
+  const waiting = push.sender === undefined ? signal : AbortSignal.any([signal, push.sender]);
+  const begun = await begin(deps, push, waiting);
   switch (begun.outcome) {
     case 'begun':
       return attempt(deps, push, begun.claimed, signal);

@@ -104,7 +104,8 @@ function headerOf(row: CsvField[]): string[] {
       throw new MalformedError(`Column ${at + 1} of the header row has no name`);
     return name;
   });
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  const known = new Set<string>();
+  const twice = names.find((name) => known.size === known.add(name).size);
   if (twice !== undefined) throw new MalformedError(`The header row names the column "${twice}" twice`);
   return names.map((name) => JSON.stringify(name));
 }

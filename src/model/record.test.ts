@@ -85,6 +85,7 @@ const refused: [what: string, line: string, key: string[], says: RegExp][] = [
     /too deeply/,
   ],
   ['an id with a NUL', '{"id":"a\\u0000b"}', [], /NUL/],
+  ['an id with half a surrogate pair', '{"id":"a\\ud800"}', [], /`id` is not valid Unicode/],
 ];
 for (const [what, line, key, says] of refused) {
   test(`refuses ${what}`, () => {

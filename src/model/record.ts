@@ -131,6 +131,12 @@ function checkedId(id: string, field: string): string {
   if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`, field);
   if (id.includes('\u0000'))
     throw new InvalidRecordError(`the field \`${field}\` holds a NUL character`, field);
+  // Half a surrogate pair has no UTF-8: the database would take two different ids for one.
+  if (!id.isWellFormed())
+    throw new InvalidRecordError(
+      `the field \`${field}\` is not valid Unicode (half a surrogate pair)`,
+      field,
+    );
   if (id.length > MAX_RECORD_ID) {
     throw new InvalidRecordError(`the field \`${field}\` is longer than ${MAX_RECORD_ID} characters`, field);
   }

@@ -111,19 +111,21 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   if (request.suppress && !dryRun && isThere) await suppress(deps, request, person);
   // Also when nothing was found: an erasure before this one may have been ended before it came here.
   if (!dryRun) for (const at of scope.workflows) await deps.forget({ teamId, workflowId: at });
-  const disk = dryRun
-    ? null
-    : await store.erasure.scrub({
-        traces: tracesOf(person).slice(0, MAX_TRACES),
-        // What stays would be found again every time.
-        rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
-      });
+  const [scrubbed] = dryRun
+    ? []
+    : await Promise.allSettled([
+        store.erasure.scrub({
+          traces: tracesOf(person).slice(0, MAX_TRACES),
+          // What stays would be found again every time.
+          rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
+        }),
+      ]);
   const report: ErasureReport = {
     dryRun,
     found: found.list(),
     left: left.list(),
     suppressed: request.suppress && !dryRun,
-    disk,
+    disk: scrubbed?.status === 'fulfilled' ? scrubbed.value : null,
     backups: await backupsIn(deps.directories),
   };
   if (!dryRun) {
@@ -136,6 +138,8 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
       details: { ...report, backups: report.backups.length },
     });
   }
+  // Only now: what was erased is gone, whatever became of the disk, and the audit must say so.
+  if (scrubbed?.status === 'rejected') throw scrubbed.reason;
   return report;
 }
 

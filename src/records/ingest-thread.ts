@@ -24,15 +24,21 @@ export interface IngestThreadData {
   databaseUrl: string;
 }
 
-/** What the thread is told. `plan` is answered; its lines are added to those that are left. */
+/**
+ * What the thread is told. `plan` is answered; its lines are added to those that are left. While it is asked the
+ * batch before may still be on its way to the database; the one before that must have arrived.
+ */
 export type ToIngest =
   | { run: number; begin: { held: Held; settings: IngestSettings } }
   | { run: number; plan: readonly string[] }
   | { run: number; end: true }
   | { close: true };
 
-/** What the thread answers to `plan`. */
-export type FromIngest = { run: number } & ({ planned: PlannedBatch } | { refused: Refusal });
+/**
+ * What the thread answers to `plan`. `wait`: the batch has an id of the batch before, whose row must be there to
+ * be compared. Asked once more, the thread takes it as there.
+ */
+export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } | { refused: Refusal });
 
 /** A batch that was looked up: what to write, and the `seq` of the records that stay as they are. */
 export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
@@ -51,6 +57,10 @@ interface Run {
   held: Held;
   mode: Mode;
   reader: BatchReader;
+  /** The records of the batch before, which may not be in the database yet. */
+  before: ReadonlyMap<string, string>;
+  /** A batch that waits for it. */
+  waiting: RecordBatch | undefined;
 }
 
 if (parentPort !== null) serve(parentPort, openReader((workerData as IngestThreadData).databaseUrl));
@@ -64,7 +74,13 @@ function serve(port: MessagePort, store: StoreReader): void {
       port.close();
     } else if ('begin' in message) {
       const { held, settings } = message.begin;
-      runs.set(message.run, { held, mode: settings.mode, reader: createBatchReader(settings) });
+      runs.set(message.run, {
+        held,
+        mode: settings.mode,
+        reader: createBatchReader(settings),
+        before: new Map(),
+        waiting: undefined,
+      });
     } else if ('end' in message) {
       runs.delete(message.run);
     } else {
@@ -82,8 +98,16 @@ function serve(port: MessagePort, store: StoreReader): void {
   }
 }
 
-async function plan(store: StoreReader, { held, mode, reader }: Run): Promise<PlannedBatch> {
-  const { records, sizes, ...batch } = reader.next();
+async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'> {
+  const { held, mode } = run;
+  const next = run.waiting ?? run.reader.next();
+  if (run.waiting === undefined && hasAny(run.before, next.records)) {
+    run.waiting = next;
+    return 'wait';
+  }
+  run.waiting = undefined;
+  run.before = next.records;
+  const { records, sizes, ...batch } = next;
   if (records.size === 0) return { ...batch, writes: [], kept: [] };
   const { version, rows } = await store.compare({
     held,
@@ -91,6 +115,11 @@ async function plan(store: StoreReader, { held, mode, reader }: Run): Promise<Pl
     sizes: [...sizes.values()],
   });
   return { ...batch, ...planWrites({ version, mode, rows, records }) };
+}
+
+function hasAny(before: ReadonlyMap<string, string>, records: ReadonlyMap<string, string>): boolean {
+  for (const id of records.keys()) if (before.has(id)) return true;
+  return false;
 }
 
 function refusal(error: unknown): Refusal {

@@ -113,6 +113,33 @@ test('publishes every record in its order, and a run that brings the same publis
   assert.deepEqual([again.ingested.records, again.ingested.duplicates], [2_345, 0]);
 });
 
+test('takes the last of an id that comes back in the very next batch, which is planned while the first is written', async (t) => {
+  const { run, records } = await bench(t);
+  // Every batch holds 250: the last ids of each are the first of the next.
+  const ids = Array.from({ length: 1_000 }, (_, n) => (n % 250 < 5 && n >= 250 ? n - 5 - (n % 250) : n));
+  const lines = ids.map((id, n) => `{"id":${id},"n":${n}}`);
+  for (const expected of ['published', 'unchanged']) {
+    const { ingested, published } = await run(lines);
+    assert.equal(published.outcome, expected);
+    assert.deepEqual([ingested.records, ingested.duplicates], [1_000, 15]);
+    const last = new Map(ids.map((id, n) => [String(id), n]));
+    assert.deepEqual(
+      await records(1),
+      [...last].map(([id, n]) => ({ id, n })),
+    );
+  }
+});
+
+test('leaves nothing on its way to the database when a later batch is refused', async (t) => {
+  const { bring, store, at, records, run } = await bench(t);
+  const held = await makeRunning(store, at);
+  const lines = [...numbered(400), '{"id":null}', ...numbered(300)];
+  await assert.rejects(bring(held, lines), InvalidRecordError);
+  await failAttempt(store, held);
+  assert.equal((await run(['{"id":"x"}'])).published.outcome, 'published');
+  assert.deepEqual(await records(1), [{ id: 'x' }]);
+});
+
 test('counts an id that the run had already emitted, within a batch, across batches and unchanged', async (t) => {
   const { run, records } = await bench(t);
   const first = await run([

@@ -37,7 +37,7 @@ export interface Ingested {
 
 /**
  * Reads a run's lines to their end and stages them, after sweeping what an earlier attempt left behind. The
- * source waits while a batch is written. Memory does not grow with the run, but for a bit per record.
+ * source is one batch ahead of what is written. Memory does not grow with the run, but for a bit per record.
  *
  * @param input.lines batches of JSON texts, one record each
  * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error with a
@@ -63,19 +63,29 @@ export async function ingest(
   const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
   const suppression = job && (await ingester.suppression(job));
   const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
+  /** The one batch that is being written, while the next one is planned. */
+  let staging = Promise.resolve();
   try {
     for await (const lines of input.lines) {
-      let batch = await run.plan(lines);
-      await stage(batch);
-      while (batch.more) {
-        batch = await run.plan([]);
-        await stage(batch);
-      }
+      let batch = await planNext(lines);
+      while (batch.more) batch = await planNext([]);
     }
+    await staging;
   } finally {
     run.end();
+    // Whatever went wrong: nothing of this run is being written any more once it is known to have ended.
+    await staging.catch(() => undefined);
   }
   return total;
+
+  async function planNext(lines: readonly string[]): Promise<PlannedBatch> {
+    const batch = await run.plan(lines, staging);
+    await staging;
+    staging = stage(batch);
+    // Heard of by whoever awaits it next; until then it must not count as unhandled.
+    staging.catch(() => undefined);
+    return batch;
+  }
 
   async function stage(batch: PlannedBatch): Promise<void> {
     for (const skipped of batch.named) log.warn({ ...skipped }, 'record.skipped');

@@ -34,10 +34,12 @@ test('refuses the runs of a thread that has died, and starts another for the nex
   });
   const [one, two] = [begin(ingester), begin(ingester)];
   const said = /^The thread that reads records has ended: out of luck$/;
-  await Promise.all([one, two].map((run) => assert.rejects(run.plan(['{}']), { message: said })));
-  await assert.rejects(one.plan([]), { message: said });
+  await Promise.all(
+    [one, two].map((run) => assert.rejects(run.plan(['{}'], Promise.resolve()), { message: said })),
+  );
+  await assert.rejects(one.plan([], Promise.resolve()), { message: said });
   one.end();
-  assert.equal(await begin(ingester).plan(['{}']), 7);
+  assert.equal(await begin(ingester).plan(['{}'], Promise.resolve()), 7);
   await ingester.close();
 });
 

@@ -13,12 +13,14 @@ import type { Suppression } from './suppress.ts';
 export interface IngestRun {
   /**
    * Adds lines and plans one batch of those that are not planned yet: to be called without lines while the answer
-   * says `more`, and only once what was planned before has been staged.
+   * says `more`. Plans while the batch before is being staged, but waits for that where both have an id in common;
+   * all earlier ones must have been staged.
    *
+   * @param before settles when the batch before has been staged; what it rejects with is passed on
    * @throws InvalidRecordError, TooManyRecordsError, FencedError, Problem `database_unavailable`, or an Error with
    *   a sentence when the thread has died
    */
-  plan(lines: readonly string[]): Promise<PlannedBatch>;
+  plan(lines: readonly string[], before: Promise<unknown>): Promise<PlannedBatch>;
   /** Forgets the run. Calling it twice is harmless. */
   end(): void;
 }
@@ -55,7 +57,12 @@ export class Ingester {
     const run = this.#runs;
     thread.send({ run, begin: input });
     return {
-      plan: (lines) => thread.ask(run, lines),
+      plan: async (lines, before) => {
+        const planned = await thread.ask(run, lines);
+        if (planned !== 'wait') return planned;
+        await before;
+        return (await thread.ask(run, [])) as PlannedBatch;
+      },
       end: () => thread.send({ run, end: true }),
     };
   }
@@ -85,7 +92,7 @@ function openThread(databaseUrl: string): Worker {
 }
 
 interface Asked {
-  resolve(planned: PlannedBatch): void;
+  resolve(planned: PlannedBatch | 'wait'): void;
   reject(error: Error): void;
 }
 
@@ -125,7 +132,7 @@ class Thread {
     this.#worker.postMessage(message);
   }
 
-  ask(run: number, lines: readonly string[]): Promise<PlannedBatch> {
+  ask(run: number, lines: readonly string[]): Promise<PlannedBatch | 'wait'> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       this.#asked.set(run, { resolve, reject });

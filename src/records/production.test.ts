@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Production } from './production.ts';
 
 const CHUNKS = Array.from({ length: 50 }, (_, n) =>
@@ -87,4 +89,30 @@ test('breaking off ends readers and making', async (t) => {
   production.abort(new Error('erased'));
   await assert.rejects(all(reader), /erased/);
   assert.equal(await production.finished, undefined);
+});
+
+test('once it is over and read, it holds neither bytes nor its source', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-production-'));
+  t.after(() => rm(directory, { recursive: true }));
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { production, held } = await (async () => {
+    const bytes = Buffer.alloc(1_000_000);
+    const source = async function* () {
+      yield bytes;
+    };
+    const production = new Production({
+      path: join(directory, 'body'),
+      source,
+      admit: async () => true,
+      before: async () => {},
+    });
+    for await (const _ of production.read());
+    await production.finished;
+    return { production, held: [new WeakRef(bytes), new WeakRef(source)] };
+  })();
+  await new Promise(setImmediate);
+  collect();
+  assert.ok(held.every((one) => one.deref() === undefined));
+  assert.equal(production.joinable, false);
 });

@@ -30,7 +30,7 @@ export interface ProductionInput {
 export class Production {
   /** Resolves with the length of the file once it is complete and on disk; with nothing when there is none. */
   readonly finished: Promise<number | undefined>;
-  readonly #input: ProductionInput;
+  #source: ProductionInput['source'] | undefined;
   readonly #readers = new Set<Reader>();
   #file: FileHandle | undefined;
   /** Bytes made so far; the latest of them are in `#latest`, all before it in the file. */
@@ -41,8 +41,8 @@ export class Production {
   #error: Error | undefined;
 
   constructor(input: ProductionInput) {
-    this.#input = input;
-    this.finished = this.#run();
+    this.#source = input.source;
+    this.finished = this.#run(input);
   }
 
   /** Whether one more reader gains anything. */
@@ -78,9 +78,9 @@ export class Production {
     this.#wakeAll();
   }
 
-  async #run(): Promise<number | undefined> {
+  async #run(input: ProductionInput): Promise<number | undefined> {
     try {
-      await this.#make();
+      await this.#make(input);
       await this.#writing;
       if (this.#state === 'making') this.#state = 'done';
     } catch (error) {
@@ -92,8 +92,7 @@ export class Production {
     return this.#state === 'done' ? this.#length : undefined;
   }
 
-  async #make(): Promise<void> {
-    const { path, admit, before, source } = this.#input;
+  async #make({ path, admit, before, source }: ProductionInput): Promise<void> {
     const file = await before()
       .then(() => open(path, 'wx+', 0o600))
       .catch(() => undefined);
@@ -126,7 +125,7 @@ export class Production {
       if (!this.#readers.has(reader)) return null;
       if (this.#state === 'failed') throw this.#error;
       if (this.#state === 'given up') {
-        reader.own ??= without(reader.position, this.#input.source());
+        reader.own ??= without(reader.position, (this.#source as ProductionInput['source'])());
         return (await reader.own.next()).value ?? null;
       }
       const latestAt = this.#length - this.#latest.length;
@@ -170,6 +169,9 @@ export class Production {
     // Waits for a read that is under way.
     this.#file?.close().catch(() => {});
     this.#file = undefined;
+    // A kept body may remember its making for days: neither the bytes nor the first reader's request with it.
+    this.#latest = new Uint8Array();
+    this.#source = undefined;
   }
 }
 

@@ -100,6 +100,15 @@ test('a workflow that is forgotten leaves no file, and who reads one is broken o
   assert.deepEqual(await files(), []);
 });
 
+test('a body that goes while it is being opened is not found, and not counted', async (t) => {
+  const { bodies, place, of, make, untilMade } = await setUp(t);
+  await all(make());
+  await untilMade();
+  const [found] = await Promise.all([bodies.find(of), bodies.forget(place)]);
+  assert.equal(found, undefined);
+  assert.equal(bodies.bytesOf(of), undefined);
+});
+
 test('nothing is made once it is stopped', async (t) => {
   const { bodies, make } = await setUp(t);
   await bodies.stop();

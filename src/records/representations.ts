@@ -104,6 +104,11 @@ export class Representations {
     const kept = this.#kept.get(name);
     if (kept === undefined) return undefined;
     const file = await open(join(this.#directory, name)).catch(() => undefined);
+    // It may have been evicted or erased meanwhile, or made anew.
+    if (this.#kept.get(name) !== kept) {
+      await file?.close();
+      return undefined;
+    }
     if (file === undefined) {
       this.#drop(name);
       return undefined;

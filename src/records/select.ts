@@ -121,7 +121,7 @@ async function stepOf(
   const page = await store.records.page({
     ...from,
     afterSeq,
-    rows: Math.min(limit, pageRows(version, SCAN_ROWS, PARSED_BYTES)),
+    rows: Math.min(limit, pageRows(version, PARSED_ROWS, PARSED_BYTES)),
   });
   if (page.count === 0) return { page, next: null };
   const rest = await store.records.page({ ...from, afterSeq: page.lastSeq, rows: 1 });

@@ -14,6 +14,7 @@ import { workflowIdFrom } from '../ids.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse, schemas } from '../schemas.ts';
+import { leaving } from '../send-bytes.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/json': 'json',
@@ -110,6 +111,7 @@ export const pushRecords: Operation<KeyedCall> = {
         format,
         encoding,
         bytes: bytesOf(request.raw),
+        sender: leaving({ reply }, new BrokenOffError('The connection broke off before the push had begun')),
       });
       reply.headers(jobHeaders({ id: jobId }));
       return { message: 'Records published', jobId, version, records };

@@ -8,6 +8,17 @@ export type Value = SQLInputValue;
 const OLDEST_SQLITE = [3, 51, 3] as const;
 /** How long a statement waits for another process that holds the write lock. The wait blocks its thread. */
 const BUSY_MS = 5_000;
+/**
+ * Pages that a connection keeps. Measured with 400,000 records under random ids: 64 MiB each made no run faster
+ * and the process 80 MB larger, for the system keeps the file's pages too.
+ */
+const WRITER_CACHE_KIB = 32_768;
+const READER_CACHE_KIB = 16_384;
+/**
+ * The log is folded into the file when it has so many pages (16 MB). Measured: of random ids a fifth more are
+ * written in a second than with 1,000 pages, and no other write waits longer.
+ */
+const CHECKPOINT_PAGES = 4_000;
 
 export interface DatabaseOptions {
   readOnly?: boolean;
@@ -31,9 +42,10 @@ export class Database {
     try {
       refuseOldSqlite(this.#handle);
       this.#handle.exec(`
-        pragma cache_size = -65536;
+        pragma cache_size = ${readOnly ? -READER_CACHE_KIB : -WRITER_CACHE_KIB};
         pragma foreign_keys = on;
         pragma synchronous = ${synchronous};
+        pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};
         pragma journal_size_limit = 67108864;
         pragma secure_delete = on;
       `);

@@ -1,6 +1,6 @@
 /** The process that scrubs a database file: see `scrub.ts`. It is told its task over IPC, answers, and ends. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { Database, isBusy } from './database.ts';
+import { Database, isOutside } from './database.ts';
 
 export interface ScrubTask {
   /** The database file. */
@@ -56,13 +56,16 @@ function emptyLog(db: Database): boolean {
   return false;
 }
 
-/** Writes every page anew. Nobody else can write meanwhile: some 1 s for each 100 MB. */
+/**
+ * Writes every page anew. Nobody else can write meanwhile: some 1 s for each 100 MB. Needs as much room beside the
+ * file and in the directory for temporary files: without it nothing is changed, and the traces are reported.
+ */
 function rewrite(db: Database): boolean {
   try {
     db.exec('vacuum');
     return true;
   } catch (error) {
-    if (isBusy(error)) return false;
+    if (isOutside(error)) return false;
     throw error;
   }
 }

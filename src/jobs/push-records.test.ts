@@ -1,0 +1,16 @@
+/** Bodies of pushes that are made to be slow. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readPushed } from './push-records.ts';
+
+test('a header row of very many columns does not hold everybody else up', { timeout: 10_000 }, async () => {
+  const names = Array.from({ length: 170_000 }, (_, at) => at.toString(36));
+  const csv = Buffer.from(`id,${names.map((name) => `${name}_`).join()}\n1${','.repeat(names.length)}\n`);
+  const startedAt = performance.now();
+  const batches: string[][] = [];
+  for await (const batch of readPushed([csv] as never, { format: 'csv', encoding: 'identity' })) {
+    batches.push(batch);
+  }
+  assert.deepEqual(batches, [['{"id":"1"}']]);
+  assert.ok(performance.now() - startedAt < 3_000);
+});
