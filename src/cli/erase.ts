@@ -100,7 +100,7 @@ async function teamsOf(store: Store, slug: string | undefined): Promise<{ id: st
 }
 
 /** Where copies of the database are looked for. */
-export function directoriesOf(config: Config): string[] {
+function directoriesOf(config: Config): string[] {
   const file = databaseFile(config);
   return file === undefined ? [config.dataDirectory] : [config.dataDirectory, dirname(file)];
 }

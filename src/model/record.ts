@@ -15,7 +15,7 @@ interface RawJson {
 /** A record is at most this long as JSON text. */
 export const MAX_RECORD_BYTES = 1_048_576;
 /** A record id is at most this long. */
-export const MAX_RECORD_ID = 1_024;
+const MAX_RECORD_ID = 1_024;
 
 /** A record that cannot be taken; the message says which field and why. `field` is null when it is the whole record. */
 export class InvalidRecordError extends Error {

@@ -16,7 +16,7 @@ export interface Person {
 }
 
 /** Whether two addresses are the same for everybody who uses addresses. */
-export function sameEmail(one: unknown, other: string | null): boolean {
+function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
 

@@ -8,7 +8,7 @@ import type { Retention, Store } from '../store/store.ts';
  * What is kept of a workflow: its newest 10 versions as far as they are not older than 30 days, and whatever was
  * current within the last hour, so that a reader who has just begun comes to its end.
  */
-export const KEEP: Retention = { keepVersions: 10, keepMs: 30 * 24 * 3_600_000, graceMs: 3_600_000 };
+const KEEP: Retention = { keepVersions: 10, keepMs: 30 * 24 * 3_600_000, graceMs: 3_600_000 };
 
 const EVERY_MS = 60_000;
 /** After a job has ended there may be something to do; many that end together are looked at together. */
