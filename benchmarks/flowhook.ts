@@ -11,6 +11,8 @@ export interface EndedJob {
   state: string;
   records: Record<string, number>;
   error?: string;
+  queuedAt: string;
+  startedAt: string;
 }
 
 export interface Flowhook {

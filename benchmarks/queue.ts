@@ -84,7 +84,9 @@ async function makeWorkflows(path: string): Promise<void> {
   for (let i = 0; i < WORKFLOWS; i += 1_000) {
     const some = Array.from({ length: 1_000 }, (_, j) => `w${i + j}`);
     await Promise.all(
-      some.map((id) => store.workflows.apply({ teamId, id, definition: holder.definition, hash: id })),
+      some.map((id) =>
+        store.workflows.apply({ teamId, id, definition: holder.definition, hash: id, nextRunAt: null }),
+      ),
     );
   }
   await store.close();

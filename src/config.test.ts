@@ -85,6 +85,15 @@ test('all mistakes are told at once, by the name that the user used, and secrets
   assert.ok(!said.includes('short') && !said.includes('c2hvcnQ='));
 });
 
+test('one team may run all that runs at once, unless told otherwise', () => {
+  const perTeam = (environment: Record<string, string>) => read({}, environment).maxRunningJobsPerTeam;
+  assert.equal(perTeam({ FLOWHOOK_MAX_RUNNING_JOBS: '7' }), 7);
+  assert.equal(perTeam({ FLOWHOOK_MAX_RUNNING_JOBS: '7', FLOWHOOK_MAX_RUNNING_JOBS_PER_TEAM: '2' }), 2);
+  const { keepJobs, keepJobsDays } = read({}, {});
+  assert.deepEqual([keepJobs, keepJobsDays], [50, 30]);
+  assert.match(mistakes({}, { FLOWHOOK_KEEP_JOBS: '0' }), /FLOWHOOK_KEEP_JOBS must be a whole number from 1/);
+});
+
 test('a name is written as the place asks', () => {
   assert.equal(environmentName('publicUrl'), 'FLOWHOOK_PUBLIC_URL');
   assert.equal(flagName('publicUrl'), '--public-url');

@@ -90,6 +90,24 @@ export const SETTINGS = [
     sentence: 'How many jobs run at once.',
   },
   {
+    name: 'maxRunningJobsPerTeam',
+    value: 'number',
+    default: undefined,
+    sentence: "How many of them may be one team's; by default all.",
+  },
+  {
+    name: 'keepJobs',
+    value: 'number',
+    default: '50',
+    sentence: 'How many ended jobs of a workflow are kept, with their logs.',
+  },
+  {
+    name: 'keepJobsDays',
+    value: 'number',
+    default: '30',
+    sentence: 'For how many days ended jobs are kept at most; the last one of a workflow stays.',
+  },
+  {
     name: 'maxWebhooksPerWorkflow',
     value: 'number',
     default: '1000',
@@ -129,6 +147,9 @@ export interface Config {
   trustProxy: boolean;
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;
+  maxRunningJobsPerTeam: number;
+  keepJobs: number;
+  keepJobsDays: number;
   maxWebhooksPerWorkflow: number;
   representationCacheMb: number;
   logLevel: LogLevel;
@@ -214,6 +235,8 @@ export function readConfig(
   }
   const logFormat = oneOf('logFormat', ['auto', 'json', 'pretty']);
 
+  const maxRunningJobs = whole('maxRunningJobs', 1, 1_000);
+
   const config: Config = {
     host,
     port: whole('port', 0, 65_535),
@@ -226,7 +249,11 @@ export function readConfig(
     publicUrl,
     trustProxy,
     allowNetworks,
-    maxRunningJobs: whole('maxRunningJobs', 1, 1_000),
+    maxRunningJobs,
+    maxRunningJobsPerTeam:
+      text('maxRunningJobsPerTeam') === undefined ? maxRunningJobs : whole('maxRunningJobsPerTeam', 1, 1_000),
+    keepJobs: whole('keepJobs', 1, 1_000_000),
+    keepJobsDays: whole('keepJobsDays', 1, 36_500),
     maxWebhooksPerWorkflow: whole('maxWebhooksPerWorkflow', 1, 100_000),
     representationCacheMb: whole('representationCacheMb', 0, 1_048_576),
     logLevel: oneOf('logLevel', LOG_LEVELS),

@@ -1,14 +1,21 @@
 /** Picks the command, prints its error, sets the exit code. */
 import { Command, CommanderError } from 'commander';
-import { addApply } from './cli/apply.ts';
-import { addData } from './cli/data.ts';
-import { addErase } from './cli/erase.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
-import { addImport } from './cli/import.ts';
-import { addKeys } from './cli/keys.ts';
-import { addServe } from './cli/serve.ts';
-import { addWebhooks } from './cli/webhooks.ts';
 import { VERSION } from './config.ts';
+
+/** What adds each command. Only that of the command that is called is loaded: all of them take their time. */
+const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
+  ['serve', async () => (await import('./cli/serve.ts')).addServe],
+  ['run', async () => (await import('./cli/run.ts')).addRun],
+  ['jobs', async () => (await import('./cli/jobs.ts')).addJobs],
+  ['workflows', async () => (await import('./cli/workflows.ts')).addWorkflows],
+  ['apply', async () => (await import('./cli/apply.ts')).addApply],
+  ['data', async () => (await import('./cli/import.ts')).addImport],
+  ['data', async () => (await import('./cli/data.ts')).addData],
+  ['data', async () => (await import('./cli/erase.ts')).addErase],
+  ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
+  ['keys', async () => (await import('./cli/keys.ts')).addKeys],
+];
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -23,7 +30,8 @@ export async function main(argv: readonly string[]): Promise<void> {
       'after',
       '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out',
     );
-  for (const add of [addServe, addApply, addKeys, addWebhooks, addImport, addData, addErase]) add(program);
+  const called = COMMANDS.filter(([name]) => name === argv[2]);
+  for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

@@ -41,3 +41,26 @@ test('what fails to start leaves nothing running: the same directory can be star
   await rm(directory, { recursive: true, force: true });
   await rm(second.directory, { recursive: true, force: true });
 });
+
+test('a workflow with a schedule runs by itself when its time has come', async () => {
+  let nowMs = Date.parse('2026-01-01T04:59:59Z');
+  const service = await startService({
+    clock: () => nowMs,
+    workflows: {
+      'default/daily.yaml':
+        'source: { type: command, command: [printf, "{\\"id\\":1}\\n"] }\n' +
+        'schedule: { cron: "0 6 * * *", timezone: Europe/Berlin }\n',
+    },
+  });
+  const at = { teamId: service.team.id, workflowId: 'daily' };
+  const published = Promise.withResolvers<void>();
+  const unwatch = service.store.watch(async () => {
+    if ((await service.store.records.version(at))?.number === 1) published.resolve();
+  });
+  nowMs = Date.parse('2026-01-01T05:00:00Z');
+  await published.promise;
+  unwatch();
+  const [job, ...more] = await service.store.jobs.list({ ...at, limit: 10 });
+  assert.deepEqual([job?.origin, job?.state, more.length], ['schedule', 'finished', 0]);
+  await service.stop();
+});

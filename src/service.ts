@@ -10,13 +10,16 @@ import { type Config, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
 import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
+import { jobRetention } from './jobs/retention.ts';
+import { createScheduler } from './jobs/schedule.ts';
 import { SCOPES, type Team } from './model/team.ts';
 import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
 import type { Logger } from './observe/log.ts';
+import { BodyWriter } from './records/body-writer.ts';
 import { Ingester } from './records/ingester.ts';
 import { Representations } from './records/representations.ts';
-import { Pruner } from './records/retention.ts';
+import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { createSealer, type Sealer } from './std/seal.ts';
@@ -34,6 +37,7 @@ const DEFAULT_TEAM = 'default';
 const LOAD_PATIENCE_MS = 3_000;
 /** Answers under way may take this long once the service is told to stop. */
 const DRAIN_MS = 5_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** A running service. */
 export interface Service {
@@ -55,13 +59,14 @@ export interface Service {
  * Starts the service: database, keys, workflows, webhooks, wire, jobs.
  *
  * @param options.clock replaces the database's clock in tests
+ * @param options.leaseMs how long a running job's lease lasts; tests of what comes after have no time for 30 s
  * @throws Error with a sentence when something in the way must be mended first: another server on the same
  *   data, a newer schema, another encryption key, a port in use
  */
 export async function startService(
   config: Config,
   log: Logger,
-  options: { clock?: Clock; random?: () => number } = {},
+  options: { clock?: Clock; random?: () => number; leaseMs?: number } = {},
 ): Promise<Service> {
   const random = options.random ?? Math.random;
   const started: (() => Promise<void> | void)[] = [];
@@ -117,7 +122,7 @@ export async function startService(
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close());
-    const pruner = new Pruner({ store, log, random });
+    const pruner = recordRetention({ store, log, random });
     started.push(() => pruner.stop());
     const engine = new Engine({
       store,
@@ -132,15 +137,29 @@ export async function startService(
           environment: config.environment,
         }),
       random,
+      fetchPolicy: config.allowNetworks,
       nodeId: NODE_ID,
       capacity: config.maxRunningJobs,
+      perTeam: config.maxRunningJobsPerTeam,
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
     });
     started.push(() => engine.stop());
+    const jobsPruner = jobRetention({
+      store,
+      log,
+      random,
+      keepJobs: config.keepJobs,
+      keepMs: config.keepJobsDays * DAY_MS,
+    });
+    started.push(() => jobsPruner.stop());
+    const scheduler = createScheduler({ store, log, random });
+    started.push(() => scheduler.stop());
     const pushes = new PushJobs({ store, ingester, log, nodeId: NODE_ID, random });
     started.push(() => pushes.stop());
 
     const representations = new Representations({
       store,
+      writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
       directory: join(config.dataDirectory, 'representations'),
       maxBytes: config.representationCacheMb * 1_048_576,
       log,
@@ -179,7 +198,9 @@ export async function startService(
 
     lanes.start();
     await engine.start();
+    scheduler.start();
     pruner.start();
+    jobsPruner.start();
     ready = true;
     started.push(() => {
       ready = false;

@@ -267,7 +267,7 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   const report = JSON.parse(erased.stdout);
   assert.deepEqual(report.found, dryReport.found);
   const places = new Set((report.found as { place: string }[]).map(({ place }) => place));
-  assert.deepEqual([...places].sort(), ['event', 'jobError', 'record', 'response', 'state']);
+  assert.deepEqual([...places].sort(), ['event', 'jobError', 'jobLog', 'record', 'response', 'state']);
   assert.deepEqual(report.left, []);
   assert.deepEqual([report.disk.logEmptied, report.disk.tracesLeft], [true, false]);
   assert.equal(report.backups.length, 1);

@@ -4,10 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { openSpan, readChanges } from '../records/changes.ts';
 import { FORMATS, type Format, formatter } from '../records/formats.ts';
-import { openVersion, type Place, readWhole } from '../records/read.ts';
+import { openVersion, readWhole } from '../records/read.ts';
 import { toIso } from '../std/clock.ts';
-import type { Store } from '../store/store.ts';
-import { NotFoundError, UsageError } from './exit.ts';
+import { UsageError } from './exit.ts';
+import { findWorkflow } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import type { Options } from './settings.ts';
 
@@ -49,36 +49,6 @@ export function addData(program: Command): void {
     .argument('<workflow>', 'its id')
     .option('--team <slug>', 'its team, when several have a workflow of this id');
   addStoreOptions(versions).action(listVersions);
-}
-
-/**
- * The workflow that a command names.
- *
- * @param team its slug, when one was given
- * @throws NotFoundError, UsageError when several teams have one
- */
-export async function findWorkflow(store: Store, id: string, team: string | undefined): Promise<Place> {
-  const teams = await store.teams.list();
-  if (team !== undefined && !teams.some(({ slug }) => slug === team)) {
-    throw new NotFoundError(
-      `No team "${team}" found. There are: ${teams.map(({ slug }) => slug).join(', ') || 'none yet'}`,
-    );
-  }
-  const found: { slug: string; place: Place }[] = [];
-  for (const { id: teamId, slug } of teams) {
-    if (team !== undefined && slug !== team) continue;
-    if ((await store.workflows.get({ teamId, id })) === undefined) continue;
-    found.push({ slug, place: { teamId, workflowId: id } });
-  }
-  const [only, ...others] = found;
-  if (only === undefined) {
-    throw new NotFoundError(`No workflow "${id}" found. \`flowhook apply\` makes those that files define`);
-  }
-  if (others.length > 0) {
-    const slugs = found.map(({ slug }) => slug).join(', ');
-    throw new UsageError(`Several teams have a workflow "${id}": say which with --team (${slugs})`);
-  }
-  return only.place;
 }
 
 async function getRecords(id: string, options: Options): Promise<void> {

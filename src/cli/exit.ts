@@ -32,6 +32,8 @@ export function exitCodeOf(error: unknown): number {
       return 4;
     case 'job_already_queued':
     case 'workflow_paused':
+    case 'job_ended':
+    case 'job_not_waiting':
     case 'webhook_limit':
     case 'push_busy':
       return 5;
@@ -39,6 +41,7 @@ export function exitCodeOf(error: unknown): number {
       return 7;
     case 'field_invalid':
     case 'not_push':
+    case 'receives_push':
       return 2;
     case 'overloaded':
     case 'database_unavailable':

@@ -12,8 +12,9 @@ import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import { openSealer } from '../service.ts';
 import { createProgressBar } from '../std/progress-bar.ts';
-import { dataCommand, findWorkflow } from './data.ts';
+import { dataCommand } from './data.ts';
 import { NotFoundError, UsageError } from './exit.ts';
+import { findWorkflow } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import type { Options } from './settings.ts';
 

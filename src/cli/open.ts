@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
+import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -19,12 +20,14 @@ export function addStoreOptions(command: Command): Command {
  * Opens the database, runs the operation, and closes it, whatever happens.
  *
  * @param use.make whether to make a database that is not there: whoever only looks would find nothing in it
+ * @param use.own whether to take the place of the server when none runs, so that jobs can run in this process
+ * @param operation told whether this process has that place
  * @throws NotFoundError when there is none and none is to be made
  */
 export async function withStore(
   options: Options,
-  use: { make: boolean },
-  operation: (store: Store, config: Config) => Promise<void>,
+  use: { make: boolean; own?: boolean },
+  operation: (store: Store, config: Config, owned: boolean) => Promise<void>,
 ): Promise<void> {
   const config = configOf(options);
   const file = databaseFile(config);
@@ -38,18 +41,25 @@ export async function withStore(
     process.stderr.write(`Making a new database: ${file}\n`);
   }
   prepareDataDirectory(config);
-  const store = await openStore(config.databaseUrl, {
-    own: false,
-    // That a new database was made has been said: only what goes wrong is worth a line.
-    log: createLogger({
-      level: config.logLevel === 'info' ? 'warn' : config.logLevel,
-      pretty: config.logPretty,
-    }),
-    // Where a server with the same settings listens: events of an import name it.
-    publicUrl: () => config.publicUrl ?? `http://${config.host}:${config.port}`,
+  const open = (own: boolean) =>
+    openStore(config.databaseUrl, {
+      own,
+      // That a new database was made has been said: only what goes wrong is worth a line.
+      log: createLogger({
+        level: config.logLevel === 'info' ? 'warn' : config.logLevel,
+        pretty: config.logPretty,
+      }),
+      // Where a server with the same settings listens: events of an import name it.
+      publicUrl: () => config.publicUrl ?? `http://${config.host}:${config.port}`,
+    });
+  let owned = use.own === true;
+  const store = await open(owned).catch((error) => {
+    if (!owned || !(error instanceof InUseError)) throw error;
+    owned = false;
+    return open(false);
   });
   try {
-    await operation(store, config);
+    await operation(store, config, owned);
   } finally {
     await store.close();
   }

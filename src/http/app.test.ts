@@ -11,10 +11,11 @@ import { after, test } from 'node:test';
 import { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
-import type { Definition } from '../model/workflow.ts';
+import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createResolver } from '../net/resolver.ts';
 import { type Logger, silentLogger } from '../observe/log.ts';
+import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
 import { Representations } from '../records/representations.ts';
 import { createSealer } from '../std/seal.ts';
@@ -52,7 +53,13 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   const app = createApp({
     store: change(store),
     authenticator,
-    representations: new Representations({ store, directory, maxBytes: 0, log }),
+    representations: new Representations({
+      store,
+      writer: new BodyWriter({ databaseUrl: '', log }),
+      directory,
+      maxBytes: 0,
+      log,
+    }),
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: {
       store,
@@ -113,18 +120,28 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
 async function publishBig(store: Store, teamId: string): Promise<void> {
   const definition: Definition = {
     name: 'big',
-    source: { type: 'command', command: ['true'], protocol: 'ndjson', env: {}, directory: '.' },
+    source: {
+      type: 'command',
+      command: ['true'],
+      protocol: 'ndjson',
+      streams: null,
+      env: {},
+      config: null,
+      directory: '.',
+    },
     key: [],
     mode: 'append',
     onInvalid: 'fail',
     overlap: 'reject',
+    schedule: null,
+    priority: 0,
     guards: { minRecords: 0, maxDropPercent: null },
-    limits: { timeoutMs: 1_000, records: RECORDS },
+    limits: { ...DEFAULT_LIMITS, records: RECORDS },
     retries: { max: 0, backoffMs: 1 },
   };
-  await store.workflows.apply({ teamId, id: 'big', definition, hash: '1' });
+  await store.workflows.apply({ teamId, id: 'big', definition, hash: '1', nextRunAt: null });
   await store.jobs.enqueue({ teamId, workflowId: 'big', origin: 'cli', idempotencyKey: null });
-  const [claimed] = await store.jobs.claim({ nodeId: 'test', limit: 1, leaseMs: LEASE_MS });
+  const [claimed] = await store.jobs.claim({ nodeId: 'test', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
   assert.ok(claimed);
   const held = { teamId, jobId: claimed.job.id, attempt: claimed.job.attempt };
   for (let at = 0; at < RECORDS; at += 10) {
@@ -193,9 +210,9 @@ test('stops reading when the client goes', async () => {
   sent.destroy();
   const { fields } = await line('request.completed');
   assert.equal(fields.aborted, true);
-  const read = pages.read;
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(pages.read, read);
+  const { read } = pages;
+  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(pages.read <= read + 1, 'only the page under way comes after all');
   assert.ok(read < 5, `${read} pages were read for a client that had gone`);
 });
 

@@ -45,6 +45,8 @@ const MAX_HEADER_BYTES = 16 * 1_024;
 const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
 /** How long a request may take to arrive, body included, unless its operation `hasTime`. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
+const STILL_MS = 10 * 60_000;
 
 /** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
@@ -61,6 +63,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   const app = fastify({
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: STILL_MS,
     trustProxy: services.trustProxy,
     genReqId: requestIdOf,
     exposeHeadRoutes: false,

@@ -17,25 +17,57 @@ export function cursorFrom(query: string, lengths: readonly number[]): number[] 
   const text = queryValue(query, 'cursor');
   if (text === undefined) return undefined;
   const numbers = parse(text);
-  if (numbers === undefined || !lengths.includes(numbers.length)) {
-    throw new Problem('field_invalid', {
-      sentence:
-        'The query parameter `cursor` must be one that this operation gave, with the same other parameters. ' +
-        'Leave it out to begin at the start',
-    });
-  }
+  if (numbers === undefined || !lengths.includes(numbers.length)) refuse();
   return numbers;
 }
 
-/** The value of a `link` header that names the same request with another cursor. */
-export function nextLink(path: string, query: string, cursor: string): string {
-  const others = query.split('&').filter((pair) => pair !== '' && !/^cursor(=|$)/.test(pair));
-  return `<${path}?${[...others.map(uriSafe), `cursor=${cursor}`].join('&')}>; rel="next"`;
+/** A cursor that holds an id: the last of a page. */
+export function makeIdCursor(id: string): string {
+  return Buffer.from(id).toString('base64url');
+}
+
+/**
+ * The id that the query's cursor holds, or nothing without one.
+ *
+ * @param isId whether a list of this operation can hold it
+ * @throws Problem `field_invalid` when it is none that this operation gave
+ */
+export function idCursorFrom(query: string, isId: (text: string) => boolean): string | undefined {
+  const text = queryValue(query, 'cursor');
+  if (text === undefined) return undefined;
+  const id = Buffer.from(text, 'base64url').toString();
+  // Decoding forgives what encoding never writes.
+  if (makeIdCursor(id) !== text || !isId(id)) refuse();
+  return id;
+}
+
+/** The value of a `link` header that names the same request with another cursor, or another such parameter. */
+export function nextLink(path: string, query: string, cursor: string, name = 'cursor'): string {
+  const others = query.split('&').filter((pair) => pair !== '' && nameOf(pair) !== name);
+  return `<${path}?${[...others.map(uriSafe), `${name}=${cursor}`].join('&')}>; rel="next"`;
+}
+
+/** The name of a `name=value` pair, which may have been written with percent signs. */
+function nameOf(pair: string): string {
+  const [name = ''] = pair.split('=');
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** A query as it came may hold what has no place between `<` and `>`. */
 function uriSafe(pair: string): string {
   return pair.replace(/[^\w\-.~!$'()*+,;:@/?%=]/g, (character) => encodeURIComponent(character));
+}
+
+function refuse(): never {
+  throw new Problem('field_invalid', {
+    sentence:
+      'The query parameter `cursor` must be one that this operation gave, with the same other parameters. ' +
+      'Leave it out to begin at the start',
+  });
 }
 
 function parse(text: string): number[] | undefined {

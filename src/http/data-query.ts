@@ -67,7 +67,7 @@ export function dataCursor(version: number, next: Position): string {
  *
  * @throws Problem `field_invalid` when it is none of `formats`
  */
-export function queryFormat<F extends Format>(query: string, formats: readonly F[]): F | undefined {
+export function queryFormat<F extends string>(query: string, formats: readonly F[]): F | undefined {
   const name = queryValue(query, 'format');
   const format = formats.find((one) => one === name);
   if (name !== undefined && format === undefined) {

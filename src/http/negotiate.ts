@@ -1,14 +1,16 @@
 /** What a client would like to get: a format by `Accept`, an encoding by `Accept-Encoding`. */
 import type { Encoding } from '../records/encodings.ts';
-import type { Format } from '../records/formats.ts';
 
 /** JSON, unless others of `formats` are named and neither JSON nor a wildcard that means it too is. */
-export function acceptedFormat(accept: string | undefined, formats: readonly Format[]): Format {
+export function acceptedFormat<F extends string>(
+  accept: string | undefined,
+  formats: readonly F[],
+): F | 'json' {
   const wanted = preferences(accept).filter(({ q }) => q > 0);
   if (wanted.some(({ name }) => JSON_NAMES.has(name))) return 'json';
   const named = wanted.flatMap(({ name, q }) => {
-    const format = FORMAT_NAMES[name];
-    return format === undefined || !formats.includes(format) ? [] : [{ format, q }];
+    const format = formats.find((one) => one === FORMAT_NAMES[name]);
+    return format === undefined ? [] : [{ format, q }];
   });
   return first(named)?.format ?? 'json';
 }
@@ -24,8 +26,9 @@ export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
 }
 
 const JSON_NAMES: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);
-const FORMAT_NAMES: Readonly<Record<string, Format>> = {
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
   'text/csv': 'csv',
+  'text/plain': 'text',
   'application/x-ndjson': 'ndjson',
   'application/ndjson': 'ndjson',
   'application/jsonl': 'ndjson',

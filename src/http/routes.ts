@@ -7,12 +7,14 @@ import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubsc
 import { readWorkflowChanges } from './extensions/changes.ts';
 import { eraseFromWorkflow } from './extensions/erase.ts';
 import { live, ready } from './extensions/health.ts';
-import { readJob } from './extensions/jobs.ts';
+import { readJobLogs } from './extensions/job-logs.ts';
+import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { readOpenApi } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
 import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhook, readWebhookSecret } from './extensions/webhooks.ts';
+import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
 const readThisTable = readOpenApi(() => routes);
@@ -27,6 +29,10 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/integrations/webhooks/unsubscribe', 'webhooks', unsubscribeWebhook),
 
   // Additions.
+  route('GET', '/v1/workflows', 'read', listWorkflows),
+  route('GET', '/v1/workflows/{workflowId}', 'read', readWorkflow),
+  route('POST', '/v1/workflows/{workflowId}/pause', 'admin', pauseWorkflow),
+  route('POST', '/v1/workflows/{workflowId}/resume', 'admin', resumeWorkflow),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
@@ -34,7 +40,12 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),
+  route('GET', '/v1/jobs', 'read', listJobs),
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),
+  route('GET', '/v1/jobs/{jobId}/logs', 'read', readJobLogs),
+  route('POST', '/v1/jobs/{jobId}/cancel', 'queue', cancelJob),
+  route('POST', '/v1/jobs/{jobId}/rerun', 'queue', rerunJob),
+  route('POST', '/v1/jobs/{jobId}/run-now', 'queue', runJobNow),
 
   // For everybody.
   route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),

@@ -1,4 +1,8 @@
 /** The shapes that the published description names, as JSON Schema. */
+import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
+import { MISSED, MODES, type Source } from '../model/workflow.ts';
+
+const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'push'];
 
 const isoTime = { type: 'string', description: 'ISO 8601 in UTC with milliseconds' };
 
@@ -88,14 +92,31 @@ export const schemas = {
   },
   Job: {
     type: 'object',
+    required: ['id', 'workflowId', 'state', 'origin', 'attempt', 'queuedAt'],
     properties: {
       id: { type: 'string' },
       workflowId: { type: 'string' },
-      state: { enum: ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'] },
-      origin: { enum: ['api', 'schedule', 'cli', 'push'] },
+      state: { enum: JOB_STATES },
+      origin: { enum: JOB_ORIGINS },
+      priority: { type: 'integer', description: 'The highest of a team goes first' },
       attempt: { type: 'integer', description: 'Attempts started so far' },
-      reason: { type: ['string', 'null'], description: 'Why it failed, or why its last attempt did' },
-      error: { type: ['string', 'null'] },
+      nextAttemptAt: { ...isoTime, type: ['string', 'null'], description: 'Of a job that is `retrying`' },
+      cancelRequestedAt: { ...isoTime, type: ['string', 'null'] },
+      reason: {
+        enum: [...FAILURE_REASONS, null],
+        description: 'Why it failed, or why its last attempt did',
+      },
+      error: { type: ['string', 'null'], description: 'The same as a sentence; of a canceled job: by whom' },
+      progress: {
+        type: ['object', 'null'],
+        description: 'How far the attempt is, or came',
+        properties: {
+          records: { type: 'integer' },
+          bytes: { type: 'integer' },
+          pages: { type: ['integer', 'null'], description: 'What the source says of itself' },
+          message: { type: ['string', 'null'], description: 'What the source says of itself' },
+        },
+      },
       version: { type: ['integer', 'null'], description: 'The version that it published or found unchanged' },
       records: {
         type: ['object', 'null'],
@@ -109,6 +130,57 @@ export const schemas = {
       queuedAt: isoTime,
       startedAt: { ...isoTime, type: ['string', 'null'] },
       finishedAt: { ...isoTime, type: ['string', 'null'] },
+    },
+  },
+  LogLine: {
+    type: 'object',
+    required: ['seq', 'time', 'level', 'text'],
+    properties: {
+      seq: {
+        type: 'integer',
+        description: 'Counts the lines of an attempt from 1; missing numbers were left out',
+      },
+      time: isoTime,
+      level: { enum: LOG_LEVELS },
+      text: { type: 'string' },
+    },
+  },
+  Workflow: {
+    type: 'object',
+    required: ['id', 'name', 'source', 'mode', 'schedule', 'nextRunAt', 'paused', 'version', 'records'],
+    properties: {
+      id: { type: 'string' },
+      name: { type: 'string' },
+      source: { type: 'object', required: ['type'], properties: { type: { enum: SOURCE_TYPES } } },
+      mode: { enum: MODES },
+      schedule: {
+        type: ['object', 'null'],
+        description:
+          '`cron` and `timezone`, or `everyMs`; `missed` says what becomes of runs that were missed',
+        properties: {
+          cron: { type: 'string' },
+          timezone: { type: 'string' },
+          everyMs: { type: 'integer' },
+          missed: { enum: MISSED },
+        },
+      },
+      nextRunAt: {
+        ...isoTime,
+        type: ['string', 'null'],
+        description: 'null without a schedule, and while paused',
+      },
+      paused: { type: 'boolean' },
+      pausedAt: { ...isoTime, type: ['string', 'null'] },
+      version: { type: 'integer', description: 'The newest version of its records; 0 before the first' },
+      records: { type: 'integer', description: 'How many records that version holds' },
+      currentJob: {
+        oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
+        description: 'Not yet ended',
+      },
+      lastJob: {
+        oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
+        description: 'The newest that has ended',
+      },
     },
   },
 } as const;

@@ -1,14 +1,24 @@
 /**
  * The engine: claims due jobs up to this node's capacity, keeps their leases, and takes back jobs whose holder is
- * gone. Each running attempt has a lease of 30 s, renewed every 10 s; a node that could not renew for 20 s ends
- * its own children, so that nobody else can take over while they still run.
+ * gone. Each running attempt has a lease of 30 s, renewed every 10 s; an attempt whose lease could not be renewed
+ * for 20 s is ended here, so that nobody else can take over while it still runs.
+ *
+ *     claim ──▶ running here ──publish, fail──▶ over
+ *                  │    │  └──somebody cancels──▶ asked to end ──▶ endCanceled
+ *                  │    └──this node stops──▶ killed ──▶ released
+ *                  └──no beat for 20 s, or the beat says: not yours──▶ killed; the row is the reaper's
+ *
+ * A process that was stopped for a while (SIGSTOP, a sleeping machine) wakes up with leases that are over. What
+ * it has silenced for too long it kills; what still runs here is renewed by the next beat, if nobody has taken it.
  */
 import { performance } from 'node:perf_hooks';
-import { BEAT_MS, type Held, LEASE_MS, SELF_FENCE_MS } from '../model/job.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Held, LEASE_MS } from '../model/job.ts';
 import { Wake } from '../std/wake.ts';
-import type { ClaimedJob } from '../store/store.ts';
+import type { Abandoned, ClaimedJob } from '../store/store.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
-import { type Interruption, type RunJobDeps, runJob } from './run-job.ts';
+import type { RunJobDeps } from './run-attempt.ts';
+import { type Interruption, runJob } from './run-job.ts';
 
 /** A hint wakes the engine at once; this is how long a lost hint may cost. */
 const POLL_MS = 1_000;
@@ -16,62 +26,74 @@ const POLL_MS = 1_000;
 interface RunningJob {
   held: Held;
   abort: AbortController;
+  cancel: AbortController;
+  /** When the request was sent that last gave or renewed its lease, by the monotonic clock. */
+  renewedAt: number;
   ended: Promise<void>;
 }
 
-export class Engine {
-  readonly #deps: RunJobDeps;
-  readonly #nodeId: string;
-  readonly #capacity: number;
-  readonly #running = new Set<RunningJob>();
-  readonly #wake: Wake;
-  #timers: NodeJS.Timeout[] = [];
-  #unwatch: (() => void) | undefined;
-  #lastBeat = 0;
-  #claiming: Promise<void> | undefined;
-  #stopping = false;
+export interface EngineOptions extends RunJobDeps {
+  nodeId: string;
+  /** How many jobs this node runs at once. */
+  capacity: number;
+  /** How many jobs of one team all nodes run at once. */
+  perTeam: number;
+  /** 30 s unless told. A third of it lies between two beats; after two thirds without one attempts are ended. */
+  leaseMs?: number;
+}
 
-  /** @param options.capacity how many jobs this node runs at once */
-  constructor(options: RunJobDeps & { nodeId: string; capacity: number }) {
-    this.#deps = options;
-    this.#nodeId = options.nodeId;
-    this.#capacity = options.capacity;
-    this.#wake = new Wake({
-      everyMs: POLL_MS,
-      random: options.random,
-      look: () => this.#claim().catch((error) => this.#report(error)),
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #leaseMs: number;
+  readonly #running = new Set<RunningJob>();
+  readonly #claims: Wake;
+  readonly #beats: Wake;
+  readonly #reaps: Wake;
+  #fencing: NodeJS.Timeout | undefined;
+  #unwatch: (() => void) | undefined;
+  #claiming: Promise<void> | undefined;
+  #stopping = new AbortController();
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { random, leaseMs = LEASE_MS } = options;
+    this.#leaseMs = leaseMs;
+    const beatMs = leaseMs / 3;
+    const report = (err: unknown) => options.log.error({ err }, 'engine.failed');
+    this.#claims = new Wake({ everyMs: POLL_MS, random, look: () => this.#claim().catch(report) });
+    this.#beats = new Wake({ everyMs: beatMs, random, look: () => this.#beatInTime() });
+    this.#reaps = new Wake({
+      everyMs: beatMs,
+      random,
+      look: () => this.reap({ nodeId: null }).catch(report),
     });
   }
 
   /** Takes back what an earlier life of this node left running, then begins to claim. */
   async start(): Promise<void> {
-    if (this.#timers.length > 0) return;
-    this.#stopping = false;
-    await this.reap({ nodeId: this.#nodeId });
-    this.#lastBeat = performance.now();
-    this.#timers = [
-      setInterval(() => this.beat(), BEAT_MS),
-      setInterval(() => this.reap({ nodeId: null }).catch((error) => this.#report(error)), BEAT_MS),
-    ];
-    for (const timer of this.#timers) timer.unref();
-    this.#unwatch = this.#deps.store.watch((touched) => {
-      if (touched.jobs) this.#wake.nudge();
+    if (this.#unwatch !== undefined) return;
+    this.#stopping = new AbortController();
+    this.#unwatch = this.#options.store.watch((touched) => {
+      if (touched.jobs) this.#claims.nudge();
+      if (touched.cancels) this.#beats.nudge();
     });
-    this.#wake.start();
+    await this.reap({ nodeId: this.#options.nodeId });
+    this.#fencing = setInterval(() => this.#fenceSilent(), this.#leaseMs / 30).unref();
+    for (const wake of [this.#beats, this.#reaps, this.#claims]) wake.start();
   }
 
   /** Claims nothing more, ends running attempts and gives their jobs back: no budget is used. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#timers = [];
+    this.#stopping.abort();
     this.#unwatch?.();
-    await this.#wake.stop();
+    this.#unwatch = undefined;
+    clearInterval(this.#fencing);
+    await Promise.all([this.#claims.stop(), this.#beats.stop(), this.#reaps.stop()]);
     const running = [...this.#running];
     for (const job of running) this.#interrupt(job, 'release');
     await Promise.all(running.map((job) => job.ended));
     if (running.length === 0) return;
-    const { store, log } = this.#deps;
+    const { store, log } = this.#options;
     try {
       // A job that ended by itself in the meantime is no longer running and is passed over.
       await store.jobs.release({ held: running.map((job) => job.held) });
@@ -88,37 +110,43 @@ export class Engine {
     await Promise.all([...this.#running].map((job) => job.ended));
   }
 
-  /** Renews the leases of what runs here. Attempts that are no longer ours are ended. */
-  async beat(): Promise<void> {
-    // An attempt that is being ended has its successor in the same list, and the answer names jobs.
+  /**
+   * Renews the leases of what runs here. Attempts that are no longer ours are killed, and those that somebody
+   * canceled are asked to end. Answers whether the store answered; never rejects.
+   */
+  async beat(): Promise<boolean> {
+    // An attempt that was killed is no longer kept: its lease may run out.
     const running = [...this.#running].filter((job) => !job.abort.signal.aborted);
-    if (running.length === 0) {
-      this.#lastBeat = performance.now();
-      return;
-    }
+    if (running.length === 0) return true;
+    const sentAt = performance.now();
     try {
-      const sentAt = performance.now();
-      const { lost } = await this.#deps.store.jobs.beat({
-        nodeId: this.#nodeId,
+      const { lost, canceled } = await this.#options.store.jobs.beat({
+        nodeId: this.#options.nodeId,
         held: running.map((job) => job.held),
-        leaseMs: LEASE_MS,
+        leaseMs: this.#leaseMs,
       });
-      this.#lastBeat = sentAt;
+      const isOf = (job: RunningJob) => (held: Held) =>
+        held.jobId === job.held.jobId && held.attempt === job.held.attempt;
       for (const job of running) {
-        if (lost.includes(job.held.jobId)) this.#interrupt(job, 'fenced');
+        job.renewedAt = Math.max(job.renewedAt, sentAt);
+        if (lost.some(isOf(job))) this.#interrupt(job, 'fenced');
+        else if (canceled.some(isOf(job))) job.cancel.abort();
       }
-    } catch (error) {
-      const silentMs = performance.now() - this.#lastBeat;
-      this.#deps.log.error({ err: error, silentMs: Math.round(silentMs) }, 'engine.beat_failed');
-      if (silentMs >= SELF_FENCE_MS) for (const job of running) this.#interrupt(job, 'fenced');
+      return true;
+    } catch (err) {
+      this.#options.log.error({ err, jobs: running.length }, 'engine.beat_failed');
+      return false;
     }
   }
 
   /** Takes back running jobs of a dead node (`nodeId`), or those whose lease is over. */
   async reap(input: { nodeId: string | null }): Promise<void> {
-    const { store, log } = this.#deps;
+    const { store, log } = this.#options;
     for (const abandoned of await store.jobs.abandoned(input)) {
-      if (this.#attemptsOf(abandoned.held.jobId).length > 0) continue;
+      if (this.#runsHere(abandoned)) {
+        this.#beats.nudge();
+        continue;
+      }
       const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
       await removeLeftoverFiles(abandoned.held);
       const job = await store.jobs.reclaim({
@@ -132,6 +160,14 @@ export class Engine {
     }
   }
 
+  /** One that fails or hangs is followed by the next one soon: there is time for several before leases are over. */
+  async #beatInTime(): Promise<void> {
+    const { signal } = this.#stopping;
+    const patience = pause(this.#leaseMs / 6, false, { signal, ref: false }).catch(() => false);
+    const answered = await Promise.race([this.beat(), patience]);
+    if (!answered) setTimeout(() => this.#beats.nudge(), this.#leaseMs / 30).unref();
+  }
+
   /** One claim at a time: two would both take the room that there is. */
   #claim(): Promise<void> {
     this.#claiming ??= this.#claimDue().finally(() => {
@@ -141,40 +177,53 @@ export class Engine {
   }
 
   async #claimDue(): Promise<void> {
-    const limit = this.#capacity - this.#running.size;
-    if (this.#stopping || limit <= 0) return;
-    const claimed = await this.#deps.store.jobs.claim({ nodeId: this.#nodeId, limit, leaseMs: LEASE_MS });
-    for (const job of claimed) this.#begin(job);
+    const { store, nodeId, capacity, perTeam } = this.#options;
+    const limit = capacity - this.#running.size;
+    if (this.#stopping.signal.aborted || limit <= 0) return;
+    const sentAt = performance.now();
+    const claimed = await store.jobs.claim({ nodeId, limit, leaseMs: this.#leaseMs, perTeam });
+    for (const job of claimed) this.#begin(job, sentAt);
   }
 
-  #begin(claimed: ClaimedJob): void {
-    const { job } = claimed;
+  #begin(claimed: ClaimedJob, renewedAt: number): void {
+    const { teamId, id: jobId, attempt } = claimed.job;
     // Taken from us while we were silent, and now given back: the old attempt must not run beside the new one.
-    for (const old of this.#attemptsOf(job.id)) this.#interrupt(old, 'fenced');
+    for (const old of this.#running) if (old.held.jobId === jobId) this.#interrupt(old, 'fenced');
     const abort = new AbortController();
-    const ended = runJob(this.#deps, claimed, abort.signal)
+    const cancel = new AbortController();
+    const ended = runJob(this.#options, claimed, { abort: abort.signal, cancel: cancel.signal })
       .then(
         () => undefined,
         // The end could not be written: the lease runs out and the job is taken back.
-        (error) => this.#deps.log.error({ err: error, jobId: job.id }, 'job.end_not_written'),
+        (err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'),
       )
       .finally(() => {
         this.#running.delete(running);
-        this.#wake.nudge();
+        this.#claims.nudge();
       });
-    const running = { held: { teamId: job.teamId, jobId: job.id, attempt: job.attempt }, abort, ended };
+    const running = { held: { teamId, jobId, attempt }, abort, cancel, renewedAt, ended };
     this.#running.add(running);
   }
 
-  #attemptsOf(jobId: string): RunningJob[] {
-    return [...this.#running].filter(({ held }) => held.jobId === jobId);
+  /** Ends what has been silent for so long that its lease may soon be somebody else's. */
+  #fenceSilent(): void {
+    for (const job of this.#running) {
+      const silentMs = performance.now() - job.renewedAt;
+      if (job.abort.signal.aborted || silentMs < (2 * this.#leaseMs) / 3) continue;
+      this.#options.log.error({ ...job.held, silentMs: Math.round(silentMs) }, 'job.fenced_by_silence');
+      this.#interrupt(job, 'fenced');
+    }
+  }
+
+  /** Whether this very attempt still runs here. One that was killed does not, however long its end takes. */
+  #runsHere({ held }: Abandoned): boolean {
+    return [...this.#running].some(
+      ({ held: here, abort }) =>
+        here.jobId === held.jobId && here.attempt === held.attempt && !abort.signal.aborted,
+    );
   }
 
   #interrupt(job: RunningJob, why: Interruption): void {
     job.abort.abort(why);
-  }
-
-  #report(error: unknown): void {
-    this.#deps.log.error({ err: error }, 'engine.failed');
   }
 }

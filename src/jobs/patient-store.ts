@@ -33,7 +33,12 @@ export function patientStore(store: Store, signal: AbortSignal, random: () => nu
   const { jobs, records } = store;
   return {
     ...store,
-    jobs: { ...jobs, setProcess: again(jobs.setProcess), fail: again(jobs.fail) },
+    jobs: {
+      ...jobs,
+      setProcess: again(jobs.setProcess),
+      fail: again(jobs.fail),
+      endCanceled: again(jobs.endCanceled),
+    },
     records: {
       ...records,
       sweep: again(records.sweep),

@@ -11,10 +11,11 @@ import { Ingester } from '../records/ingester.ts';
 import { makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { type Push, PushJobs } from './push-job.ts';
+import { type Push, type PushDeps, PushJobs } from './push-job.ts';
 import { BrokenOffError } from './push-records.ts';
 
 interface Bench {
+  deps: PushDeps;
   store: Store;
   pushes: PushJobs;
   push: Push;
@@ -34,14 +35,8 @@ async function benchOf(t: TestContext, waitMs: number): Promise<Bench> {
     synchronous: 'OFF',
   });
   const ingester = new Ingester({ databaseUrl, log: silentLogger });
-  const pushes = new PushJobs({
-    store,
-    ingester,
-    log: silentLogger,
-    nodeId: 'local',
-    random: () => 0,
-    waitMs,
-  });
+  const deps = { store, ingester, log: silentLogger, nodeId: 'local', random: () => 0, waitMs };
+  const pushes = new PushJobs(deps);
   t.after(async () => {
     await pushes.stop();
     await ingester.close();
@@ -50,6 +45,7 @@ async function benchOf(t: TestContext, waitMs: number): Promise<Bench> {
   });
   const at = await makeWorkflow(store, { source: { type: 'push' } });
   return {
+    deps,
     store,
     pushes,
     push: {
@@ -171,4 +167,57 @@ test('stopping ends what runs, as lost, and takes no more', async (t) => {
   assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
   await assert.rejects(pushes.run(push), BrokenOffError);
   await pushes.stop();
+});
+
+test('a push that is canceled ends at once, and nothing of it is published', async (t) => {
+  const { store, pushes, push, running } = await benchOf(t, 0);
+  const asked = Promise.withResolvers<void>();
+  const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {}), asked.resolve) });
+  await asked.promise;
+  const { teamId, jobId } = await running();
+  const refused = assert.rejects(pushing, problem('push_canceled'));
+  await store.jobs.cancel({ teamId, id: jobId, by: 'Canceled by the test' });
+  await refused;
+  const job = await store.jobs.get({ teamId, id: jobId });
+  assert.deepEqual([job?.state, job?.error], ['canceled', 'Canceled by the test']);
+  assert.equal((await store.records.version(push))?.number, 0);
+  const lines = await store.jobs.log({ teamId, jobId, attempt: 1, afterSeq: 0, limit: 10 });
+  assert.deepEqual(
+    lines.map(({ text }) => text),
+    ['A push begins: ndjson', 'Canceled: nothing of the push is published'],
+  );
+});
+
+test('a push that was canceled before it publishes is told so', async (t) => {
+  const { deps, store, push, running } = await benchOf(t, 0);
+  const rest = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const beat = () => Promise.reject(new Problem('database_unavailable'));
+  const deaf = { ...store, jobs: { ...store.jobs, beat } };
+  const others = new PushJobs({ ...deps, store: deaf });
+  t.after(() => others.stop());
+  const pushing = others.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise, asked.resolve) });
+  await asked.promise;
+  const { teamId, jobId } = await running();
+  await store.jobs.cancel({ teamId, id: jobId, by: 'Canceled by the test' });
+  rest.resolve();
+  await assert.rejects(pushing, problem('push_canceled'));
+  assert.equal((await store.jobs.get({ teamId, id: jobId }))?.state, 'canceled');
+});
+
+test('how far a push is can be seen while it runs', async (t) => {
+  const { store, pushes, push, running } = await benchOf(t, 0);
+  const rest = Promise.withResolvers<void>();
+  const many = '{"id":1}\n'.repeat(600);
+  const pushing = pushes.run({ ...push, bytes: bytes(many, rest.promise) });
+  const { teamId, jobId } = await running();
+  for (;;) {
+    const job = await store.jobs.get({ teamId, id: jobId });
+    if (job?.progress?.records === 500) break;
+    await new Promise(setImmediate);
+  }
+  rest.resolve();
+  await pushing;
+  const { progress } = (await store.jobs.get({ teamId, id: jobId })) ?? {};
+  assert.deepEqual(progress, { records: 600, bytes: many.length, pages: null, message: null });
 });

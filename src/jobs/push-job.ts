@@ -4,22 +4,21 @@ import { FencedError, Problem } from '../model/error.ts';
 import {
   type AfterFailure,
   BEAT_MS,
-  type FailureReason,
   type Held,
   type Job,
   LEASE_MS,
   type RecordCounts,
 } from '../model/job.ts';
-import { InvalidRecordError } from '../model/record.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
-import { TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
-import { MalformedError } from '../std/splitter.ts';
 import type { ClaimedJob, Published, Store } from '../store/store.ts';
 import { patientStore } from './patient-store.ts';
+import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
+import { counted, untilAborted, weighed } from './push-flow.ts';
 import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
+import { Reporter } from './reporter.ts';
 import { jobHeaders } from './submit.ts';
 
 /** A push waits this long for the job before it. */
@@ -65,14 +64,26 @@ export interface Pushed {
   records: RecordCounts;
 }
 
+/** What a push that runs shares with all that run. */
+interface PushSurroundings extends PushDeps {
+  /** Each renews the lease of one push that runs. */
+  beats: Set<() => void>;
+}
+
 /** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
 export class PushJobs {
-  readonly #deps: PushDeps;
+  readonly #deps: PushSurroundings;
   readonly #running = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
+  readonly #unwatch: () => void;
 
   constructor(deps: PushDeps) {
-    this.#deps = deps;
+    const beats = new Set<() => void>();
+    this.#deps = { ...deps, beats };
+    // A beat learns what is to be canceled.
+    this.#unwatch = deps.store.watch(({ cancels }) => {
+      if (cancels) for (const beat of beats) beat();
+    });
   }
 
   /**
@@ -80,7 +91,7 @@ export class PushJobs {
    *
    * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode), `push_busy`
    *   before anything is read; `push_refused` or `push_timeout` when the job has failed, with the headers of
-   *   `jobHeaders` and `x-job-reason`; BrokenOffError. Whatever is thrown, nothing was published.
+   *   `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError. Whatever is thrown, nothing was published.
    */
   run(push: Push): Promise<Pushed> {
     const signal =
@@ -91,6 +102,7 @@ export class PushJobs {
   }
 
   async stop(): Promise<void> {
+    this.#unwatch();
     this.#stop.abort(
       new BrokenOffError('The service was stopped while the records arrived. Push them again'),
     );
@@ -98,7 +110,7 @@ export class PushJobs {
   }
 }
 
-async function runPush(deps: PushDeps, push: Push, signal: AbortSignal): Promise<Pushed> {
+async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal): Promise<Pushed> {
   const { teamId, workflowId } = push;
   const workflow = await deps.store.workflows.get({ teamId, id: workflowId });
   if (workflow === undefined) throw new Problem('workflow_not_found');
@@ -149,7 +161,12 @@ async function begin(deps: PushDeps, push: Push, signal: AbortSignal) {
   }
 }
 
-async function attempt(deps: PushDeps, push: Push, claimed: ClaimedJob, outer: AbortSignal): Promise<Pushed> {
+async function attempt(
+  deps: PushSurroundings,
+  push: Push,
+  claimed: ClaimedJob,
+  outer: AbortSignal,
+): Promise<Pushed> {
   const { job, workflow } = claimed;
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
@@ -160,46 +177,79 @@ async function attempt(deps: PushDeps, push: Push, claimed: ClaimedJob, outer: A
     const sentence = `The push took longer than ${limits.timeoutMs / 1_000} s. Send it in parts, or raise \`limits.timeout\``;
     abort.abort(new TimeoutError(sentence));
   }, limits.timeoutMs);
-  const beat = setInterval(() => keepLease(deps, held, abort), BEAT_MS);
+  const beat = () => void keepLease(deps, held, abort);
+  const beating = setInterval(beat, BEAT_MS);
+  deps.beats.add(beat);
+  const reporter = new Reporter({
+    report: (news) => deps.store.jobs.report({ held, ...news }),
+    now: () => deps.store.now(),
+    log,
+  });
+  const { format, encoding } = push;
+  reporter.line('info', `A push begins: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
   try {
     const store = patientStore(deps.store, signal, deps.random);
-    const { published, ingested } = await publish({ ...deps, store, log }, push, claimed, held, signal);
+    const during = { ...deps, store, log, reporter };
+    const { published, ingested } = await publish(during, push, claimed, held, signal);
     if (published.outcome === 'guarded') throw new GuardError(published.error);
     const { seen: _seen, fields: _fields, records: emitted, ...counts } = ingested;
-    log.info({ ms: store.now() - job.createdAt, emitted, ...counts, ...published }, 'job.finished');
+    const ms = store.now() - job.createdAt;
+    if (published.outcome === 'canceled') {
+      log.info({ ms }, 'job.canceled');
+      throw canceledPush(job);
+    }
+    log.info({ ms, emitted, ...counts, ...published }, 'job.finished');
     return { jobId: job.id, version: published.version, records: published.records };
   } catch (error) {
     if (error instanceof FencedError) return await afterFence(deps.store, held);
+    if (error instanceof Problem && error.code === 'push_canceled') throw error;
+    // The lease runs out if the end cannot be written, and the job is ended as lost.
+    const ended = (ending: Promise<void>) => ending.catch((err) => log.error({ err }, 'job.end_not_written'));
+    const ms = deps.store.now() - job.createdAt;
+    if (error instanceof CanceledError) {
+      log.info({ ms }, 'job.canceled');
+      reporter.line('warn', 'Canceled: nothing of the push is published');
+      await reporter.flush();
+      await ended(deps.store.jobs.endCanceled({ held }));
+      throw canceledPush(job);
+    }
     const failure = failureOf(error);
     const { reason, message } = failure;
-    log.warn({ ms: deps.store.now() - job.createdAt, reason, error: message }, 'job.failed');
+    log.warn({ ms, reason, error: message }, 'job.failed');
+    reporter.line('error', `Failed (${reason}): ${message}`);
+    await reporter.flush();
     const then: AfterFailure = { state: 'failed' };
-    await deps.store.jobs
-      .fail({ held, reason, error: message, failures: 0, then })
-      // The lease runs out, and the job is ended as lost.
-      .catch((err) => log.error({ err }, 'job.end_not_written'));
+    await ended(deps.store.jobs.fail({ held, reason, error: message, failures: 0, then }));
     throw failure.toThrow(job);
   } finally {
     clearTimeout(deadline);
-    clearInterval(beat);
+    clearInterval(beating);
+    deps.beats.delete(beat);
+    reporter.stop();
   }
 }
 
 async function publish(
-  deps: PushDeps,
+  deps: PushDeps & { reporter: Reporter },
   push: Push,
   claimed: ClaimedJob,
   held: Held,
   signal: AbortSignal,
 ): Promise<{ published: Published; ingested: Ingested }> {
-  const { store } = deps;
+  const { store, reporter } = deps;
   const stored = claimed.workflow.definition;
   const definition = { ...stored, mode: push.mode ?? stored.mode };
-  const lines = untilAborted(counted(readPushed(push.bytes, push), push.onRecords), signal);
-  const ingested = await ingest(deps, { held, definition, lines });
+  const bytes = weighed(push.bytes, (total) => reporter.progress({ bytes: total }));
+  const batches = counted(readPushed(bytes, push), (records) => {
+    reporter.progress({ records });
+    push.onRecords?.(records);
+  });
+  const ingested = await ingest(deps, { held, definition, lines: untilAborted(batches, signal) });
   signal.throwIfAborted();
   if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
   signal.throwIfAborted();
+  reporter.line('info', `The push is whole: ${ingested.records} records`);
+  await reporter.flush();
   const { guards, mode } = definition;
   const { fields } = ingested;
   const published = await store.records.publish({ held, guards, mode, fields, state: undefined });
@@ -212,8 +262,9 @@ async function keepLease(
   abort: AbortController,
 ): Promise<void> {
   try {
-    const { lost } = await store.jobs.beat({ nodeId, held: [held], leaseMs: LEASE_MS });
+    const { lost, canceled } = await store.jobs.beat({ nodeId, held: [held], leaseMs: LEASE_MS });
     if (lost.length > 0) abort.abort(new FencedError(`Job ${held.jobId} was taken away`));
+    else if (canceled.length > 0) abort.abort(new CanceledError());
   } catch (err) {
     // Every write of the push is fenced: if the lease runs out before the next beat, nothing is published.
     log.error({ err, jobId: held.jobId }, 'push.beat_failed');
@@ -224,6 +275,7 @@ async function keepLease(
 async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
   if (job?.state === 'finished') return pushedBy(job);
+  if (job?.state === 'canceled') throw canceledPush(job);
   throw new Problem('database_unavailable', {
     sentence: 'The push lost its hold on the database and was ended. Push again shortly',
     headers: { 'x-job-id': jobId },
@@ -233,58 +285,4 @@ async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed
 function pushedBy(job: Job): Pushed {
   if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has not published`);
   return { jobId: job.id, version: job.version, records: job.records };
-}
-
-class GuardError extends Error {}
-class TimeoutError extends Error {}
-
-/** What an error means for the job, and for whoever pushes. */
-function failureOf(error: unknown): { reason: FailureReason; message: string; toThrow(job: Job): unknown } {
-  const message = error instanceof Error ? error.message : String(error);
-  const refused = (reason: FailureReason, code: 'push_refused' | 'push_timeout' = 'push_refused') => ({
-    reason,
-    message,
-    toThrow: (job: Job) =>
-      new Problem(code, { sentence: message, headers: { ...jobHeaders(job), 'x-job-reason': reason } }),
-  });
-  if (error instanceof InvalidRecordError) return refused('invalid_record');
-  if (error instanceof MalformedError || error instanceof TooManyRecordsError) return refused('output');
-  if (error instanceof GuardError) return refused('guard');
-  if (error instanceof TimeoutError) return refused('timeout', 'push_timeout');
-  return { reason: error instanceof BrokenOffError ? 'lost' : 'error', message, toThrow: () => error };
-}
-
-async function* counted(
-  batches: AsyncIterable<string[]>,
-  tell: ((records: number) => void) | undefined,
-): AsyncGenerator<string[]> {
-  let records = 0;
-  for await (const batch of batches) {
-    yield batch;
-    records += batch.length;
-    tell?.(records);
-  }
-}
-
-/** The same items, but it throws the signal's reason at once, also while the next item lets itself be awaited. */
-async function* untilAborted<Item>(items: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
-  const iterator = items[Symbol.asyncIterator]();
-  // One promise for each item: a race against one that lives as long as the push would keep every item.
-  let awaited = Promise.withResolvers<IteratorResult<Item>>();
-  const abort = () => awaited.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    for (;;) {
-      awaited = Promise.withResolvers();
-      signal.throwIfAborted();
-      iterator.next().then(awaited.resolve, awaited.reject);
-      const next = await awaited.promise;
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    signal.removeEventListener('abort', abort);
-    // Not awaited: it comes to its turn only when the item under way does, which may be never.
-    iterator.return?.().catch(() => {});
-  }
 }

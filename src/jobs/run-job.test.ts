@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { commandSource } from '../../test/support/engine.ts';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -12,7 +13,8 @@ import { Ingester } from '../records/ingester.ts';
 import { makeJob, makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { ClaimedJob, Store } from '../store/store.ts';
-import { type RunJobDeps, runJob } from './run-job.ts';
+import type { RunJobDeps, RunSignals } from './run-attempt.ts';
+import { runJob } from './run-job.ts';
 
 /** Runs a case with one claimed job, whose run brings one record. */
 function runTest(
@@ -31,11 +33,11 @@ function runTest(
     try {
       const command = ['printf', '{"id":1}\\n'];
       const at = await makeWorkflow(store, {
-        source: { type: 'command', command, protocol: 'ndjson', env: {}, directory: '.' },
+        source: commandSource(command),
         retries: { max: 0, backoffMs: 0 },
       });
       await makeJob(store, at);
-      const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS });
+      const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
       const deps: RunJobDeps = {
         store,
         ingester,
@@ -52,6 +54,10 @@ function runTest(
       await rm(directory, { recursive: true, force: true });
     }
   });
+}
+
+function undisturbed(): RunSignals {
+  return { abort: new AbortController().signal, cancel: new AbortController().signal };
 }
 
 /** The store, with writes of a run that find it away: the first of each, or all. */
@@ -84,7 +90,7 @@ runTest('waits for a store that is away instead of losing the run', async ({ dep
   const store = awayAtTimes(deps.store, () => {
     away += 1;
   });
-  const outcome = await runJob({ ...deps, store }, claimed, new AbortController().signal);
+  const outcome = await runJob({ ...deps, store }, claimed, undisturbed());
   assert.equal(outcome, 'finished');
   assert.equal(away, 4);
 });
@@ -92,7 +98,10 @@ runTest('waits for a store that is away instead of losing the run', async ({ dep
 runTest('does not wait for the store once it is interrupted', async ({ deps, claimed }) => {
   const abort = new AbortController();
   const store = awayAtTimes(deps.store, () => abort.abort('fenced'), true);
-  assert.equal(await runJob({ ...deps, store }, claimed, abort.signal), 'interrupted');
+  assert.equal(
+    await runJob({ ...deps, store }, claimed, { ...undisturbed(), abort: abort.signal }),
+    'interrupted',
+  );
 });
 
 runTest('tries again when the thread that reads records dies', async ({ deps, claimed }) => {
@@ -117,11 +126,11 @@ runTest('tries again when the thread that reads records dies', async ({ deps, cl
       definition: { ...workflow.definition, retries: { max: 1, backoffMs: 0 } },
     },
   };
-  const running = runJob({ ...deps, ingester }, patient, new AbortController().signal);
+  const running = runJob({ ...deps, ingester }, patient, undisturbed());
   while (threads.length === 0) await new Promise(setImmediate);
   await threads[0]?.terminate();
   assert.equal(await running, 'retrying');
 
-  const [again] = await deps.store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS });
-  assert.equal(await runJob(deps, again as ClaimedJob, new AbortController().signal), 'finished');
+  const [again] = await deps.store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
+  assert.equal(await runJob(deps, again as ClaimedJob, undisturbed()), 'finished');
 });

@@ -1,168 +1,91 @@
-/** One attempt of one job: its source is started, its records are staged and published, its end is written. */
+/** One claimed attempt of one job, from its first line in the log to its end in the database. */
 import { FencedError } from '../model/error.ts';
-import { afterFailure, type FailureReason, type Held } from '../model/job.ts';
-import { InvalidRecordError } from '../model/record.ts';
-import type { Logger } from '../observe/log.ts';
-import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
-import { TooManyRecordsError } from '../records/ingest-batch.ts';
-import type { Ingester } from '../records/ingester.ts';
-import type { ClaimedJob, Published, Store } from '../store/store.ts';
-import { type Run, startRun } from '../workflows/sources/run.ts';
+import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../model/job.ts';
+import type { Ingested } from '../records/ingest.ts';
+import { toIso } from '../std/clock.ts';
+import type { ClaimedJob } from '../store/store.ts';
 import { patientStore } from './patient-store.ts';
+import { Reporter } from './reporter.ts';
+import { asFailure, RunFailure, type RunJobDeps, type RunSignals, runAttempt } from './run-attempt.ts';
 
-/** What running jobs need from their surroundings. */
-export interface RunJobDeps {
-  store: Store;
-  ingester: Ingester;
-  log: Logger;
-  /** Where definition files lie on this node. */
-  workflowsDirectory: string;
-  /** The server's environment, of which children inherit a few variables. */
-  environment: ReadonlyMap<string, string>;
-  /** The secrets of a team, by its slug. */
-  secrets(team: string): Promise<ReadonlyMap<string, string>>;
-  /** In [0, 1): spreads retries. */
-  random(): number;
-}
-
-/** Why the engine wants a run to end: the job stays this node's to release, or belongs to somebody else by now. */
+/** Why the engine ends a run at once: the job stays this node's to release, or it is somebody else's by now. */
 export type Interruption = 'release' | 'fenced';
 
-/** Raised inside a run, with the reason that the job's row will carry. */
-class RunFailure extends Error {
-  readonly reason: FailureReason;
-  constructor(reason: FailureReason, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
+/** `interrupted` leaves the row to whoever interrupted. */
+export type RunOutcome = 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
 
 /**
  * Runs one claimed attempt to its end and writes that end.
  *
- * @param signal aborted with an `Interruption`: the children are then ended and nothing more is written
- * @returns how it ended; `interrupted` leaves the row to whoever interrupted
+ * @param signals `abort` carries an `Interruption`
  */
 export async function runJob(
   deps: RunJobDeps,
   claimed: ClaimedJob,
-  signal: AbortSignal,
-): Promise<'finished' | 'failed' | 'retrying' | 'interrupted'> {
-  const store = patientStore(deps.store, signal, deps.random);
+  signals: RunSignals,
+): Promise<RunOutcome> {
   const { job, workflow } = claimed;
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
-  const startedAt = store.now();
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, attempt: job.attempt });
+  const now = () => deps.store.now();
+  const startedAt = now();
+  const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
+  const signal = AbortSignal.any([signals.abort, signals.cancel]);
+  const during = patientStore(deps.store, signal, deps.random);
+  // A run that was canceled is no longer worth waiting for, but its end is.
+  const store = patientStore(deps.store, signals.abort, deps.random);
 
   try {
-    const { published, ingested } = await attempt({ ...deps, store }, claimed, held, signal, log);
+    const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal };
+    const { published, ingested } = await runAttempt(attempt);
     if (published.outcome === 'guarded') throw new RunFailure('guard', published.error);
-    log.info({ ms: store.now() - startedAt, ...countsOf(ingested), ...published }, 'job.finished');
-    return 'finished';
+    const outcome = published.outcome === 'canceled' ? 'canceled' : 'finished';
+    log.info({ ms: now() - startedAt, ...countsOf(ingested), ...published }, `job.${outcome}`);
+    return outcome;
   } catch (error) {
-    if (signal.aborted || error instanceof FencedError) {
-      log.warn(
-        { ms: store.now() - startedAt, why: signal.aborted ? signal.reason : 'fenced' },
-        'job.interrupted',
-      );
-      return 'interrupted';
-    }
-    const failure = asFailure(error);
-    const counts = failure.reason === 'error' || failure.reason === 'source' ? 1 : 0;
-    const failures = job.failures + counts;
-    const then = afterFailure({
-      reason: failure.reason,
-      failures,
-      retries: workflow.definition.retries,
-      nowMs: store.now(),
-      random: deps.random(),
-    });
-    await store.jobs.fail({ held, reason: failure.reason, error: failure.message, failures, then });
-    log.warn(
-      { ms: store.now() - startedAt, reason: failure.reason, error: failure.message, ...then },
-      'job.failed',
-    );
+    if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
+    if (signals.cancel.aborted) return await orFenced(canceled());
+    if (!signals.abort.aborted) return await orFenced(failed(asFailure(error)));
+    await lastLine('info', 'Given back, because the server is stopping. The next attempt starts over');
+    return interrupted('release');
+  } finally {
+    reporter.stop();
+  }
+
+  async function failed({ reason, message }: RunFailure): Promise<RunOutcome> {
+    const failures = job.failures + (reason === 'error' || reason === 'source' ? 1 : 0);
+    const { retries } = workflow.definition;
+    const then = afterFailure({ reason, failures, retries, nowMs: now(), random: deps.random() });
+    await lastLine('error', `Failed (${reason}): ${withoutTail(message)}. ${whatFollows(then)}`);
+    await store.jobs.fail({ held, reason, error: message, failures, then });
+    log.warn({ ms: now() - startedAt, reason, error: message, ...then }, 'job.failed');
     return then.state;
   }
-}
 
-async function attempt(
-  deps: RunJobDeps,
-  claimed: ClaimedJob,
-  held: Held,
-  signal: AbortSignal,
-  log: Logger,
-): Promise<{ published: Published; ingested: Ingested }> {
-  const { store } = deps;
-  const { job, workflow } = claimed;
-  const team = await store.teams.get({ teamId: job.teamId });
-  if (team === undefined) throw new RunFailure('error', `The team ${job.teamId} of this job is gone`);
+  async function canceled(): Promise<RunOutcome> {
+    await lastLine('warn', 'Canceled: the run was ended, and nothing of it is published');
+    await store.jobs.endCanceled({ held });
+    log.info({ ms: now() - startedAt }, 'job.canceled');
+    return 'canceled';
+  }
 
-  signal.throwIfAborted();
-  const run = await startRun({
-    workflowsDirectory: deps.workflowsDirectory,
-    definition: workflow.definition,
-    team: team.slug,
-    workflowId: workflow.id,
-    jobId: job.id,
-    attempt: job.attempt,
-    state: claimed.state,
-    secrets: await deps.secrets(team.slug),
-    environment: deps.environment,
-    log,
-  });
-  const interrupt = () => run.kill();
-  signal.addEventListener('abort', interrupt, { once: true });
-  if (signal.aborted) run.kill();
-  const deadline = new Deadline(run, workflow.definition.limits.timeoutMs);
-  try {
-    await store.jobs.setProcess({ held, process: run.process });
-    const ingested = await ingest(
-      { store, ingester: deps.ingester, log },
-      { held, definition: workflow.definition, lines: run.batches },
-    );
-    const end = await run.end;
-    signal.throwIfAborted();
-    if (deadline.passed) throw new RunFailure('timeout', deadline.sentence);
-    if (!end.ok) throw new RunFailure(end.reason, end.error);
-    if (workflow.definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
-    const published = await store.records.publish({
-      held,
-      guards: workflow.definition.guards,
-      state: end.state === undefined ? claimed.state : end.state,
-      fields: ingested.fields,
+  /** An end that somebody else has written first is over all the same. */
+  function orFenced(ending: Promise<RunOutcome>): Promise<RunOutcome> {
+    return ending.catch((error) => {
+      if (error instanceof FencedError) return interrupted('fenced');
+      throw error;
     });
-    return { published, ingested };
-  } catch (error) {
-    // A run that was cut off may have left half a record: the time limit is the cause, the half only its trace.
-    const fenced = error instanceof FencedError;
-    if (deadline.passed && !fenced) throw new RunFailure('timeout', deadline.sentence);
-    throw error;
-  } finally {
-    // Whatever went wrong: nothing of this attempt may run on once its end is written.
-    deadline.clear();
-    signal.removeEventListener('abort', interrupt);
-    run.kill();
-    await run.end;
-  }
-}
-
-/** Asks a run to stop when its time is over, and remembers that it did. */
-class Deadline {
-  passed = false;
-  readonly sentence: string;
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(run: Run, timeoutMs: number) {
-    this.sentence = `The run took longer than ${timeoutMs / 1_000} s and was ended. Raise \`limits.timeout\` if it needs more`;
-    this.#timer = setTimeout(() => {
-      this.passed = true;
-      run.stop();
-    }, timeoutMs);
   }
 
-  clear(): void {
-    clearTimeout(this.#timer);
+  function interrupted(why: Interruption): RunOutcome {
+    log.warn({ ms: now() - startedAt, why }, 'job.interrupted');
+    return 'interrupted';
+  }
+
+  /** To be written before the end itself: nothing can be added to the log of an attempt that is over. */
+  async function lastLine(level: LogLevel, text: string): Promise<void> {
+    reporter.line(level, text);
+    await reporter.flush();
   }
 }
 
@@ -171,10 +94,14 @@ function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingest
   return { emitted: records, duplicates, existing, skipped, suppressed };
 }
 
-function asFailure(error: unknown): RunFailure {
-  if (error instanceof RunFailure) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof InvalidRecordError) return new RunFailure('invalid_record', message);
-  if (error instanceof TooManyRecordsError) return new RunFailure('output', message);
-  return new RunFailure('error', message);
+/** The first line of a sentence without its announcement of more: that stands in the log already. */
+function withoutTail(message: string): string {
+  const [first = ''] = message.split('\n', 1);
+  return first.replace(/\. [^.]*:$/, '').replace(/\.$/, '');
+}
+
+function whatFollows(then: AfterFailure): string {
+  return then.state === 'failed'
+    ? 'It is not tried again'
+    : `The next attempt may start at ${toIso(then.runAt)}`;
 }

@@ -30,6 +30,8 @@ const TABLE = {
 
   job_already_queued: [400, 'A job is already queued for this workflow'],
   workflow_paused: [400, 'This workflow is paused'],
+  job_ended: [400, 'This job has already ended'],
+  job_not_waiting: [400, 'This job does not wait: it runs, or it has ended'],
   receives_push: [400, 'This workflow receives its records by push'],
   not_push: [
     400,
@@ -37,6 +39,7 @@ const TABLE = {
   ],
   push_busy: [409, 'Another push or job of this workflow is under way. Try again when it has ended'],
   push_refused: [422, 'The records were refused. The published ones stay as they are'],
+  push_canceled: [409, 'The push was canceled. The published records stay as they are'],
   push_timeout: [408, 'The push took too long. The published records stay as they are'],
   content_unsupported: [415, 'The body comes in a form that is not read here'],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],

@@ -2,16 +2,27 @@
  * A job: its states, and the rules that decide what happens to it next.
  *
  *                        begin (push) │
- *                 claim                ▼ publish
+ *                 claim               ▼ publish
  *     queued ───────────────▶ running ───────────────▶ finished
- *       │                     ▲  │ │
- *       │               claim │  │ │ error, source, lost (with budget left), release; never a push
- *       │                     │  │ └───────────▶ retrying ──┐
- *       │                     └──┼─────────────────┘        │
- *       │                        │ budget used up, timeout, │
- *       │                        │ output, guard, invalid   │ cancel
- *       │ cancel                 ▼                          ▼
- *       └───────────────────▶ failed                     canceled
+ *       │                     ▲  │ │ │
+ *       │               claim │  │ │ │ error, source, lost (with budget left), release; never a push
+ *       │                     │  │ │ └─────────▶ retrying ──┐
+ *       │                     └──┼─┼───────────────┘        │
+ *       │                        │ │ budget used up,        │
+ *       │                        │ │ timeout, memory,       │
+ *       │                        │ │ output, guard, invalid │
+ *       │                        │ └─────▶ failed           │
+ *       │ cancel: at once        │ cancel: when it ends     │ cancel: at once
+ *       └────────────────────────┴──────▶ canceled ◀────────┘
+ *
+ * Cancelling a running job notes the wish, and its holder is told. From then on the job ends as canceled whatever
+ * becomes of the attempt: its holder ended it, it failed, was lost (the reaper says so), was released, or wanted
+ * to publish. Run-now makes a queued or retrying job due at once. What is finished, failed or canceled never
+ * changes again.
+ *
+ * Of a workflow's unfinished jobs one has slot 0. With `overlap: buffer` another one waits in slot 1, where nobody
+ * claims it, and moves up in the transaction that ends the first. While a workflow is paused or archived its
+ * waiting jobs stay as they are; what runs goes on.
  *
  * `attempt` is the fence: it grows with every claim, and every write of a run names (job, attempt).
  */
@@ -30,6 +41,7 @@ export const FAILURE_REASONS = [
   'source',
   'lost',
   'timeout',
+  'memory',
   'output',
   'guard',
   'invalid_record',
@@ -56,15 +68,45 @@ export interface Job {
   attempt: number;
   failures: number;
   crashes: number;
+  priority: number;
   runAt: number;
+  /** Somebody wants it ended: its holder will, or the reaper if that one is gone. */
+  cancelRequestedAt: number | null;
   reason: FailureReason | null;
+  /** Why it failed, or who canceled it. */
   error: string | null;
+  /** How far the attempt is, or came. */
+  progress: Progress | null;
   /** The version that it published, or that it found unchanged; null while it has not finished. */
   version: number | null;
   records: RecordCounts | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
+}
+
+/** How far a run is. `message` and `pages` are what the source says of itself. */
+export interface Progress {
+  records: number;
+  bytes: number;
+  pages: number | null;
+  message: string | null;
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One line of an attempt's log. `seq` counts its lines from 1; where numbers are missing, lines were left out. */
+export interface LogLine {
+  seq: number;
+  at: number;
+  level: LogLevel;
+  text: string;
+}
+
+/** What a line counts where logs are bounded: its text in UTF-8, and some 48 bytes that every line costs beside it. */
+export function logLineBytes(text: string): number {
+  return Buffer.byteLength(text) + 48;
 }
 
 /** Names one attempt of one job: the right to write for it. */
@@ -90,6 +132,9 @@ export const MAX_CRASHES = 2;
 
 /** What becomes of a running job whose attempt has failed. */
 export type AfterFailure = { state: 'retrying'; runAt: number } | { state: 'failed' };
+
+/** What becomes of a running job whose attempt has come to nothing. */
+export type AfterAttempt = AfterFailure | { state: 'canceled' };
 
 /** Decides after a failure that the run itself reported. */
 export function afterFailure(input: {
@@ -118,4 +163,33 @@ export function afterFailure(input: {
 export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: number }): AfterFailure {
   if (input.origin === 'push' || input.crashes > MAX_CRASHES) return { state: 'failed' };
   return { state: 'retrying', runAt: input.nowMs };
+}
+
+/** Decides after a holder gave its attempt back: due at once, at the cost of no budget. A push has failed. */
+export function afterRelease(input: { origin: JobOrigin; nowMs: number }): AfterFailure {
+  return input.origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
+}
+
+/** Whoever wants a job canceled wins over everything that its attempt comes to. */
+export function unlessCanceled<Then>(
+  job: { cancelRequestedAt: number | null },
+  then: Then,
+): Then | { state: 'canceled' } {
+  return job.cancelRequestedAt === null ? then : { state: 'canceled' };
+}
+
+/** What a wish to cancel does: ends a job that waits, is noted on one that runs, leaves an ended one alone. */
+export function onCancel(state: JobState): 'canceled' | 'canceling' | 'ended' {
+  if (isWaiting(state)) return 'canceled';
+  return state === 'running' ? 'canceling' : 'ended';
+}
+
+/** Whether a job waits for its next attempt, and can be brought forward. */
+export function isWaiting(state: JobState): boolean {
+  return state === 'queued' || state === 'retrying';
+}
+
+/** Whether nothing will ever change it again. */
+export function hasEnded(state: JobState): boolean {
+  return state === 'finished' || state === 'failed' || state === 'canceled';
 }

@@ -106,7 +106,12 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);
 }
 
-function idOf(record: Record<string, unknown>, key: readonly string[]): string {
+/**
+ * The id of a record: of one key field its value, of several a hash, of none its own `id`.
+ *
+ * @throws InvalidRecordError
+ */
+export function idOf(record: Record<string, unknown>, key: readonly string[]): string {
   const fields = key.length === 0 ? ['id'] : key;
   const values = fields.map((field) => scalarOf(record, field));
   const [only] = values;

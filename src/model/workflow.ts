@@ -4,14 +4,30 @@
 export type Source =
   | {
       type: 'command';
+      /** `${state}` and `${config}` in an argument stand for the paths of files that are made for the run. */
       command: string[];
-      protocol: 'ndjson';
+      protocol: Protocol;
+      /** The streams whose records are taken (Singer); null takes all. */
+      streams: string[] | null;
       env: Record<string, string>;
+      /** Written as JSON into a file for each run; its texts may hold secrets. */
+      config: Record<string, unknown> | null;
       directory: string;
     }
   | { type: 'module'; file: string }
   /** Records arrive over the API or from `flowhook data import`. */
   | { type: 'push' };
+
+/** How a command writes records: one JSON object a line, or the messages of the Singer specification. */
+export const PROTOCOLS = ['ndjson', 'singer'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
+
+/** When a workflow runs by itself. `missed` says what becomes of runs that were due while nothing could start them. */
+export type Schedule = ({ cron: string; timezone: string } | { everyMs: number }) & { missed: Missed };
+
+/** One run for however many were missed, or none. */
+export const MISSED = ['run', 'skip'] as const;
+export type Missed = (typeof MISSED)[number];
 
 /** What a run does to the records of earlier runs. */
 export const MODES = ['replace', 'upsert', 'append'] as const;
@@ -33,8 +49,12 @@ export interface Definition {
   mode: Mode;
   onInvalid: OnInvalid;
   overlap: Overlap;
+  schedule: Schedule | null;
+  /** Among the waiting jobs of its team the highest goes first. */
+  priority: number;
   guards: { minRecords: number; maxDropPercent: number | null };
-  limits: { timeoutMs: number; records: number };
+  /** `timeoutMs` is for one attempt; `memoryBytes` for all processes of a run together; `outputBytes` for what it writes. */
+  limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
 }
 
@@ -50,11 +70,19 @@ export interface Workflow {
   currentVersion: number;
   /** The oldest version that can still be read. */
   oldestVersion: number;
+  /** When its schedule is due next; null without one. While it is paused, this stands still. */
+  nextRunAt: number | null;
   createdAt: number;
   updatedAt: number;
 }
 
-export const DEFAULT_LIMITS = { timeoutMs: 15 * 60_000, records: 5_000_000 } as const;
+export const DEFAULT_LIMITS = {
+  timeoutMs: 15 * 60_000,
+  records: 5_000_000,
+  memoryBytes: 512 * 1_000_000,
+  outputBytes: 2_000_000_000,
+} as const;
+export const MAX_PRIORITY = 100;
 export const DEFAULT_RETRIES = { max: 2, backoffMs: 5_000 } as const;
 /** A retry never waits longer than this. */
 export const MAX_BACKOFF_MS = 10 * 60_000;

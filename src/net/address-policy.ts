@@ -5,6 +5,8 @@ import { embeddedIpv4, type Network, type Range, rangeOf, toNetwork } from './ra
 export type Verdict = { allowed: true } | { allowed: false; why: string };
 
 export interface AddressPolicy {
+  /** What it was read from: another process makes the same policy of it. */
+  text: string;
   /** Judges an IP address; `why` names the address, its range and the setting that would allow it. */
   verdict(address: string): Verdict;
   /** What is allowed, for the start lines: `public addresses, loopback and 10.0.0.0/8`. */
@@ -37,6 +39,7 @@ export function parseAllowNetworks(text: string): AddressPolicy {
   const named = [...tiers, ...networks.map((network) => network.cidr)];
 
   return {
+    text,
     description: ['public addresses', ...named].join(', '),
     verdict(address) {
       if (isIP(address) === 0) return { allowed: false, why: `"${address}" is not an IP address` };

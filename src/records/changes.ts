@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/event.ts';
 import type { ChangedRow, ChangesCursor, DataVersion, Store } from '../store/store.ts';
-import { checkStillThere, openVersion, PARSED_BYTES, PARSED_ROWS, type Place, pageRows } from './read.ts';
+import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
 /** Two versions of which the older may be 0: nothing was there. */
 export interface Span {
@@ -56,8 +56,7 @@ export async function* readChanges(
       since,
       until: until.number,
       after,
-      // Each row holds two records.
-      limit: pageRows(until, PARSED_ROWS, PARSED_BYTES / 2),
+      limit: pageRows(until, PARSED_ROWS),
     });
     await checkStillThere(store, place, oldest);
     if (page.rows.length > 0) {

@@ -1,12 +1,9 @@
 /** Erasing on a real store: that it may be broken off anywhere, and how long it holds others up. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { silentLogger } from '../observe/log.ts';
+import { test } from 'node:test';
 import { createSealer } from '../std/seal.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import {
   allEvents,
   failAttempt,
@@ -15,26 +12,12 @@ import {
   readVersion,
   stageRecords,
 } from '../store/conformance/setup.ts';
-import { openStore } from '../store/open.ts';
 import type { ErasureOperations, Store } from '../store/store.ts';
 import { type ErasureReport, erase } from './erase.ts';
+import { exportPerson } from './export-person.ts';
 
 const EMAIL = 'ada@example.com';
 const sealer = createSealer(randomBytes(32));
-
-async function openEmpty(t: TestContext): Promise<Store> {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-erase-'));
-  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
-    publicUrl: () => '',
-    log: silentLogger,
-    synchronous: 'OFF',
-  });
-  t.after(async () => {
-    await store.close();
-    await rm(directory, { recursive: true });
-  });
-  return store;
-}
 
 async function publish(
   store: Store,
@@ -48,8 +31,8 @@ async function publish(
     seqs.push(...(await stageRecords(store, held, 'replace', bodies.slice(start, start + 500))));
   }
   const seen = new Set(seqs);
-  const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 1_000_000 });
-  const unseen = current.filter((seq) => !seen.has(seq));
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000_000 });
+  const unseen = current.seqs.filter((seq) => !seen.has(seq));
   if (unseen.length > 0) await store.records.remove({ held, seqs: unseen });
   const guards = { minRecords: 0, maxDropPercent: null };
   const state = { last: EMAIL };
@@ -100,7 +83,7 @@ function failingAt(store: Store, count: number): Store {
 
 test('an erasure that was broken off anywhere is completed by the next one', async (t) => {
   for (let count = 0; ; count += 1) {
-    const store = await openEmpty(t);
+    const { store } = await openEmptyStore(t);
     const { people, crm } = await plant(store);
     const failed = await erase(depsOf(failingAt(store, count)), request(people.teamId)).then(
       () => false,
@@ -128,7 +111,7 @@ test('an erasure that was broken off anywhere is completed by the next one', asy
 });
 
 test('an erasure whose scrubbing fails, as on a full disk, is in the audit all the same', async (t) => {
-  const store = await openEmpty(t);
+  const { store } = await openEmptyStore(t);
   const { people } = await plant(store);
   const scrub = () => Promise.reject(new Error('the disk is full'));
   const failing = { ...store, erasure: { ...store.erasure, scrub } };
@@ -140,8 +123,39 @@ test('an erasure whose scrubbing fails, as on a full disk, is in the audit all t
   );
 });
 
+test('a person in the log and the progress of a run is found, exported and erased', async (t) => {
+  const { store } = await openEmptyStore(t);
+  const at = await makeWorkflow(store);
+  const held = await makeRunning(store, at);
+  const said = ['Started', `Read "${EMAIL}", 42 years old`, 'Read bob@example.com'];
+  const lines = said.map((text, n) => ({ seq: n + 1, at: 1_000, level: 'info' as const, text }));
+  const progress = { records: 12345678, bytes: 5, pages: null, message: `At ${EMAIL}` };
+  await store.jobs.report({ held, lines, progress });
+
+  const exported: string[] = [];
+  for await (const entry of exportPerson(store, { teamId: at.teamId, email: EMAIL })) exported.push(entry);
+  assert.deepEqual(
+    exported.map((entry) => (JSON.parse(entry) as { place: string }).place),
+    ['jobLog', 'jobProgress'],
+  );
+  assert.match(exported[0] ?? '', /42 years/);
+  assert.doesNotMatch(exported.join(), /bob@/);
+
+  const report = await erase(depsOf(store), request(at.teamId));
+  const found = report.found.map(({ workflowId, place, count }) => [workflowId, place, count]);
+  assert.deepEqual(found, [
+    ['people', 'jobLog', 1],
+    ['people', 'jobProgress', 1],
+  ]);
+  assert.equal(report.disk?.tracesLeft, false);
+  const log = await store.jobs.log({ ...held, afterSeq: 0, limit: 10 });
+  assert.deepEqual(log, [lines[0], { ...lines[1], text: '[erased]' }, lines[2]]);
+  const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
+  assert.deepEqual(job?.progress, { ...progress, message: '[erased]' });
+});
+
 test('an id is meant in every workflow, unless one is named', async (t) => {
-  const store = await openEmpty(t);
+  const { store } = await openEmptyStore(t);
   const { people, crm } = await plant(store);
   const byId = { ...request(people.teamId), email: null, id: 'b' };
   await erase(depsOf(store), { ...byId, workflowId: 'crm' });
@@ -153,7 +167,7 @@ test('an id is meant in every workflow, unless one is named', async (t) => {
 });
 
 test('others have their turn while it looks', async (t) => {
-  const store = await openEmpty(t);
+  const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const records = Array.from({ length: 20_000 }, (_, n) => ({
     id: String(n),

@@ -24,9 +24,22 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
     about !== null && redactor.tells(about, workflowId) ? ERASED : redactor.lines(text),
   attemptError: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
+  // One line of JSON for each line of the log: [seq, at, level, text].
+  jobLog: ({ text }, redactor) =>
+    text
+      .split('\n')
+      .map((line) => JSON.stringify((JSON.parse(line) as unknown[]).map((part) => cleanText(part, redactor))))
+      .join('\n'),
+  // Its counts are numbers that say nothing about anybody.
+  jobProgress: ({ text }, redactor) =>
+    JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
+
+function cleanText(value: unknown, redactor: Redactor): unknown {
+  return typeof value === 'string' ? redactor.lines(value) : value;
+}
 
 /**
  * Records of the person, row by row, and rows of others that mention them. Learns the ids of the records; a

@@ -18,7 +18,8 @@ export class TooManyRecordsError extends Error {
 }
 
 /** The part of a definition that says what a record may be. */
-export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid' | 'limits'> & {
+export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
+  limits: Pick<Definition['limits'], 'records'>;
   /** Whose records are dropped. */
   suppression?: Suppression | undefined;
 };

@@ -109,7 +109,7 @@ async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'
   run.before = next.records;
   const { records, sizes, ...batch } = next;
   if (records.size === 0) return { ...batch, writes: [], kept: [] };
-  const { version, rows } = await store.compare({
+  const { version, rows } = await store.records.compare({
     held,
     ids: [...records.keys()],
     sizes: [...sizes.values()],

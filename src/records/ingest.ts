@@ -101,14 +101,13 @@ export async function removeUnseen(store: Store, held: Held, seen: SeenSet): Pro
   for (;;) {
     // A read answers without a turn of the event loop, and there may be millions of records.
     await setImmediate();
-    const seqs = await store.records.currentSeqs({ held, afterSeq, limit: 2 * STEP });
-    const last = seqs.at(-1);
-    if (last === undefined) return;
-    afterSeq = last;
+    const { seqs, lastSeq, done } = await store.records.currentSeqs({ held, afterSeq, rows: 2 * STEP });
+    afterSeq = lastSeq;
     const unseen = seqs.filter((seq) => !seen.has(seq));
     for (let start = 0; start < unseen.length; start += STEP) {
       await store.records.remove({ held, seqs: unseen.slice(start, start + STEP) });
     }
+    if (done) return;
   }
 }
 

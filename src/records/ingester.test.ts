@@ -8,7 +8,7 @@ import { Ingester } from './ingester.ts';
 
 const BEGIN = {
   held: { teamId: 'team', jobId: 'job', attempt: 1 },
-  settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { timeoutMs: 1, records: 1 } },
+  settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { records: 1 } },
 } as const;
 
 /** A thread that does this with every message. */

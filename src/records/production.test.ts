@@ -1,5 +1,6 @@
 /** The making of a body: what readers get when they come late, go early, or when there can be no file. */
 import assert from 'node:assert/strict';
+import { writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Production } from './production.ts';
+import { Production, type ProductionInput } from './production.ts';
 
 const CHUNKS = Array.from({ length: 50 }, (_, n) =>
   Buffer.alloc(20_000 + n, String.fromCharCode(97 + (n % 26))),
@@ -18,12 +19,27 @@ async function* source(): AsyncGenerator<Uint8Array> {
   yield* CHUNKS;
 }
 
-async function start(t: TestContext, change: Partial<ConstructorParameters<typeof Production>[0]> = {}) {
+/** What the body thread does, here: it writes what the source makes. */
+function writing(made: () => AsyncIterable<Uint8Array>): ProductionInput['write'] {
+  return async (fd, onLength, signal) => {
+    let length = 0;
+    for await (const bytes of made()) {
+      if (signal.aborted) return 'not_written';
+      length += writeSync(fd, bytes, 0, bytes.length, length);
+      onLength(length);
+      await new Promise(setImmediate);
+    }
+    return 'complete';
+  };
+}
+
+async function start(t: TestContext, change: Partial<ProductionInput> = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-production-'));
   t.after(() => rm(directory, { recursive: true }));
   const path = join(directory, 'body');
   const production = new Production({
     path,
+    write: writing(change.source ?? source),
     source,
     admit: async () => true,
     before: async () => {},
@@ -71,6 +87,17 @@ test('readers go on by themselves when there can be no file', async (t) => {
   assert.equal(await production.finished, undefined);
 });
 
+test('readers go on by themselves when the file takes no more', async (t) => {
+  const { production } = await start(t, {
+    write: async (fd, onLength) => {
+      onLength(writeSync(fd, WHOLE, 0, 12_345));
+      return 'not_written';
+    },
+  });
+  assert.ok((await all(production.read())).equals(WHOLE));
+  assert.equal(await production.finished, undefined);
+});
+
 test('a source that fails breaks every reader off', async (t) => {
   const { production } = await start(t, {
     async *source() {
@@ -103,6 +130,7 @@ test('once it is over and read, it holds neither bytes nor its source', async (t
     };
     const production = new Production({
       path: join(directory, 'body'),
+      write: writing(source),
       source,
       admit: async () => true,
       before: async () => {},

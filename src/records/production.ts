@@ -1,25 +1,25 @@
 /**
- * One making of a representation: bytes are made once, written to a file, and read by any number of readers.
- *
- *     source ──▶ latest chunk (memory) ──▶ file
- *                      │                    │
- *                      ▼                    ▼
- *              readers that keep up   readers that do not
- *
- * The making waits for nobody: a reader that is slow reads what it missed from the file, one that goes is not
- * missed. When there can be no file (the disk is full, or the bound is reached) the making ends, and each reader
- * goes on with a source of its own, whose first bytes it leaves out: a source makes the same bytes every time.
+ * One making of a representation: a body is written into a file once, and read from it by any number of readers
+ * while it grows. The making waits for nobody; a reader that is slow costs one chunk of memory, one that goes is
+ * not missed. When there can be no file (the disk is full, or the bound is reached) the making ends, and each
+ * reader goes on with a source of its own, whose first bytes it leaves out: a source makes the same bytes every
+ * time.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 
-/** What a reader is handed at a time when it reads from the file. */
-const READ_BYTES = 256 * 1_024;
-const READ_AHEAD_BYTES = 512 * 1_024;
+/** What a reader is handed at a time, and what it has read ahead at most. */
+const READ_BYTES = 512 * 1_024;
 
 export interface ProductionInput {
   path: string;
-  /** Makes the same bytes every time. */
+  /** Writes the body into the open file and settles when it does so no more. Rejects when the source fails. */
+  write(
+    fd: number,
+    onLength: (length: number) => void,
+    signal: AbortSignal,
+  ): Promise<'complete' | 'not_written'>;
+  /** Makes the same bytes, for a reader that cannot have them from the file. */
   source(): AsyncIterable<Uint8Array>;
   /** Whether the file may grow by so much; once refused, it is given up. */
   admit(bytes: number): Promise<boolean>;
@@ -28,15 +28,16 @@ export interface ProductionInput {
 }
 
 export class Production {
-  /** Resolves with the length of the file once it is complete and on disk; with nothing when there is none. */
+  /** Resolves with the length of the file once it is complete; with nothing when there is none. */
   readonly finished: Promise<number | undefined>;
   #source: ProductionInput['source'] | undefined;
   readonly #readers = new Set<Reader>();
   #file: FileHandle | undefined;
-  /** Bytes made so far; the latest of them are in `#latest`, all before it in the file. */
+  /** Bytes that stand in the file. */
   #length = 0;
-  #latest: Uint8Array = new Uint8Array();
-  #writing: Promise<unknown> = Promise.resolve();
+  #admitting: Promise<unknown> = Promise.resolve();
+  readonly #stop = new AbortController();
+  #writing = true;
   #state: 'making' | 'done' | 'failed' | 'given up' = 'making';
   #error: Error | undefined;
 
@@ -56,7 +57,7 @@ export class Production {
     this.#readers.add(reader);
     const production = this;
     return new Readable({
-      highWaterMark: READ_AHEAD_BYTES,
+      highWaterMark: READ_BYTES,
       read() {
         production.#next(reader).then(
           (bytes) => this.push(bytes),
@@ -73,51 +74,45 @@ export class Production {
   /** Ends the making, if it is not over, and its readers with an error. */
   abort(error: Error): void {
     if (this.#state === 'failed') return;
-    this.#state = 'failed';
     this.#error = error;
-    this.#wakeAll();
+    this.#end('failed');
   }
 
-  async #run(input: ProductionInput): Promise<number | undefined> {
+  async #run({ path, before, write, admit }: ProductionInput): Promise<number | undefined> {
+    this.#file = await before()
+      .then(() => open(path, 'wx+', 0o600))
+      .catch(() => undefined);
+    if (this.#file === undefined) this.#end('given up');
     try {
-      await this.#make(input);
-      await this.#writing;
-      if (this.#state === 'making') this.#state = 'done';
+      if (this.#state === 'making') {
+        const fd = (this.#file as FileHandle).fd;
+        const ended = await write(fd, (length) => this.#grow(length, admit), this.#stop.signal);
+        await this.#admitting;
+        this.#end(ended === 'complete' ? 'done' : 'given up');
+      }
     } catch (error) {
       if (this.#state === 'making') this.abort(error as Error);
-      await this.#writing;
     }
-    this.#wakeAll();
+    this.#writing = false;
     this.#closeIfLast();
     return this.#state === 'done' ? this.#length : undefined;
   }
 
-  async #make({ path, admit, before, source }: ProductionInput): Promise<void> {
-    const file = await before()
-      .then(() => open(path, 'wx+', 0o600))
-      .catch(() => undefined);
-    this.#file = file;
-    if (file === undefined) this.#state = 'given up';
-    else if (this.#state === 'making') {
-      for await (const bytes of source()) {
-        if (bytes.length === 0) continue;
-        await this.#writing;
-        if (!(await admit(bytes.length)) && this.#state === 'making') this.#state = 'given up';
-        if (this.#state !== 'making') return;
-        this.#latest = bytes;
-        this.#length += bytes.length;
-        this.#write(file, bytes);
-        this.#wakeAll();
-      }
-    }
+  #grow(length: number, admit: ProductionInput['admit']): void {
+    const bytes = length - this.#length;
+    this.#length = length;
+    this.#wakeAll();
+    this.#admitting = this.#admitting.then(async () => {
+      if (this.#state === 'making' && !(await admit(bytes))) this.#end('given up');
+    });
   }
 
-  /** Starts to write the latest chunk; the next one waits for its end. */
-  #write(file: FileHandle, bytes: Uint8Array): void {
-    const at = this.#length - bytes.length;
-    this.#writing = writeAll(file, bytes, at).catch(() => {
-      if (this.#state === 'making') this.#state = 'given up';
-    });
+  /** What the making came to: the first word counts, but for an abort, which also breaks off a body that is done. */
+  #end(state: 'done' | 'failed' | 'given up'): void {
+    if (this.#state !== 'making' && state !== 'failed') return;
+    this.#state = state;
+    this.#stop.abort();
+    this.#wakeAll();
   }
 
   async #next(reader: Reader): Promise<Uint8Array | null> {
@@ -128,23 +123,13 @@ export class Production {
         reader.own ??= without(reader.position, (this.#source as ProductionInput['source'])());
         return (await reader.own.next()).value ?? null;
       }
-      const latestAt = this.#length - this.#latest.length;
-      if (reader.position >= latestAt && reader.position < this.#length) {
-        const bytes = this.#latest.subarray(reader.position - latestAt);
-        reader.position += bytes.length;
-        return bytes;
-      }
-      if (reader.position < latestAt) {
-        const length = Math.min(READ_BYTES, latestAt - reader.position);
-        const { bytesRead, buffer } = await (this.#file as FileHandle).read(
-          Buffer.allocUnsafeSlow(length),
-          0,
-          length,
-          reader.position,
-        );
+      const length = Math.min(READ_BYTES, this.#length - reader.position);
+      if (length > 0) {
+        const bytes = Buffer.allocUnsafeSlow(length);
+        const { bytesRead } = await (this.#file as FileHandle).read(bytes, 0, length, reader.position);
         if (bytesRead === 0) throw new Error('The file of a representation ended early');
         reader.position += bytesRead;
-        return buffer.subarray(0, bytesRead);
+        return bytes.subarray(0, bytesRead);
       }
       if (this.#state === 'done') return null;
       await new Promise<void>((resolve) => {
@@ -165,12 +150,11 @@ export class Production {
   }
 
   #closeIfLast(): void {
-    if (this.#state === 'making' || this.#readers.size > 0) return;
+    if (this.#writing || this.#readers.size > 0) return;
     // Waits for a read that is under way.
     this.#file?.close().catch(() => {});
     this.#file = undefined;
-    // A kept body may remember its making for days: neither the bytes nor the first reader's request with it.
-    this.#latest = new Uint8Array();
+    // A kept body may remember its making for days: not the first reader's request with it.
     this.#source = undefined;
   }
 }
@@ -180,13 +164,6 @@ interface Reader {
   wake: (() => void) | undefined;
   /** What it reads from once the file is given up. */
   own: AsyncGenerator<Uint8Array, void> | undefined;
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
-  for (let written = 0; written < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);
-    written += bytesWritten;
-  }
 }
 
 async function* without(bytes: number, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {

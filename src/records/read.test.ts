@@ -1,26 +1,13 @@
 /** Whole reads on a real store. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeRunning, makeWorkflow, stageRecords } from '../store/conformance/setup.ts';
-import { openStore } from '../store/open.ts';
 import { formatter } from './formats.ts';
 import { openVersion, readWhole } from './read.ts';
 
 test('lets others have their turn between two pages, however fast the reader is', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-read-'));
-  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
-    publicUrl: () => '',
-    log: silentLogger,
-    synchronous: 'OFF',
-  });
-  t.after(async () => {
-    await store.close();
-    await rm(directory, { recursive: true });
-  });
+  const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const held = await makeRunning(store, at);
   for (let n = 0; n < 10_000; n += 500) {

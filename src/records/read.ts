@@ -1,14 +1,16 @@
 /** Reading a version of a workflow's records whole, page by page from the database. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
-import type { DataVersion, RecordPage, Store } from '../store/store.ts';
+import type { DataVersion, RecordPage, Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 
-/** A page's bytes are bounded by rows × longest record: a database result near 512 MiB fails silently. */
-const PAGE_BYTES = 8 * 1_048_576;
+/**
+ * A page's bytes are bounded by rows × longest record: a database result near 512 MiB fails silently, a reader that
+ * stalls holds a page or two, and what is on the event loop holds up everything else.
+ */
+export const PAGE_BYTES = 1_048_576;
 const PAGE_ROWS = 2_000;
-/** What is parsed and written anew holds up everything else for as long as it takes: some milliseconds. */
-export const PARSED_BYTES = 1_048_576;
+/** What is parsed and written anew takes longer. */
 export const PARSED_ROWS = 500;
 /** Pages between two looks at whether the version is still whole. The last look comes after the last page. */
 const CHECK_PAGES = 8;
@@ -17,6 +19,11 @@ const CHECK_PAGES = 8;
 export interface Place {
   teamId: string;
   workflowId: string;
+}
+
+/** What reading a version needs of a store. */
+export interface VersionReader {
+  readonly records: Pick<StoreReader['records'], 'page' | 'version'>;
 }
 
 /** Raised while reading when the version is no longer whole: its rows were pruned or erased under the reader. */
@@ -47,7 +54,7 @@ export async function openVersion(store: Store, place: Place, number?: number): 
  * answer, and the connection must be broken off.
  */
 export async function* readWhole(
-  store: Store,
+  store: VersionReader,
   place: Place,
   version: DataVersion,
   format: Formatter,
@@ -65,26 +72,23 @@ export async function* readWhole(
 }
 
 async function* pages(
-  store: Store,
+  store: VersionReader,
   place: Place,
   version: DataVersion,
   { separator, asIs }: Formatter,
 ): AsyncGenerator<RecordPage> {
-  const rows =
-    asIs === undefined
-      ? pageRows(version, PARSED_ROWS, PARSED_BYTES)
-      : pageRows(version, PAGE_ROWS, PAGE_BYTES);
+  const rows = pageRows(version, asIs === undefined ? PARSED_ROWS : PAGE_ROWS);
   let sent = 0;
   let afterSeq = 0;
-  for (let pages = 1; version.number > 0; pages++) {
+  // Not until nothing follows: that may be a long way through rows that only other versions have.
+  for (let pages = 1, done = false; sent < version.total && !done; pages++) {
     const lead = (sent === 0 ? asIs?.first : asIs?.next) ?? '';
     const from = { ...place, version: version.number, afterSeq, rows };
     const page = await store.records.page({ ...from, separator, lead });
-    if (page.count === 0) break;
     if (pages % CHECK_PAGES === 0) await checkStillThere(store, place, version);
-    yield page;
+    if (page.count > 0) yield page;
     sent += page.count;
-    afterSeq = page.lastSeq;
+    ({ lastSeq: afterSeq, done } = page);
     // Without this turn a fast reader would keep everybody else waiting until its end: pages and the socket's
     // buffer can follow each other without the event loop ever being asked (measured: 575 ms for 90 MB).
     await nextTurn();
@@ -97,14 +101,14 @@ async function* pages(
   }
 }
 
-/** How many rows of a version are surely no more than so many bytes, and no more than `most`; at least one. */
-export function pageRows(version: DataVersion, most: number, bytes: number): number {
-  return Math.min(most, Math.max(1, Math.floor(bytes / Math.max(1, version.largest))));
+/** How many rows of a version are surely no more than a page's bytes, and no more than `most`; at least one. */
+export function pageRows(version: DataVersion, most: number): number {
+  return Math.min(most, Math.max(1, Math.floor(PAGE_BYTES / Math.max(1, version.largest))));
 }
 
 /** @throws VersionGoneError */
 export async function checkStillThere(
-  store: Store,
+  store: VersionReader,
   place: Place,
   version: { number: number; erasures: number },
 ): Promise<void> {

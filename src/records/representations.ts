@@ -1,12 +1,12 @@
 /** Whole bodies kept as files, so that a version is read from the database and compressed only once. */
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
-import type { Encoding } from './encodings.ts';
-import type { Format } from './formats.ts';
+import { bodyOf, type Representation } from './body.ts';
+import type { BodyWriter } from './body-writer.ts';
 import { Production } from './production.ts';
 import { checkStillThere, type Place, VersionGoneError } from './read.ts';
 
@@ -17,14 +17,6 @@ const SWEEP_MS = 60_000;
 const CHUNK_BYTES = 1_048_576;
 /** Names of bodies that are known to be larger than the bound. */
 const MAX_TOO_LARGE = 1_000;
-
-/** Names a body for good: the same name always means the same bytes. */
-export interface Representation {
-  place: Place;
-  version: { number: number; erasures: number };
-  format: Format;
-  encoding: Encoding;
-}
 
 /** A kept body, opened. It stays whole whatever becomes of its file; `stream` or `close` must be called. */
 export interface KeptBody {
@@ -54,6 +46,7 @@ interface Making {
  */
 export class Representations {
   readonly #store: Store;
+  readonly #writer: Pick<BodyWriter, 'write' | 'close'>;
   readonly #directory: string;
   readonly #maxBytes: number;
   readonly #log: Logger;
@@ -69,8 +62,15 @@ export class Representations {
   #running = false;
 
   /** @param options.maxBytes 0 keeps nothing */
-  constructor(options: { store: Store; directory: string; maxBytes: number; log: Logger }) {
+  constructor(options: {
+    store: Store;
+    writer: Pick<BodyWriter, 'write' | 'close'>;
+    directory: string;
+    maxBytes: number;
+    log: Logger;
+  }) {
     this.#store = options.store;
+    this.#writer = options.writer;
     this.#directory = options.directory;
     this.#maxBytes = options.maxBytes;
     this.#log = options.log;
@@ -91,6 +91,7 @@ export class Representations {
       production.abort(new Error('The service is stopping'));
     await Promise.all([...this.#making.values()].map(({ done }) => done));
     await this.#sweeping;
+    await this.#writer.close();
   }
 
   /** The length of a kept body, or nothing. */
@@ -103,7 +104,7 @@ export class Representations {
     const name = nameOf(of);
     const kept = this.#kept.get(name);
     if (kept === undefined) return undefined;
-    const file = await open(join(this.#directory, name)).catch(() => undefined);
+    const file = await openWhole(join(this.#directory, name), kept.bytes);
     // It may have been evicted or erased meanwhile, or made anew.
     if (this.#kept.get(name) !== kept) {
       await file?.close();
@@ -128,10 +129,10 @@ export class Representations {
   }
 
   /**
-   * A stream of a body that is kept once it is complete; answers nothing when it cannot be kept. The source is
-   * read only if nobody is making the same body already, and to its end even if every reader goes.
+   * A stream of a body that is kept once it is complete; answers nothing when it cannot be kept. It is made only
+   * if nobody is making it already, and to its end even if every reader goes.
    */
-  make(of: Representation, source: () => AsyncIterable<Uint8Array>): Readable | undefined {
+  make(of: Representation): Readable | undefined {
     const name = nameOf(of);
     const making = this.#making.get(name);
     if (making !== undefined) return making.production.joinable ? making.production.read() : undefined;
@@ -142,7 +143,8 @@ export class Representations {
     let admitted = 0;
     const production = new Production({
       path,
-      source,
+      write: (fd, onLength, signal) => this.#writer.write({ fd, body: of, onLength, signal }),
+      source: () => bodyOf(this.#store, of),
       admit: async (bytes) => {
         const fits = await this.#makeRoomFor(bytes);
         if (fits) admitted += bytes;
@@ -260,6 +262,14 @@ export class Representations {
     this.#drop(name);
     await rm(join(this.#directory, name), { force: true }).catch(() => {});
   }
+}
+
+/** Opens a file if it is as long as it was when it was made: somebody else may have cut it. */
+async function openWhole(path: string, bytes: number): Promise<FileHandle | undefined> {
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined || (await file.stat()).size === bytes) return file;
+  await file.close();
+  return undefined;
 }
 
 function nameOf({ place, version, format, encoding }: Representation): string {

@@ -1,30 +1,17 @@
 /** Pruning on a real store with a clock of its own. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun, readVersion } from '../store/conformance/setup.ts';
-import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { Pruner } from './retention.ts';
+import { recordRetention } from './retention.ts';
 
 const HOUR_MS = 3_600_000;
 
 async function open(t: TestContext) {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-retention-'));
   let ahead = 0;
-  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
-    clock: () => Date.now() + ahead,
-    publicUrl: () => '',
-    log: silentLogger,
-    synchronous: 'OFF',
-  });
-  t.after(async () => {
-    await store.close();
-    await rm(directory, { recursive: true });
-  });
+  const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });
   const advance = (ms: number) => {
     ahead += ms;
   };
@@ -47,7 +34,7 @@ test('gives up old versions in steps, none of them before an hour has passed, an
     return store.records.prune(input);
   };
   const watched = { ...store, records: { ...store.records, prune } };
-  const pruner = new Pruner({ store: watched, log: silentLogger, random: () => 0 });
+  const pruner = recordRetention({ store: watched, log: silentLogger, random: () => 0 });
   await pruner.tick();
   assert.equal((await store.records.version(at))?.oldest, 0);
   assert.deepEqual(steps, []);
@@ -62,27 +49,4 @@ test('gives up old versions in steps, none of them before an hour has passed, an
   await pruner.tick();
   assert.equal((await store.records.version(at))?.oldest, 12);
   assert.equal((await readVersion(store, { ...at, version: 12 }, 500)).length, 300);
-});
-
-test('begins when it is started, stops between two steps, and may be started twice', async (t) => {
-  const { store, advance, at } = await open(t);
-  await publish(store, at, 12);
-  advance(2 * HOUR_MS);
-  const stepped = Promise.withResolvers<void>();
-  let steps = 0;
-  const prune = async () => {
-    steps += 1;
-    stepped.resolve();
-    return { done: false };
-  };
-  const endless = { ...store, records: { ...store.records, prune } };
-  const pruner = new Pruner({ store: endless, log: silentLogger, random: () => 0 });
-  await pruner.stop();
-  pruner.start();
-  pruner.start();
-  await stepped.promise;
-  await pruner.stop();
-  const after = steps;
-  await new Promise(setImmediate);
-  assert.equal(steps, after);
 });

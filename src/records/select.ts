@@ -2,9 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangesCursor, DataVersion, RecordPage, Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
-import { checkStillThere, PARSED_BYTES, PARSED_ROWS, type Place, pageRows } from './read.ts';
+import { checkStillThere, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
-/** Rows that one look-up goes through: a few milliseconds. */
+/** Numbers of records that one look-up goes through: a few milliseconds. */
 const SCAN_ROWS = 2_000;
 /** An answer that is held in memory ends after this many bytes, and a cursor goes on: clients follow `Link`. */
 const SELECTED_BYTES = 4 * 1_048_576;
@@ -46,6 +46,8 @@ export async function select(
     next = step.next;
     if (bytes >= SELECTED_BYTES) break;
   }
+  const isWhole = selection.q === undefined && selection.since === undefined;
+  if (isWhole && next !== null && !(await follows(store, place, version, next as number))) next = null;
   await checkStillThere(store, place, version);
   return { pages, next };
 }
@@ -118,14 +120,21 @@ async function stepOf(
     });
     return { page, next: page.done ? null : page.lastSeq };
   }
-  const page = await store.records.page({
-    ...from,
-    afterSeq,
-    rows: Math.min(limit, pageRows(version, PARSED_ROWS, PARSED_BYTES)),
-  });
-  if (page.count === 0) return { page, next: null };
-  const rest = await store.records.page({ ...from, afterSeq: page.lastSeq, rows: 1 });
-  return { page, next: rest.count === 0 ? null : page.lastSeq };
+  const most = pageRows(version, PARSED_ROWS);
+  const page = await store.records.page({ ...from, afterSeq, rows: SCAN_ROWS, limit: Math.min(limit, most) });
+  return { page, next: page.done ? null : page.lastSeq };
+}
+
+/** Whether a record of the version follows: a link that leads to nothing would be a page too many. */
+async function follows(store: Store, place: Place, version: DataVersion, after: number): Promise<boolean> {
+  for (let afterSeq = after; ; ) {
+    const from = { ...place, version: version.number, afterSeq };
+    const page = await store.records.page({ ...from, rows: SCAN_ROWS, limit: 1 });
+    if (page.count > 0) return true;
+    if (page.done) return false;
+    afterSeq = page.lastSeq;
+    await nextTurn();
+  }
 }
 
 async function changedSince(
@@ -140,10 +149,11 @@ async function changedSince(
     since,
     until: version.number,
     after: at === START ? null : at,
-    limit: Math.min(input.limit, pageRows(version, PARSED_ROWS, PARSED_BYTES)),
+    limit: Math.min(input.limit, pageRows(version, PARSED_ROWS)),
   });
   const texts = rows.flatMap((row) => (row.after === null ? [] : [row.after]));
-  const page = { json: Buffer.from(texts.join(separator)), count: texts.length, lastSeq: 0 };
+  const json = Buffer.from(texts.join(separator));
+  const page = { json, count: texts.length, lastSeq: 0, done: next === null };
   // What follows are the removed ones, which have no text at this version.
   return { page, next: next === null || next.part === 'removed' ? null : next };
 }

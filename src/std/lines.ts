@@ -20,7 +20,9 @@ export function splitLines(maxBytes: number): Splitter {
     const text = bytes.toString();
     const lines = (count === 0 && text.startsWith('\ufeff') ? text.slice(1) : text).split('\n');
     count += lines.length;
-    return lines.filter((line) => line.trim() !== '');
+    return lines
+      .filter((line) => line.trim() !== '')
+      .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
   }
 
   return {

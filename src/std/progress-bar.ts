@@ -1,13 +1,7 @@
 /** A line on a terminal that shows how far long work is: a bar, a count, how fast, and the time left. */
+import { createLiveLine, type Screen } from './live-line.ts';
 
-const DRAW_MS = 100;
 const WIDTH = 24;
-
-/** Where it is drawn: `process.stderr`, or anything like it. */
-export interface Screen {
-  isTTY?: boolean;
-  write(text: string): unknown;
-}
 
 export interface ProgressBar {
   /** Says how far the work is. `done` is in the unit of `total`. Cheap: drawn at most ten times a second. */
@@ -31,19 +25,12 @@ export function createProgressBar(input: {
 }): ProgressBar {
   const { screen, total, noun, clock } = input;
   const startedAt = clock();
-  let drawnAt = Number.NEGATIVE_INFINITY;
-  let stopped = screen.isTTY !== true;
+  const line = createLiveLine(screen, clock);
   return {
     update(progress) {
-      const now = clock();
-      if (stopped || now - drawnAt < DRAW_MS) return;
-      drawnAt = now;
-      screen.write(`\r\x1b[K${progressLine({ ...progress, total, noun, elapsedMs: now - startedAt })}`);
+      line.show(() => progressLine({ ...progress, total, noun, elapsedMs: clock() - startedAt }));
     },
-    stop() {
-      if (!stopped && drawnAt !== Number.NEGATIVE_INFINITY) screen.write('\r\x1b[K');
-      stopped = true;
-    },
+    stop: line.stop,
   };
 }
 

@@ -16,13 +16,16 @@ import type {
   Held,
   Job,
   JobOrigin,
+  JobState,
+  LogLine,
   ProcessMark,
+  Progress,
   RecordCounts,
 } from '../model/job.ts';
 import type { ComparedRecord, StagedWrite } from '../model/staging.ts';
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Webhook } from '../model/webhook.ts';
-import type { Definition, Mode, Workflow } from '../model/workflow.ts';
+import type { Definition, Mode, Schedule, Workflow } from '../model/workflow.ts';
 
 export interface Store {
   readonly instance: InstanceOperations;
@@ -30,6 +33,7 @@ export interface Store {
   readonly keys: KeyOperations;
   readonly workflows: WorkflowOperations;
   readonly jobs: JobOperations;
+  readonly schedules: ScheduleOperations;
   readonly records: RecordOperations;
   readonly events: EventOperations;
   readonly webhooks: WebhookOperations;
@@ -52,7 +56,7 @@ export interface Store {
 
 /** What a thread of its own may look up, on a connection of its own that cannot write. */
 export interface StoreReader {
-  compare: RecordOperations['compare'];
+  readonly records: Pick<RecordOperations, 'compare' | 'page' | 'version'>;
   /** To be called once. */
   close(): void;
 }
@@ -61,6 +65,8 @@ export interface StoreReader {
 export interface Touched {
   keys: boolean;
   jobs: boolean;
+  /** Somebody wants a running job ended. */
+  cancels: boolean;
   deliveries: boolean;
 }
 
@@ -111,12 +117,16 @@ export interface KeyOperations {
 }
 
 export interface WorkflowOperations {
-  /** Stores a definition. An archived workflow comes back with its data. */
+  /**
+   * Stores a definition. An archived workflow comes back with its data. `nextRunAt` counts when the schedule is not
+   * the one that was there; one that has not changed keeps its time.
+   */
   apply(input: {
     teamId: string;
     id: string;
     definition: Definition;
     hash: string;
+    nextRunAt: number | null;
   }): Promise<'created' | 'changed' | 'unchanged' | 'restored'>;
   /** A workflow that is not archived. */
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
@@ -124,6 +134,10 @@ export interface WorkflowOperations {
   list(input: { teamId: string }): Promise<Workflow[]>;
   /** Archives workflows: the five operations then answer 404, the data is kept. Answers how many it archived. */
   archive(input: { teamId: string; ids: readonly string[] }): Promise<number>;
+  /** Pauses a workflow: it takes no new jobs and starts none; what runs goes on. Twice is harmless. */
+  pause(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
+  /** Ends the pause. `nextRunAt` is when its schedule is due next: what fell into the pause is not made up for. */
+  resume(input: { teamId: string; id: string; nextRunAt: number | null }): Promise<Workflow | undefined>;
 }
 
 /** What became of a request to queue a job. `job` on `occupied` is the one in the way. */
@@ -157,17 +171,28 @@ export interface JobOperations {
     idempotencyKey: string | null;
   }): Promise<Enqueued>;
   /**
-   * Takes up to `limit` due jobs for a node, those due longest first: running, attempt + 1, a lease.
+   * Takes up to `limit` due jobs for a node: running, attempt + 1, a lease. The team with the fewest running jobs
+   * goes first, and none gets beyond `perTeam`; within a team the highest priority, then what is due longest.
    * Event, at a job's first attempt: `workflow_started`.
    */
-  claim(input: { nodeId: string; limit: number; leaseMs: number }): Promise<ClaimedJob[]>;
+  claim(input: {
+    nodeId: string;
+    limit: number;
+    leaseMs: number;
+    /** Running jobs that one team may have on all nodes together. */
+    perTeam: number;
+  }): Promise<ClaimedJob[]>;
   /** Records the child process of an attempt, or that it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;
-  /** Renews the leases of a node's attempts; answers the job ids that it no longer holds. */
-  beat(input: { nodeId: string; held: readonly Held[]; leaseMs: number }): Promise<{ lost: string[] }>;
+  /** Renews the leases of a node's attempts; answers those that it no longer holds, and those to be canceled. */
+  beat(input: {
+    nodeId: string;
+    held: readonly Held[];
+    leaseMs: number;
+  }): Promise<{ lost: Held[]; canceled: Held[] }>;
   /**
-   * Ends an attempt that failed, as `then` says (see `model/job.ts`). Event, when the job ends:
-   * `workflow_failed`. A job that waits behind moves up.
+   * Ends an attempt that failed, as `then` says (see `model/job.ts`), or as canceled if that was asked for. Event,
+   * when the job ends: `workflow_failed` or `workflow_canceled`. A job that waits behind moves up.
    */
   fail(input: {
     held: Held;
@@ -194,6 +219,41 @@ export interface JobOperations {
     | { outcome: 'occupied'; job: Job }
     | { outcome: 'not_push' | 'paused' | 'not_found' }
   >;
+  /**
+   * Cancels a job. One that waits is `canceled` at once; of one that runs the wish is noted (`canceling`) and its
+   * holder told; an `ended` one stays what it is. `by` is kept in the job's `error`: a sentence without personal
+   * data. Event, when the job ends: `workflow_canceled`.
+   */
+  cancel(input: {
+    teamId: string;
+    id: string;
+    by: string;
+  }): Promise<{ outcome: 'canceled' | 'canceling' | 'ended'; job: Job } | undefined>;
+  /** Ends a running attempt as canceled: its holder has ended the run. Event: `workflow_canceled`. */
+  endCanceled(input: { held: Held }): Promise<void>;
+  /** Brings a waiting job forward: due at once. `not_waiting` when it runs or has ended. */
+  runNow(input: {
+    teamId: string;
+    id: string;
+  }): Promise<{ outcome: 'due' | 'not_waiting'; job: Job } | undefined>;
+  /**
+   * Notes how far an attempt is, and lines of its log. Of a log the first and the last MiB are kept: what lies
+   * between is deleted as more comes. `restart` replaces what stands behind the first MiB by these lines.
+   */
+  report(input: {
+    held: Held;
+    progress?: Progress;
+    lines?: readonly LogLine[];
+    restart?: boolean;
+  }): Promise<void>;
+  /** Lines of an attempt's log after a line, in order; an empty answer means that there is no later one yet. */
+  log(input: {
+    teamId: string;
+    jobId: string;
+    attempt: number;
+    afterSeq: number;
+    limit: number;
+  }): Promise<LogLine[]>;
   /** Gives attempts back at a graceful stop: due at once, no budget used. Those no longer held are left alone. */
   release(input: { held: readonly Held[] }): Promise<void>;
   /** Running jobs whose holder is gone: every one that `nodeId` names, or whose lease is over. */
@@ -204,8 +264,45 @@ export interface JobOperations {
    */
   reclaim(input: { held: Held; error: string }): Promise<Job | undefined>;
   get(input: { teamId: string; id: string }): Promise<Job | undefined>;
-  /** When the next waiting job is due, or nothing when none waits. */
-  nextRunAt(): Promise<number | undefined>;
+  /** A team's jobs, newest first: those of one workflow, in some states, of one origin, made before a job. */
+  list(input: {
+    teamId: string;
+    workflowId?: string;
+    states?: readonly JobState[];
+    origin?: JobOrigin;
+    /** The id of the last job of the page before. */
+    before?: string;
+    limit: number;
+  }): Promise<Job[]>;
+  /**
+   * Deletes ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` of their
+   * workflow; the newest ended one of each stays. At most `limit` jobs a call, to be called until done.
+   */
+  prune(input: { keepJobs: number; keepMs: number; limit: number }): Promise<{ done: boolean }>;
+}
+
+/** Workflows that run by themselves. */
+export interface ScheduleOperations {
+  /** Those that are due, longest first. Paused and archived ones are not. */
+  due(input: { limit: number }): Promise<DueSchedule[]>;
+  /**
+   * Moves a schedule on from `dueAt` to `nextAt` and, with `run`, queues a job of origin `schedule`. Of any number
+   * of nodes that try, one succeeds: the others are answered `taken`. `coalesced` when a job was in the way.
+   */
+  fire(input: {
+    teamId: string;
+    workflowId: string;
+    dueAt: number;
+    nextAt: number | null;
+    run: boolean;
+  }): Promise<{ outcome: 'queued' | 'coalesced' | 'skipped' | 'taken'; job: Job | null }>;
+}
+
+export interface DueSchedule {
+  teamId: string;
+  workflowId: string;
+  schedule: Schedule;
+  dueAt: number;
 }
 
 /** A running job without a living holder, and the process that it may have left behind. */
@@ -227,7 +324,9 @@ export type Published =
   | { outcome: 'published'; version: number; records: RecordCounts }
   | { outcome: 'unchanged'; version: number; records: RecordCounts }
   /** A guard refused; nothing was changed. `error` says which and why. */
-  | { outcome: 'guarded'; error: string };
+  | { outcome: 'guarded'; error: string }
+  /** Somebody had canceled the job: it has ended as that, and nothing was published. */
+  | { outcome: 'canceled' };
 
 /** Records are rows that know since when and until when: DESIGN section 7. */
 export interface RecordOperations {
@@ -249,8 +348,15 @@ export interface RecordOperations {
    * rows that it closes are long.
    */
   stage(input: { held: Held; writes: readonly StagedWrite[] }): Promise<{ seqs: number[] }>;
-  /** The `seq` of records of the current state after one, in order: to find what a run has not seen. */
-  currentSeqs(input: { held: Held; afterSeq: number; limit: number }): Promise<number[]>;
+  /**
+   * Which of the `rows` numbers after `afterSeq` are the `seq` of a record of the current state, in order: to find
+   * what a run has not seen.
+   */
+  currentSeqs(input: {
+    held: Held;
+    afterSeq: number;
+    rows: number;
+  }): Promise<{ seqs: number[]; lastSeq: number; done: boolean }>;
   /**
    * Marks records of the current version (at most 500) as removed in the next. Those that this run has written
    * are left alone. Takes several transactions where they are long.
@@ -286,8 +392,9 @@ export interface RecordOperations {
     before?: number;
   }): Promise<VersionSummary[]>;
   /**
-   * One page of a version: JSON objects joined by commas, or by line ends, which stand in no record, with `lead`
-   * before the first. An empty page (count 0) ends the reading.
+   * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of
+   * them, as JSON objects joined by commas, or by line ends, which stand in no record, with `lead` before the first.
+   * May be empty and yet not the last: that one is `done`.
    */
   page(input: {
     teamId: string;
@@ -295,12 +402,13 @@ export interface RecordOperations {
     version: number;
     afterSeq: number;
     rows: number;
+    limit?: number;
     separator?: ',' | '\n';
     lead?: string;
   }): Promise<RecordPage>;
   /**
    * Records of a version whose JSON text contains `q` (letters of ASCII without regard to case; what JSON escapes
-   * must be escaped in `q`). Looks at `scan` rows after `afterSeq`, or some 8 MiB, and answers at most `limit`;
+   * must be escaped in `q`). Looks at `scan` numbers after `afterSeq`, or some 8 MiB, and answers at most `limit`;
    * `lastSeq` says how far it came, `count` how many it found.
    */
   search(input: {
@@ -312,7 +420,7 @@ export interface RecordOperations {
     scan: number;
     limit: number;
     separator?: ',' | '\n';
-  }): Promise<RecordPage & { done: boolean }>;
+  }): Promise<RecordPage>;
   /**
    * What became of records between two versions, net, each id at most once: one that came and went in between is
    * not told, one that is as it was neither, and one that was removed and returned is told as changed. First
@@ -389,7 +497,10 @@ export interface RecordPage {
   /** UTF-8. */
   json: Uint8Array;
   count: number;
+  /** Where the next page goes on. */
   lastSeq: number;
+  /** Whether nothing follows. */
+  done: boolean;
 }
 
 /** An event as it is stored. */
@@ -486,9 +597,18 @@ export interface Settlement {
 
 /**
  * Places beside the records where the content of records may stand: bodies of events, what receivers answered,
- * why attempts and jobs failed, what a run left for the next one, the names of a version's fields.
+ * why attempts and jobs failed, what runs wrote to their logs and said of their progress, what a run left for the
+ * next one, the names of a version's fields.
  */
-export type TextPlace = 'event' | 'response' | 'attemptError' | 'jobError' | 'state' | 'fields';
+export type TextPlace =
+  | 'event'
+  | 'response'
+  | 'attemptError'
+  | 'jobError'
+  | 'jobLog'
+  | 'jobProgress'
+  | 'state'
+  | 'fields';
 
 /** One text of such a place. `key` finds it again; `about` is the event that a response or an error answers. */
 export interface HeldText {

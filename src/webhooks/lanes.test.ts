@@ -93,7 +93,7 @@ async function setUp(t: TestContext, wrap: (store: Store) => Store = (store) => 
   const resolver = createResolver();
   const dispatcher = createGuardedDispatcher({ policy, resolver });
   const { id: teamId } = await store.teams.ensure({ slug: 'default' });
-  await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1' });
+  await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1', nextRunAt: null });
   const at = { teamId, workflowId: 'people' };
   const newLanes = (options: { totalMs?: number; stopGraceMs?: number } = {}) =>
     new Lanes({

@@ -43,7 +43,7 @@ before(async () => {
     limit: 1_000,
   };
   teamId = (await store.teams.ensure({ slug: 'default' })).id;
-  await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1' });
+  await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1', nextRunAt: null });
 });
 
 after(async () => {

@@ -142,3 +142,16 @@ test('hundreds of workflows are applied at once', async (t) => {
   assert.equal((await apply()).created.length, 300);
   assert.equal((await apply()).unchanged, 300);
 });
+
+test('a schedule is due for the first time after it is applied, and a workflow without one never', async (t) => {
+  const { store, apply } = await bench(t, {
+    'acme/daily.yaml': `${YAML}schedule: { every: 1d }\n`,
+    'acme/never.yaml': YAML,
+  });
+  await apply();
+  const team = await store.teams.bySlug({ slug: 'acme' });
+  const next = async (id: string) => (await store.workflows.get({ teamId: team?.id ?? '', id }))?.nextRunAt;
+  const dayMs = 86_400_000;
+  assert.equal(await next('daily'), (Math.floor(store.now() / dayMs) + 1) * dayMs);
+  assert.equal(await next('never'), null);
+});

@@ -1,5 +1,7 @@
 /** Applies the directory of workflow files to the store: definitions are rows, files are where they come from. */
 import { Problem } from '../model/error.ts';
+import { nextRunAt } from '../model/schedule.ts';
+import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
@@ -96,7 +98,15 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
   for (let from = 0; from < found.length; from += APPLIED_AT_ONCE) {
     const outcomes = found.slice(from, from + APPLIED_AT_ONCE).map(async ({ team, id, definition, hash }) => {
       const teamId = teamIds.get(team) as string;
-      const outcome = definition && (await store.workflows.apply({ teamId, id, definition, hash }));
+      const outcome =
+        definition &&
+        (await store.workflows.apply({
+          teamId,
+          id,
+          definition,
+          hash,
+          nextRunAt: firstRunAt(definition, store.now()),
+        }));
       return { name: `${team}/${id}`, outcome: outcome ?? 'unchanged' } as const;
     });
     for (const { name, outcome } of await Promise.all(outcomes)) {
@@ -104,6 +114,10 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       else report[outcome].push(name);
     }
   }
+}
+
+function firstRunAt({ schedule }: Definition, now: number): number | null {
+  return schedule === null ? null : nextRunAt(schedule, now);
 }
 
 async function archive(store: Store, gone: [string, StoredWorkflow][]): Promise<string[]> {

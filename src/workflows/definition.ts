@@ -6,6 +6,7 @@ import {
   type Definition,
   defaultMinRecords,
   MAX_BACKOFF_MS,
+  MAX_PRIORITY,
   MODES,
   ON_INVALID,
   OVERLAPS,
@@ -20,16 +21,31 @@ import {
   type Mistake,
   type Path,
 } from './check.ts';
+import { checkSchedule } from './definition-schedule.ts';
+import { checkPushSettings, checkSource } from './definition-source.ts';
 import { parseDuration } from './duration.ts';
-import { secretReferences } from './secret-names.ts';
+import { formatSize, parseSize } from './size.ts';
 import { readYaml } from './yaml-lines.ts';
 
 export type Parsed = { definition: Definition } | { mistakes: Mistake[] };
 
 const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
 const MAX_TIMEOUT_MS = 7 * 24 * 3_600_000;
-const SETTINGS = ['name', 'key', 'mode', 'onInvalid', 'overlap', 'guards', 'limits', 'retries'];
-const SETTINGS_LATER = { schedule: LATER, fields: LATER };
+const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
+const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
+const SETTINGS = [
+  'name',
+  'key',
+  'mode',
+  'onInvalid',
+  'overlap',
+  'schedule',
+  'priority',
+  'guards',
+  'limits',
+  'retries',
+];
+const SETTINGS_LATER = { fields: LATER };
 
 /**
  * Reads a YAML definition and fills in every default. All of its mistakes are answered, each with its line.
@@ -41,7 +57,7 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
   if ('mistakes' in yaml) return yaml;
   const checker = createChecker(options.file, yaml.lineOf);
   const root = checker.map(yaml.value, [], { known: [...SETTINGS, 'source'], later: SETTINGS_LATER });
-  const source = checkSource(checker, root.source, options.file);
+  const source = checkSource(checker, root, options.file);
   if (source?.type === 'push') checkPushSettings(checker, root);
   return finish(checker, root, source, options.file);
 }
@@ -82,8 +98,7 @@ function checkSettings(
 ): Omit<Definition, 'source'> {
   const guards = checker.map(root.guards, ['guards'], { known: ['minRecords', 'maxDropPercent'] });
   const limits = checker.map(root.limits, ['limits'], {
-    known: ['timeout', 'records'],
-    later: { memory: LATER },
+    known: ['timeout', 'memory', 'output', 'records'],
   });
   const retries = checker.map(root.retries, ['retries'], { known: ['max', 'backoff'] });
 
@@ -99,6 +114,10 @@ function checkSettings(
     mode,
     onInvalid: or(root.onInvalid, 'fail', () => checker.oneOf(root.onInvalid, ['onInvalid'], ON_INVALID)),
     overlap: or(root.overlap, 'reject', () => checker.oneOf(root.overlap, ['overlap'], OVERLAPS)),
+    schedule: checkSchedule(checker, root.schedule),
+    priority: or(root.priority, 0, () =>
+      checker.number(root.priority, ['priority'], { min: -MAX_PRIORITY, max: MAX_PRIORITY, whole: true }),
+    ),
     guards: {
       minRecords: or(guards.minRecords, defaultMinRecords(mode), () =>
         checker.number(guards.minRecords, ['guards', 'minRecords'], whole),
@@ -120,6 +139,12 @@ function checkSettings(
       ),
       records: or<number>(limits.records, DEFAULT_LIMITS.records, () =>
         checker.number(limits.records, ['limits', 'records'], { ...whole, min: 1 }),
+      ),
+      memoryBytes: or<number>(limits.memory, DEFAULT_LIMITS.memoryBytes, () =>
+        checkSize(checker, limits.memory, ['limits', 'memory'], MEMORY),
+      ),
+      outputBytes: or<number>(limits.output, DEFAULT_LIMITS.outputBytes, () =>
+        checkSize(checker, limits.output, ['limits', 'output'], OUTPUT),
       ),
     },
     retries: {
@@ -159,108 +184,18 @@ function checkDuration(
   return undefined;
 }
 
-function checkSource(checker: Checker, value: unknown, file: string): Source | undefined {
-  if (isMissing(value)) {
-    checker.wrong(
-      [],
-      '`source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }',
-    );
-    return undefined;
-  }
-  const type =
-    typeof value === 'object' && !Array.isArray(value) ? (value as { type?: unknown }).type : undefined;
-  if (type === 'http') {
-    checker.wrong(
-      ['source', 'type'],
-      'http does not exist in this version yet. Those that exist: command, push, and modules (.mts files)',
-    );
-    return undefined;
-  }
-  if (type === 'push') {
-    checker.map(value, ['source'], { known: ['type'] });
-    return { type: 'push' };
-  }
-  if (type === 'module') {
-    checker.wrong(
-      ['source', 'type'],
-      'cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
-    );
-    return undefined;
-  }
-  const source = checker.map(value, ['source'], { known: ['type', 'command', 'protocol', 'env'] });
-  checker.oneOf(source.type, ['source', 'type'], ['command', 'push']);
-  if (source.protocol === 'singer') checker.wrong(['source', 'protocol'], `singer ${LATER}`);
-  else if (!isMissing(source.protocol)) checker.oneOf(source.protocol, ['source', 'protocol'], ['ndjson']);
-  return {
-    type: 'command',
-    command: checkCommand(checker, source.command),
-    protocol: 'ndjson',
-    env: checkEnv(checker, source.env),
-    directory: posix.dirname(file),
-  };
-}
-
-/** Refuses what would have no effect where records arrive by themselves. */
-function checkPushSettings(checker: Checker, root: Record<string, unknown>): void {
-  if (!isMissing(root.retries)) {
-    checker.wrong(
-      ['retries'],
-      'has no place here: a push is never tried again by itself, whoever sent it sends it again. Remove it',
-    );
-  }
-  if (root.overlap === 'buffer') {
-    checker.wrong(
-      ['overlap'],
-      'cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
-    );
-  }
-}
-
-function checkCommand(checker: Checker, value: unknown): string[] {
-  const path = ['source', 'command'];
-  if (typeof value === 'string') {
-    checker.wrong(path, `must be a list, for no shell splits it: ${JSON.stringify(value.split(/\s+/))}`);
-    return [];
-  }
-  const command =
-    checker.texts(value, path, { min: 1, max: 1_000, example: '["node", "contacts.mjs"]' }) ?? [];
-  for (const [position, argument] of command.entries()) {
-    if (argument.includes('\0')) checker.wrong([...path, position], 'must not hold a NUL character');
-    if (!/\$\{secrets?\b/i.test(argument)) continue;
-    checker.wrong(
-      [...path, position],
-      'must not hold a secret: everybody on the machine can read arguments. Put it into `source.env`',
-    );
-  }
-  return command;
-}
-
-function checkEnv(checker: Checker, value: unknown): Record<string, string> {
-  const path = ['source', 'env'];
-  const env: Record<string, string> = {};
-  if (isMissing(value)) return env;
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    checker.wrong(path, `must be a map of names to texts, found ${describe(value)}`);
-    return env;
-  }
-  for (const [name, text] of Object.entries(value)) {
-    const at = [...path, name];
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      checker.wrong(at, 'is not a name that an environment variable can have: letters, digits and _');
-    } else if (name === 'TMPDIR' || name.startsWith('FLOWHOOK_')) {
-      checker.wrong(at, 'is set by Flowhook itself: choose another name');
-    } else if (typeof text !== 'string') {
-      checker.wrong(at, `must be a text, found ${describe(text)}: put it into quotes`);
-    } else if (text.includes('\0')) {
-      checker.wrong(at, 'must not hold a NUL character');
-    } else if (/\$\{secrets?\b/i.test(text.replace(secretReferences(), ''))) {
-      checker.wrong(
-        at,
-        `holds a secret that is not written as \${secret.NAME}, with letters, digits and single underscores`,
-      );
-    } else {
-      env[name] = text;
-    }
-  }
-  return env;
+function checkSize(
+  checker: Checker,
+  value: unknown,
+  path: Path,
+  { min, max, example }: { min: number; max: number; example: string },
+): number | undefined {
+  const bytes = parseSize(value);
+  if (bytes !== undefined && bytes >= min && bytes <= max) return bytes;
+  const unit = typeof value === 'number' ? ': add a unit' : '';
+  checker.wrong(
+    path,
+    `must be a size such as ${example}, from ${formatSize(min)} to ${formatSize(max)}, found ${describe(value)}${unit}`,
+  );
+  return undefined;
 }

@@ -36,6 +36,8 @@ async function run(id: string, workflowsDirectory: string) {
     secrets: new Map(),
     environment: new Map([['PATH', '/usr/local/bin:/usr/bin:/bin']]),
     log: silentLogger,
+    onLog() {},
+    onProgress() {},
   });
   const { lines, end } = await finish(started);
   return { records: lines.map((line) => JSON.parse(line) as Record<string, unknown>), end };

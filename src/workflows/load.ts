@@ -65,8 +65,9 @@ export async function loadWorkflows(input: {
   return { found, mistakes, broken };
 }
 
-function parseModule(
-  { file, text }: WorkflowFile,
+/** The definition of a module whose settings were read. */
+export function parseModule(
+  { file, text }: Pick<WorkflowFile, 'file' | 'text'>,
   described: { settings: unknown } | { error: string } | undefined,
 ): Parsed {
   if (described === undefined || 'error' in described) {

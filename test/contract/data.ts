@@ -48,13 +48,7 @@ export function dataRows({ ask, get, post, keys, letFinish }: World): Rows {
     ),
 
     '/v1/workflows//data, /v1/workflows/data → 404': each(
-      [
-        '/v1/workflows//data',
-        '/v1/workflows/data',
-        '/v1/workflows',
-        '/v1/workflows/',
-        '/v1/workflows//queue',
-      ],
+      ['/v1/workflows//data', '/v1/workflows/data', '/v1/workflows//queue'],
       async (path) => is(await get(path), 404),
     ),
 

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Context, Rec, WorkflowSettings } from '../../../src/workflows/context.ts';
+import type { Context, Rec, Workflow } from 'flowhook/workflow';
 
-export const workflow: WorkflowSettings = {
+export const workflow: Workflow = {
   name: 'Package authors',
   limits: { timeout: '2m' },
 };

@@ -1,10 +1,11 @@
 /** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Problem } from '../../model/error.ts';
+import type { Representation } from '../../records/body.ts';
 import { type Encoding, encoded } from '../../records/encodings.ts';
 import { formatter } from '../../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../../records/read.ts';
-import type { Representation } from '../../records/representations.ts';
 import { readSelected, select } from '../../records/select.ts';
 import type { DataVersion } from '../../store/store.ts';
 import { matchesTag, rangeOf } from '../conditional.ts';
@@ -40,6 +41,11 @@ export const readData: Operation<KeyedCall> = {
     const version = await openVersion(services.store, place, query.version);
     if (query.since !== undefined && query.since !== 0) {
       await openVersion(services.store, place, query.since);
+      if (query.since > version.number) {
+        throw new Problem('field_invalid', {
+          sentence: 'The query parameter `version` must not come before `since`',
+        });
+      }
     }
     const tag = dataTag(version, query.format, encoding);
     reply.headers(validators(tag, version));
@@ -79,7 +85,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   if (isSmall) return sendStream(answer);
   const kept = await representations.find(of);
   if (kept === undefined) {
-    const made = representations.make(of, () => bytesOf(answer));
+    const made = representations.make(of);
     return made === undefined ? sendStream(answer) : sendBytes(call, made);
   }
   try {

@@ -1,37 +1,206 @@
-/** Jobs, as callers may follow them. */
+/** Jobs, as callers may list, follow, cancel and repeat them. */
+import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { toIso } from '../../std/clock.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import { isWorkflowId } from '../../model/workflow.ts';
+import { nearest } from '../../std/nearest.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
+import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
+
+const parameters = [pathParameter('jobId', 'Job id')];
+const changed = {
+  type: 'object',
+  required: ['message', 'job'],
+  properties: { message: { type: 'string' }, job: { $ref: '#/components/schemas/Job' } },
+};
+
+/** GET /v1/jobs */
+export const listJobs: Operation<KeyedCall> = {
+  id: 'listJobs',
+  group: 'Jobs',
+  summary: 'The jobs of a team, newest first',
+  parameters: [
+    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    {
+      name: 'state',
+      in: 'query',
+      description: `Only in these states, with commas between: ${JOB_STATES.join(', ')}`,
+      schema: { type: 'string' },
+    },
+    { name: 'origin', in: 'query', description: 'Only of this origin', schema: { enum: JOB_ORIGINS } },
+    ...PAGE_PARAMETERS,
+  ],
+  answer: pageResponse('jobs', 'Job'),
+  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
+
+  async handle({ services, caller, query, reply }) {
+    const { store } = services;
+    const states = statesFrom(query);
+    const origin = originFrom(query);
+    const limit = pageLimit(query);
+    const before = idCursorFrom(query, (text) => isGeneratedId('job', text));
+    const workflowId = queryValue(query, 'workflowId');
+    if (workflowId !== undefined) {
+      const isKnown =
+        isWorkflowId(workflowId) && (await store.workflows.get({ teamId: caller.teamId, id: workflowId }));
+      if (!isKnown) throw new Problem('workflow_not_found');
+    }
+    const found = await store.jobs.list({
+      teamId: caller.teamId,
+      ...(workflowId === undefined ? {} : { workflowId }),
+      ...(states === undefined ? {} : { states }),
+      ...(origin === undefined ? {} : { origin }),
+      ...(before === undefined ? {} : { before }),
+      limit: limit + 1,
+    });
+    const jobs = found.slice(0, limit);
+    const last = jobs.at(-1);
+    if (found.length > limit && last !== undefined) {
+      reply.header('link', nextLink('/v1/jobs', query, makeIdCursor(last.id)));
+    }
+    return { jobs: jobs.map(shownJob) };
+  },
+};
 
 /** GET /v1/jobs/{jobId} */
 export const readJob: Operation<KeyedCall> = {
   id: 'readJob',
   group: 'Jobs',
   summary: 'Shows one job: where it stands, and why it failed if it did',
-  parameters: [pathParameter('jobId', 'Job id')],
+  parameters,
   answer: jsonResponse('The job', 'Job'),
   refusals: { job_not_found: 'No job found' },
 
-  async handle({ services, caller, params: { jobId } }) {
-    const job = isGeneratedId('job', jobId)
-      ? await services.store.jobs.get({ teamId: caller.teamId, id: jobId })
-      : undefined;
-    if (job === undefined) throw new Problem('job_not_found');
-    return {
-      id: job.id,
-      workflowId: job.workflowId,
-      state: job.state,
-      origin: job.origin,
-      attempt: job.attempt,
-      reason: job.reason,
-      error: job.error,
-      version: job.version,
-      records: job.records,
-      queuedAt: toIso(job.createdAt),
-      startedAt: job.startedAt === null ? null : toIso(job.startedAt),
-      finishedAt: job.finishedAt === null ? null : toIso(job.finishedAt),
-    };
+  async handle(call) {
+    return shownJob(await jobOf(call));
   },
 };
+
+/** POST /v1/jobs/{jobId}/cancel */
+export const cancelJob: Operation<KeyedCall> = {
+  id: 'cancelJob',
+  group: 'Jobs',
+  summary: 'Cancels a job: one that waits at once, one that runs as soon as its run has been ended',
+  description: 'Nothing of a canceled job is published. Asking twice is harmless.',
+  parameters,
+  answer: jsonResponse('The job is canceled, or will be shortly', changed),
+  refusals: { job_ended: 'The job has already ended', job_not_found: 'No job found' },
+
+  async handle({ services, caller, params }) {
+    const id = jobIdFrom(params.jobId);
+    const by = `Canceled over the API, with the key ${caller.keyId}`;
+    const canceled = await services.store.jobs.cancel({ teamId: caller.teamId, id, by });
+    if (canceled === undefined) throw new Problem('job_not_found');
+    const { outcome, job } = canceled;
+    if (outcome === 'ended') throw new Problem('job_ended', { sentence: endedSentence(job) });
+    const message =
+      outcome === 'canceled' ? 'Job canceled' : 'The job is being canceled: its run is being ended';
+    return { message, job: shownJob(job) };
+  },
+};
+
+/** POST /v1/jobs/{jobId}/rerun */
+export const rerunJob: Operation<KeyedCall> = {
+  id: 'rerunJob',
+  group: 'Jobs',
+  summary: 'Queues a new job of the same workflow, under the rules of queueing',
+  parameters: [
+    ...parameters,
+    {
+      name: 'idempotency-key',
+      in: 'header',
+      description:
+        'A call with the same key within 24 hours answers with the job of the first, and queues none',
+      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+    },
+  ],
+  answer: jsonResponse('The new job is queued', changed, {
+    'x-job-id': 'The new job',
+    location: 'Where the new job can be read',
+  }),
+  refusals: {
+    job_already_queued: {
+      description: 'Bad request, for example because a job is already queued for the workflow',
+      headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
+    },
+    job_not_found: 'No job found, or its workflow is gone',
+  },
+
+  async handle(call) {
+    const key = idempotencyKeyFrom(call.request.headers['idempotency-key']);
+    const { id, teamId, workflowId } = await jobOf(call);
+    const { job } = await submitJob(call.services.store, {
+      teamId,
+      workflowId,
+      origin: 'api',
+      // Keys hold for one path: the same one may be in use for queueing, or for another job.
+      idempotencyKey: key === null ? null : `${id} ${key}`,
+    });
+    call.reply.headers(jobHeaders(job));
+    return { message: 'Job queued', job: shownJob(job) };
+  },
+};
+
+/** POST /v1/jobs/{jobId}/run-now */
+export const runJobNow: Operation<KeyedCall> = {
+  id: 'runJobNow',
+  group: 'Jobs',
+  summary: 'Brings a job forward that waits for its next attempt',
+  parameters,
+  answer: jsonResponse('The job is due now', changed),
+  refusals: { job_not_waiting: 'The job does not wait', job_not_found: 'No job found' },
+
+  async handle({ services, caller, params }) {
+    const id = jobIdFrom(params.jobId);
+    const found = await services.store.jobs.runNow({ teamId: caller.teamId, id });
+    if (found === undefined) throw new Problem('job_not_found');
+    const { outcome, job } = found;
+    if (outcome === 'not_waiting')
+      throw new Problem('job_not_waiting', { sentence: notWaitingSentence(job) });
+    return { message: 'The job is due now', job: shownJob(job) };
+  },
+};
+
+/**
+ * The job that the path names, if it is the caller's team's.
+ *
+ * @throws Problem `job_not_found`
+ */
+export async function jobOf({ services, caller, params }: KeyedCall): Promise<Job> {
+  const id = jobIdFrom(params.jobId);
+  const job = await services.store.jobs.get({ teamId: caller.teamId, id });
+  if (job === undefined) throw new Problem('job_not_found');
+  return job;
+}
+
+function jobIdFrom(text: string | undefined): string {
+  if (!isGeneratedId('job', text)) throw new Problem('job_not_found');
+  return text;
+}
+
+function statesFrom(query: string): JobState[] | undefined {
+  return queryValue(query, 'state')
+    ?.split(',')
+    .map((name) => oneOf('state', name.trim(), JOB_STATES));
+}
+
+function originFrom(query: string): JobOrigin | undefined {
+  const name = queryValue(query, 'origin');
+  return name === undefined ? undefined : oneOf('origin', name, JOB_ORIGINS);
+}
+
+function oneOf<T extends string>(parameter: string, name: string, names: readonly T[]): T {
+  const known = names.find((one) => one === name);
+  if (known !== undefined) return known;
+  const meant = nearest(name, names);
+  const advice = meant === undefined ? '' : `. Did you mean \`${meant}\`?`;
+  throw new Problem('field_invalid', {
+    sentence: `The query parameter \`${parameter}\` takes ${names.join(', ')}, or is left out${advice}`,
+  });
+}

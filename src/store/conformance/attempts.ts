@@ -5,6 +5,7 @@ import { type Held, type Job, MAX_CRASHES } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import {
   allEvents,
+  CLAIM,
   caseWith,
   claimOne,
   definition,
@@ -18,8 +19,6 @@ import {
   stageRecords,
 } from './setup.ts';
 
-const LEASE = { nodeId: 'node-a', limit: 10, leaseMs: 30_000 };
-
 export function testAttempts(open: Open): void {
   const it = caseWith(open);
 
@@ -30,8 +29,8 @@ export function testAttempts(open: Open): void {
       advance(1);
     }
     const [two, rest] = await Promise.all([
-      store.jobs.claim({ ...LEASE, limit: 2 }),
-      store.jobs.claim({ ...LEASE, nodeId: 'node-b' }),
+      store.jobs.claim({ ...CLAIM, limit: 2 }),
+      store.jobs.claim({ ...CLAIM, nodeId: 'node-b' }),
     ]);
     assert.deepEqual(
       two.map(({ job }) => job.id),
@@ -43,7 +42,7 @@ export function testAttempts(open: Open): void {
     );
     assert.deepEqual(two[0]?.workflow.definition, definition());
     assert.equal(two[0]?.state, null);
-    assert.deepEqual(await store.jobs.claim(LEASE), []);
+    assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
   it('says that a job has started once, whatever its attempts', async ({ store, advance }) => {
@@ -71,9 +70,8 @@ export function testAttempts(open: Open): void {
     const held = await makeRunning(store, await makeWorkflow(store));
     const runAt = store.now() + 1_000;
     await failAttempt(store, held, { follows: { state: 'retrying', runAt } });
-    assert.equal(await store.jobs.nextRunAt(), runAt);
     advance(999);
-    assert.deepEqual(await store.jobs.claim(LEASE), []);
+    assert.deepEqual(await store.jobs.claim(CLAIM), []);
     advance(1);
     assert.equal((await claimOne(store)).attempt, 2);
   });
@@ -107,7 +105,7 @@ export function testAttempts(open: Open): void {
       held: [held[0] as Held, stale],
       leaseMs: 30_000,
     });
-    assert.deepEqual(lost, [stale.jobId]);
+    assert.deepEqual(lost, [stale]);
     advance(15_000);
     const abandoned = await store.jobs.abandoned({ nodeId: null });
     assert.deepEqual(
@@ -115,10 +113,7 @@ export function testAttempts(open: Open): void {
       [held[1]],
     );
     const stolen = await store.jobs.beat({ nodeId: 'node-b', held, leaseMs: 30_000 });
-    assert.deepEqual(
-      stolen.lost,
-      held.map((job) => job.jobId),
-    );
+    assert.deepEqual(stolen.lost, held);
   });
 
   it('names what a node has left behind, with its process', async ({ store }) => {
@@ -159,7 +154,7 @@ export function testAttempts(open: Open): void {
     const second = await claimOne(store);
     await store.jobs.release({ held: [first] });
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: second.jobId }))?.state, 'running');
-    assert.equal(await store.jobs.nextRunAt(), undefined);
+    assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
   for (const [name, operation] of Object.entries(heldOperations)) {
@@ -196,7 +191,7 @@ export function testAttempts(open: Open): void {
     );
     for (const [n, held] of running.entries()) {
       assert.equal(results[n]?.status, n % 3 === 0 ? 'rejected' : 'fulfilled');
-      const seqs = await store.records.currentSeqs({ held, afterSeq: 0, limit: 10 });
+      const { seqs } = await store.records.currentSeqs({ held, afterSeq: 0, rows: 10 });
       assert.deepEqual(seqs, n % 3 === 0 ? [] : [1]);
     }
   });
@@ -206,11 +201,19 @@ export function testAttempts(open: Open): void {
 const heldOperations: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
   'jobs.setProcess': (store, held) => store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } }),
   'jobs.fail': (store, held) => failAttempt(store, held),
+  'jobs.endCanceled': (store, held) => store.jobs.endCanceled({ held }),
+  'jobs.report': (store, held) =>
+    store.jobs.report({
+      held,
+      progress: { records: 1, bytes: 1, pages: null, message: 'late' },
+      lines: [{ seq: 1, at: 1, level: 'info', text: 'late' }],
+      restart: true,
+    }),
   'records.sweep': (store, held) => store.records.sweep({ held, limit: 10 }),
   'records.stage': (store, held) =>
     store.records.stage({ held, writes: [{ kind: 'insert', id: 'b', body: '{"id":"b"}' }] }),
   'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
-  'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, limit: 10 }),
+  'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
   'records.publish': (store, held) =>
     store.records.publish({
@@ -229,7 +232,8 @@ async function snapshot(store: Store, { teamId, jobId }: Held): Promise<unknown>
     job,
     process: (await store.jobs.abandoned({ nodeId: 'node-a' })).map((abandoned) => abandoned.process),
     version: await store.records.version({ teamId, workflowId: job.workflowId }),
-    seqs: running ? await store.records.currentSeqs({ held: heldOf(job), afterSeq: 0, limit: 100 }) : [],
+    log: await store.jobs.log({ teamId, jobId, attempt: job.attempt, afterSeq: 0, limit: 10 }),
+    seqs: running ? await store.records.currentSeqs({ held: heldOf(job), afterSeq: 0, rows: 100 }) : [],
     events: (await allEvents(store, teamId)).map((event) => event.type),
   };
 }

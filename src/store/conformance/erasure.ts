@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { ChangesCursor, Store, TextPlace } from '../store.ts';
 import {
+  CLAIM,
   caseWith,
   failAttempt,
   makeRunning,
@@ -112,7 +113,7 @@ export function testErasure(open: Open): void {
 
     const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
     assert.equal(job?.state, 'retrying');
-    const [claimed] = await store.jobs.claim({ nodeId: 'node-a', limit: 1, leaseMs: 30_000 });
+    const [claimed] = await store.jobs.claim(CLAIM);
     assert.ok(claimed);
     const again = { teamId: at.teamId, jobId: held.jobId, attempt: claimed.job.attempt };
     while (!(await store.records.sweep({ held: again, limit: 100 })).done);
@@ -149,13 +150,42 @@ export function testErasure(open: Open): void {
     assert.equal(await rewrite('something else'), 0);
     assert.equal(await rewrite('No ADA@x.test here'), 1);
     assert.equal((await find('jobError')).length, 1);
-    for (const place of ['response', 'attemptError', 'state', 'fields'] as const) {
+    for (const place of ['response', 'attemptError', 'state', 'fields', 'jobLog', 'jobProgress'] as const) {
       assert.deepEqual(await find(place), [], place);
     }
     assert.deepEqual(
       await allTexts(store, { teamId: 'team_x', workflowId: null, place: 'event', needles: ['a'] }),
       [],
     );
+  });
+
+  it('finds a person in the log and the progress of a job, and replaces them there', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const held = await makeRunning(store, at);
+    const said = ['Hello', 'No ADA@x.test here', 'Good-bye'];
+    const lines = said.map((text, n) => ({ seq: n + 1, at: 1, level: 'info' as const, text }));
+    const progress = { records: 1, bytes: 2, pages: null, message: 'Reading ada@x.test' };
+    await store.jobs.report({ held, lines, progress });
+    const find = (place: TextPlace, workflowId: string | null = 'people') =>
+      allTexts(store, { teamId: at.teamId, workflowId, place, needles: ['ada@'] });
+    for (const place of ['jobLog', 'jobProgress'] as const) {
+      const [held, ...more] = await find(place);
+      assert.ok(held && more.length === 0, place);
+      assert.equal(held.workflowId, 'people');
+      assert.deepEqual(await find(place, 'other'), []);
+      const text = held.text.replace(/(No |Reading )ada@x.test/i, '[erased]');
+      const texts = [{ key: held.key, was: held.text, text }];
+      assert.equal(await store.erasure.rewrite({ teamId: at.teamId, place, texts }), 1);
+      assert.deepEqual(await find(place), []);
+    }
+    await store.jobs.report({ held, lines: [{ seq: 4, at: 1, level: 'info', text: 'More' }] });
+    const log = await store.jobs.log({ ...held, afterSeq: 0, limit: 10 });
+    assert.deepEqual(
+      log.map(({ text }) => text),
+      ['Hello', '[erased] here', 'Good-bye', 'More'],
+    );
+    const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
+    assert.equal(job?.progress?.message, '[erased]');
   });
 
   it('finds answers by the event that they answer', async ({ store }) => {

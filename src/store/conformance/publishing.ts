@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import {
   allEvents,
+  CLAIM,
   caseWith,
   failAttempt,
   makeJob,
@@ -58,7 +59,7 @@ export function testPublishing(open: Open): void {
     const at = await makeWorkflow(store);
     const run = async (state: unknown, end: 'publish' | 'fail') => {
       await makeJob(store, at);
-      const [claimed] = await store.jobs.claim({ nodeId: 'n', limit: 1, leaseMs: 1_000 });
+      const [claimed] = await store.jobs.claim(CLAIM);
       const job = claimed?.job as { id: string; attempt: number };
       const held = { teamId: at.teamId, jobId: job.id, attempt: job.attempt };
       if (end === 'publish') await store.records.publish({ held, guards: NO_GUARDS, state, fields: [] });

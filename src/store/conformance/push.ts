@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { JobOperations } from '../store.ts';
 import {
   allEvents,
+  CLAIM,
   caseWith,
   failAttempt,
   heldOf,
@@ -43,7 +44,7 @@ export function testPush(open: Open): void {
     );
   });
 
-  it('refuses to queue a push workflow, and to begin a push of any other', async ({ store, byHand }) => {
+  it('refuses to queue a push workflow, and to begin a push of any other', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const api = { origin: 'api', idempotencyKey: null } as const;
     assert.deepEqual(await store.jobs.enqueue({ ...at, ...api }), { outcome: 'receives_push' });
@@ -51,7 +52,7 @@ export function testPush(open: Open): void {
     assert.deepEqual(await store.jobs.begin({ ...other, ...mine }), { outcome: 'not_push' });
     const unknown = { ...at, workflowId: 'unknown' };
     assert.deepEqual(await store.jobs.begin({ ...unknown, ...mine }), { outcome: 'not_found' });
-    await byHand('workflow.pause', { teamId: at.teamId, id: at.workflowId });
+    await store.workflows.pause({ teamId: at.teamId, id: at.workflowId });
     assert.deepEqual(await store.jobs.begin({ ...at, ...mine }), { outcome: 'paused' });
     await store.workflows.archive({ teamId: at.teamId, ids: [at.workflowId] });
     assert.deepEqual(await store.jobs.begin({ ...at, ...mine }), { outcome: 'not_found' });
@@ -101,7 +102,7 @@ export function testPush(open: Open): void {
     assert.deepEqual([ended?.state, ended?.reason, ended?.crashes], ['failed', 'lost', 1]);
     const last = (await allEvents(store, at.teamId)).at(-1);
     assert.deepEqual([last?.type, last?.parsed.data.reason], ['workflow_failed', 'lost']);
-    assert.deepEqual(await store.jobs.claim({ nodeId: 'n', limit: 5, leaseMs: 1 }), []);
+    assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
   it('ends a push whose lease is over for the next one, but not one that was renewed', async ({

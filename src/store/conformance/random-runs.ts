@@ -191,8 +191,8 @@ async function write(
     await compareCounts(world);
   }
   if (mode !== 'replace') return;
-  const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 100 });
-  const unseen = current.filter((seq) => !seen.has(seq));
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 100 });
+  const unseen = current.seqs.filter((seq) => !seen.has(seq));
   for (let start = 0; start < unseen.length; start += 2) {
     if (!(await next())) return;
     await store.records.remove({ held, seqs: unseen.slice(start, start + 2) });

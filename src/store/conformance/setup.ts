@@ -33,7 +33,7 @@ export interface Inspected {
 }
 
 /** `webhook.widen`: to every workflow of the team. */
-export type HandMadeChange = 'workflow.pause' | 'webhook.pause' | 'webhook.widen';
+export type HandMadeChange = 'webhook.pause' | 'webhook.widen';
 
 export type Open = () => Promise<Opened>;
 
@@ -62,8 +62,10 @@ export function definition(changes: Partial<Definition> = {}): Definition {
     mode: 'replace',
     onInvalid: 'fail',
     overlap: 'reject',
+    schedule: null,
+    priority: 0,
     guards: { minRecords: 0, maxDropPercent: null },
-    limits: { timeoutMs: 60_000, records: 1_000 },
+    limits: { timeoutMs: 60_000, records: 1_000, memoryBytes: 512_000_000, outputBytes: 2_000_000_000 },
     retries: { max: 2, backoffMs: 1_000 },
     ...changes,
   };
@@ -72,11 +74,12 @@ export function definition(changes: Partial<Definition> = {}): Definition {
 /** A team, and a workflow of it that can be queued. */
 export async function makeWorkflow(
   store: Store,
-  input: { team?: string; id?: string } & Partial<Definition> = {},
+  input: { team?: string; id?: string; nextRunAt?: number | null } & Partial<Definition> = {},
 ): Promise<{ teamId: string; workflowId: string }> {
-  const { team = 'default', id = 'people', ...changes } = input;
+  const { team = 'default', id = 'people', nextRunAt = null, ...changes } = input;
   const { id: teamId } = await store.teams.ensure({ slug: team });
-  await store.workflows.apply({ teamId, id, definition: definition(changes), hash: JSON.stringify(changes) });
+  const hash = JSON.stringify(changes);
+  await store.workflows.apply({ teamId, id, definition: definition(changes), hash, nextRunAt });
   return { teamId, workflowId: id };
 }
 
@@ -87,9 +90,12 @@ export async function makeJob(store: Store, at: { teamId: string; workflowId: st
   return (result as { job: Job }).job;
 }
 
+/** How the cases claim jobs. */
+export const CLAIM = { nodeId: 'node-a', limit: 10, leaseMs: 30_000, perTeam: 100 } as const;
+
 /** Claims the one job that is due. */
 export async function claimOne(store: Store): Promise<Held> {
-  const claimed = await store.jobs.claim({ nodeId: 'node-a', limit: 1, leaseMs: 30_000 });
+  const claimed = await store.jobs.claim({ ...CLAIM, limit: 1 });
   assert.equal(claimed.length, 1);
   return heldOf(claimed[0]?.job as Job);
 }
@@ -150,8 +156,8 @@ export async function publishRun(
 ) {
   const held = await makeRunning(store, at);
   const seqs = await stageRecords(store, held, 'replace', people(names));
-  const current = await store.records.currentSeqs({ held, afterSeq: 0, limit: 1_000 });
-  await store.records.remove({ held, seqs: current.filter((seq) => !seqs.includes(seq)) });
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000 });
+  await store.records.remove({ held, seqs: current.seqs.filter((seq) => !seqs.includes(seq)) });
   return store.records.publish({
     held,
     guards: { minRecords: 0, maxDropPercent: null },
@@ -169,12 +175,21 @@ export async function readVersion(
   const records: unknown[] = [];
   for (let afterSeq = 0; ; ) {
     const page = await store.records.page({ ...at, afterSeq, rows });
-    if (page.count === 0) return records;
     const found = JSON.parse(`[${Buffer.from(page.json).toString()}]`) as unknown[];
     assert.equal(found.length, page.count);
     records.push(...found);
+    if (page.done) return records;
+    assert.ok(page.lastSeq > afterSeq);
     afterSeq = page.lastSeq;
   }
+}
+
+/** A job that is there. */
+export async function jobOf(
+  store: Store,
+  { teamId, jobId }: { teamId: string; jobId: string },
+): Promise<Job> {
+  return (await store.jobs.get({ teamId, id: jobId })) as Job;
 }
 
 /** Every event of a team with its parsed body. */

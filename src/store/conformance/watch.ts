@@ -12,11 +12,11 @@ export function testWatch(open: Open): void {
     const told: Touched[] = [];
     store.watch((touched) => told.push(touched));
     await makeJob(store, at);
-    assert.deepEqual(told, [{ keys: false, jobs: true, deliveries: false }]);
+    assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: false }]);
     await store.webhooks.subscribe({ ...at, url: 'https://a.test/', events: ['*'], secret: 's', limit: 9 });
     assert.equal(told.length, 1);
     await claimOne(store);
-    assert.deepEqual(told.at(-1), { keys: false, jobs: false, deliveries: true });
+    assert.deepEqual(told.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true });
   });
 
   it('tells watchers that a webhook was removed, so that what is queued for it stops', async ({ store }) => {
@@ -27,7 +27,7 @@ export function testWatch(open: Open): void {
     const told: Touched[] = [];
     store.watch((touched) => told.push(touched));
     await store.webhooks.unsubscribe({ teamId: at.teamId, ids });
-    assert.deepEqual(told, [{ keys: false, jobs: false, deliveries: true }]);
+    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true }]);
   });
 
   it('goes on telling the others when a watcher throws', async ({ store }) => {
@@ -46,7 +46,7 @@ export function testWatch(open: Open): void {
     try {
       const noticed = nextTouch(store);
       const job = await makeJob(other, at);
-      assert.deepEqual(await noticed, { keys: true, jobs: true, deliveries: true });
+      assert.deepEqual(await noticed, { keys: true, jobs: true, cancels: true, deliveries: true });
       assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
     } finally {
       await other.close();

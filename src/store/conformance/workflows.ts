@@ -7,7 +7,7 @@ export function testWorkflows(open: Open): void {
 
   it('says what applying a definition came to', async ({ store, advance }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'default' });
-    const input = { teamId, id: 'people', definition: definition(), hash: 'h1' };
+    const input = { teamId, id: 'people', definition: definition(), hash: 'h1', nextRunAt: null };
     assert.equal(await store.workflows.apply(input), 'created');
     const created = await store.workflows.get(input);
     assert.deepEqual(created, {
@@ -19,6 +19,7 @@ export function testWorkflows(open: Open): void {
       archivedAt: null,
       currentVersion: 0,
       oldestVersion: 0,
+      nextRunAt: null,
       createdAt: store.now(),
       updatedAt: store.now(),
     });
@@ -46,7 +47,7 @@ export function testWorkflows(open: Open): void {
       await store.jobs.enqueue({ teamId, workflowId: 'a', origin: 'api', idempotencyKey: null }),
       { outcome: 'not_found' },
     );
-    const same = { teamId, id: 'a', definition: definition(), hash: '{}' };
+    const same = { teamId, id: 'a', definition: definition(), hash: '{}', nextRunAt: null };
     assert.equal(await store.workflows.apply(same), 'restored');
     assert.equal((await store.workflows.get({ teamId, id: 'a' }))?.archivedAt, null);
   });

@@ -1,60 +1,17 @@
-/** Attempts: taking jobs, holding them, and every way to let go of one but publishing. */
+/** Attempts: holding them, and every way to let go of one but publishing and canceling. */
 import {
   type AfterFailure,
   afterCrash,
+  afterRelease,
   type FailureReason,
   type Held,
   type Job,
   type ProcessMark,
 } from '../../model/job.ts';
-import type { Abandoned, ClaimedJob } from '../store.ts';
-import { appendJobEvent, heldJob, type JobRow, moveUp, toJob } from './jobs.ts';
+import type { Abandoned } from '../store.ts';
+import { heldJob, type JobRow, runningJob, toJob } from './jobs.ts';
+import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';
-import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';
-
-/** An error is stored whole; in an event, whose body must stay under 20 kB, this many characters of it. */
-const MAX_EVENT_ERROR = 2_000;
-
-export function claim(
-  tx: Tx,
-  { nodeId, limit, leaseMs }: { nodeId: string; limit: number; leaseMs: number },
-): ClaimedJob[] {
-  return dueJobs(tx, limit).map((due) => {
-    const job = tx.db.get<JobRow>(
-      `update job
-       set state = 'running', attempt = attempt + 1, node_id = ?, lease_until = ?,
-           process_pid = null, process_started_at = null, started_at = coalesce(started_at, ?)
-       where team_id = ? and id = ? and attempt = ? and state in ('queued', 'retrying')
-       returning *`,
-      nodeId,
-      tx.now + leaseMs,
-      tx.now,
-      due.team_id,
-      due.id,
-      due.attempt,
-    ) as JobRow;
-    if (due.started_at === null) appendJobEvent(tx, job, 'workflow_started');
-    const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
-    return {
-      job: toJob(job),
-      workflow: toWorkflow(workflow),
-      state: workflow.state === null ? null : JSON.parse(workflow.state),
-    };
-  });
-}
-
-/** Served by the index `job_due`, whose condition it repeats. */
-function dueJobs(tx: Tx, limit: number): JobRow[] {
-  return tx.db.all<JobRow>(
-    `select job.* from job
-     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
-     where job.state in ('queued', 'retrying') and job.slot = 0 and job.run_at <= ?
-       and workflow.archived_at is null and workflow.paused_at is null
-     order by job.run_at, job.id limit ?`,
-    tx.now,
-    limit,
-  );
-}
 
 export function setProcess(tx: Tx, { held, process }: { held: Held; process: ProcessMark | null }): void {
   heldJob(tx, held);
@@ -70,45 +27,50 @@ export function setProcess(tx: Tx, { held, process }: { held: Held; process: Pro
 export function beat(
   tx: Tx,
   { nodeId, held, leaseMs }: { nodeId: string; held: readonly Held[]; leaseMs: number },
-): { lost: string[] } {
-  const lost = held.filter(({ teamId, jobId, attempt }) => {
-    const renewed = tx.db.run(
+): { lost: Held[]; canceled: Held[] } {
+  const lost: Held[] = [];
+  const canceled: Held[] = [];
+  for (const { teamId, jobId, attempt } of held) {
+    const renewed = tx.db.get<{ cancel_requested_at: number | null }>(
       `update job set lease_until = ?
-       where team_id = ? and id = ? and attempt = ? and state = 'running' and node_id = ?`,
+       where team_id = ? and id = ? and attempt = ? and state = 'running' and node_id = ?
+       returning cancel_requested_at`,
       tx.now + leaseMs,
       teamId,
       jobId,
       attempt,
       nodeId,
     );
-    return renewed === 0;
-  });
-  return { lost: lost.map(({ jobId }) => jobId) };
+    if (renewed === undefined) lost.push({ teamId, jobId, attempt });
+    else if (renewed.cancel_requested_at !== null) canceled.push({ teamId, jobId, attempt });
+  }
+  return { lost, canceled };
 }
 
 export function fail(
   tx: Tx,
   input: { held: Held; reason: FailureReason; error: string; failures: number; then: AfterFailure },
 ): void {
-  const { held, reason, error, failures, then } = input;
-  const job = heldJob(tx, held);
-  letGo(tx, job, { reason, error, failures, crashes: job.crashes, then });
+  const { held, then: follows, ...end } = input;
+  letGo(tx, heldJob(tx, held), { ...end, follows });
 }
 
 export function release(tx: Tx, { held }: { held: readonly Held[] }): void {
-  for (const { teamId, jobId, attempt } of held) {
-    tx.db.run(
-      `update job
-       set state = 'retrying', run_at = ?, node_id = null, lease_until = null,
-           process_pid = null, process_started_at = null
-       where team_id = ? and id = ? and attempt = ? and state = 'running'`,
-      tx.now,
-      teamId,
-      jobId,
-      attempt,
-    );
+  for (const one of held) {
+    const job = runningJob(tx, one);
+    if (job === undefined) continue;
+    const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
+    if (follows.state === 'retrying') {
+      // Nothing went wrong: what an earlier attempt failed with is still the last that did.
+      letGo(tx, job, { follows, reason: job.reason, error: job.error });
+      continue;
+    }
+    letGo(tx, job, {
+      follows,
+      reason: 'lost',
+      error: 'The server that had the records of this push was stopped',
+    });
   }
-  tx.touched.jobs = true;
 }
 
 export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Abandoned[] {
@@ -130,45 +92,9 @@ export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Ab
 }
 
 export function reclaim(tx: Tx, { held, error }: { held: Held; error: string }): Job | undefined {
-  const job = tx.db.get<JobRow>(
-    `select * from job where team_id = ? and id = ? and attempt = ? and state = 'running'`,
-    held.teamId,
-    held.jobId,
-    held.attempt,
-  );
+  const job = runningJob(tx, held);
   if (job === undefined) return undefined;
   const crashes = job.crashes + 1;
-  const then = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
-  return toJob(letGo(tx, job, { reason: 'lost', error, failures: job.failures, crashes, then }));
-}
-
-/** Ends an attempt that came to nothing, and the job with it if `then` says so. */
-function letGo(
-  tx: Tx,
-  job: JobRow,
-  end: { reason: FailureReason; error: string; failures: number; crashes: number; then: AfterFailure },
-): JobRow {
-  const { reason, error, failures, crashes, then } = end;
-  const ended = tx.db.get<JobRow>(
-    `update job
-     set state = ?, run_at = ?, reason = ?, error = ?, failures = ?, crashes = ?, finished_at = ?,
-         node_id = null, lease_until = null, process_pid = null, process_started_at = null
-     where team_id = ? and id = ? returning *`,
-    then.state,
-    then.state === 'retrying' ? then.runAt : job.run_at,
-    reason,
-    error,
-    failures,
-    crashes,
-    then.state === 'failed' ? tx.now : null,
-    job.team_id,
-    job.id,
-  ) as JobRow;
-  tx.touched.jobs = true;
-  if (then.state === 'failed') {
-    const shown = error.slice(0, MAX_EVENT_ERROR);
-    appendJobEvent(tx, ended, 'workflow_failed', { reason, error: shown, attempt: job.attempt });
-    moveUp(tx, ended);
-  }
-  return ended;
+  const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
+  return toJob(letGo(tx, job, { reason: 'lost', error, crashes, follows }));
 }

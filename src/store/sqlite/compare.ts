@@ -2,6 +2,7 @@
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
 import type { Compared } from '../store.ts';
+import { beforeNext } from './records.ts';
 import { heldWorkflow, MAX_BATCH } from './stage.ts';
 import { snapshot, type View } from './transaction.ts';
 
@@ -55,15 +56,16 @@ function lookUp(
 
 export function currentSeqs(
   view: View,
-  { held, afterSeq, limit }: { held: Held; afterSeq: number; limit: number },
-): number[] {
-  const { number } = heldWorkflow(view, held);
-  return view.db
-    .all<{ seq: number }>(
-      'select seq from record where workflow = ? and seq > ? and removed_in is null order by seq limit ?',
-      number,
-      afterSeq,
-      limit,
-    )
-    .map(({ seq }) => seq);
+  { held, afterSeq, rows }: { held: Held; afterSeq: number; rows: number },
+): { seqs: number[]; lastSeq: number; done: boolean } {
+  const { number, next_seq } = heldWorkflow(view, held);
+  const end = afterSeq + rows;
+  const found = view.db.all<{ seq: number }>(
+    'select seq from record where workflow = ? and seq > ? and seq <= ? and removed_in is null order by seq',
+    number,
+    afterSeq,
+    end,
+  );
+  const lastSeq = found.length > 0 ? end : beforeNext(view, number, end);
+  return { seqs: found.map(({ seq }) => seq), lastSeq, done: lastSeq >= next_seq - 1 };
 }

@@ -92,7 +92,8 @@ function removeOne(tx: Tx, { team_id, id, number }: WorkflowRow, seq: number): n
  */
 function interrupt(tx: Tx, at: { teamId: string; workflowId: string | null }): void {
   const running = tx.db.all<JobRow>(
-    `select * from job where team_id = ? and (? is null or workflow_id = ?) and state = 'running'`,
+    `select * from job indexed by job_running
+     where team_id = ? and (? is null or workflow_id = ?) and state = 'running'`,
     at.teamId,
     at.workflowId,
     at.workflowId,

@@ -104,6 +104,23 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     rows: 500,
     workflow: 't.workflow_id',
   },
+  jobLog: {
+    table: 'job_log',
+    keys: ['job_id', 'attempt', 'part', 'seq'],
+    first: ['', 0, 0, 0],
+    column: 'body',
+    rows: 20,
+    joins: 'join job on job.team_id = t.team_id and job.id = t.job_id',
+    workflow: 'job.workflow_id',
+  },
+  jobProgress: {
+    table: 'job',
+    keys: ['id'],
+    first: [''],
+    column: 'progress',
+    rows: 500,
+    workflow: 't.workflow_id',
+  },
   state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
   fields: {
     table: 'version',

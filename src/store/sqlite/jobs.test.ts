@@ -31,7 +31,7 @@ function queueWithKeys(prefix: string, count: number, now: number): Answer[] {
   const calls = Array.from({ length: count }, (_, n) => [
     {
       name: 'workflows.apply' as const,
-      input: { teamId: 't', id: `${prefix}${n}`, definition: definition(), hash: '' },
+      input: { teamId: 't', id: `${prefix}${n}`, definition: definition(), hash: '', nextRunAt: null },
     },
     {
       name: 'jobs.enqueue' as const,

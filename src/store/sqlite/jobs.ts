@@ -9,7 +9,7 @@ import { appendEvent } from './events.ts';
 import type { Tx, View } from './transaction.ts';
 
 /** How long an idempotency key is remembered. */
-const REMEMBERED_MS = 24 * 3_600_000;
+export const REMEMBERED_MS = 24 * 3_600_000;
 /** Older ones that every new one removes: more than one, so that they get fewer. */
 const FORGOTTEN_AT_ONCE = 10;
 
@@ -23,13 +23,18 @@ export interface JobRow {
   attempt: number;
   failures: number;
   crashes: number;
+  priority: number;
+  /** 1 while the workflow is paused or archived: nobody claims it. */
+  parked: number;
   run_at: number;
   node_id: string | null;
   lease_until: number | null;
+  cancel_requested_at: number | null;
   process_pid: number | null;
   process_started_at: string | null;
   reason: Job['reason'];
   error: string | null;
+  progress: string | null;
   version: number | null;
   records: string | null;
   created_at: number;
@@ -46,9 +51,15 @@ interface EnqueueInput {
 
 export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
   const { teamId, workflowId } = input;
-  const workflow = tx.db.get<{ paused_at: number | null; overlap: Overlap; source: Source['type'] }>(
+  const workflow = tx.db.get<{
+    paused_at: number | null;
+    overlap: Overlap;
+    source: Source['type'];
+    priority: number;
+  }>(
     `select paused_at, json_extract(definition, '$.overlap') as overlap,
-            json_extract(definition, '$.source.type') as source
+            json_extract(definition, '$.source.type') as source,
+            json_extract(definition, '$.priority') as priority
      from workflow where team_id = ? and id = ? and archived_at is null`,
     teamId,
     workflowId,
@@ -67,20 +78,23 @@ export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
   const last = unfinished.at(-1);
   // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
-  const job = insertJob(tx, input, slot ?? 0);
+  const job = insertJob(tx, { ...input, slot: slot ?? 0, priority: workflow.priority });
   remember(tx, input, 'jobs.enqueue', job.id);
   appendJobEvent(tx, job, 'workflow_queued');
   tx.touched.jobs = true;
   return { outcome: 'queued', job: toJob(job) };
 }
 
-/** The workflow's unfinished jobs: at most one for each slot, in order. */
+/**
+ * The workflow's unfinished jobs: at most one for each slot, in order. The index is named here and below, because the
+ * planner would walk through all jobs that the workflow has had.
+ */
 export function unfinishedJobs(
   tx: Tx,
   { teamId, workflowId }: { teamId: string; workflowId: string },
 ): JobRow[] {
   return tx.db.all<JobRow>(
-    `select * from job
+    `select * from job indexed by job_slot
      where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying') order by slot`,
     teamId,
     workflowId,
@@ -90,18 +104,19 @@ export function unfinishedJobs(
 /** Puts the row together here: reading it back with `returning` took as long as inserting it. */
 export function insertJob(
   tx: Tx,
-  { teamId, workflowId, origin }: Omit<EnqueueInput, 'idempotencyKey'>,
-  slot: number,
+  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
 ): JobRow {
+  const { teamId, workflowId, origin, slot, priority } = input;
   const id = newId('job');
   tx.db.run(
-    `insert into job (team_id, id, workflow_id, slot, state, origin, run_at, created_at)
-     values (?, ?, ?, ?, 'queued', ?, ?, ?)`,
+    `insert into job (team_id, id, workflow_id, slot, state, origin, priority, run_at, created_at)
+     values (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
     teamId,
     id,
     workflowId,
     slot,
     origin,
+    priority,
     tx.now,
     tx.now,
   );
@@ -115,13 +130,17 @@ export function insertJob(
     attempt: 0,
     failures: 0,
     crashes: 0,
+    priority,
+    parked: 0,
     run_at: tx.now,
     node_id: null,
     lease_until: null,
+    cancel_requested_at: null,
     process_pid: null,
     process_started_at: null,
     reason: null,
     error: null,
+    progress: null,
     version: null,
     records: null,
     created_at: tx.now,
@@ -181,39 +200,38 @@ export function remember(
   );
 }
 
-export function get(view: View, { teamId, id }: { teamId: string; id: string }): Job | undefined {
-  const row = view.db.get<JobRow>('select * from job where team_id = ? and id = ?', teamId, id);
+export function get(view: View, at: { teamId: string; id: string }): Job | undefined {
+  const row = jobRow(view, at);
   return row && toJob(row);
 }
 
-export function nextRunAt(view: View): number | undefined {
-  return view.db.get<{ run_at: number }>(
-    `select job.run_at from job
-     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
-     where job.state in ('queued', 'retrying') and job.slot = 0
-       and workflow.archived_at is null and workflow.paused_at is null
-     order by job.run_at limit 1`,
-  )?.run_at;
+export function jobRow(view: View, { teamId, id }: { teamId: string; id: string }): JobRow | undefined {
+  return view.db.get<JobRow>('select * from job where team_id = ? and id = ?', teamId, id);
 }
 
 /** The fence: the running job if this very attempt holds it, else FencedError. */
 export function heldJob(view: View, held: Held): JobRow {
-  const row = view.db.get<JobRow>(
-    `select * from job where team_id = ? and id = ? and attempt = ? and state = 'running'`,
-    held.teamId,
-    held.jobId,
-    held.attempt,
-  );
+  const row = runningJob(view, held);
   if (row === undefined) {
     throw new FencedError(`Attempt ${held.attempt} of job ${held.jobId} does not run any more`);
   }
   return row;
 }
 
+/** The running job if this very attempt holds it, else nothing. */
+export function runningJob(view: View, held: Held): JobRow | undefined {
+  return view.db.get<JobRow>(
+    `select * from job where team_id = ? and id = ? and attempt = ? and state = 'running'`,
+    held.teamId,
+    held.jobId,
+    held.attempt,
+  );
+}
+
 /** Moves the job that waits behind an ended one into its slot: it is due from now on. */
 export function moveUp(tx: Tx, ended: JobRow): void {
   tx.db.run(
-    `update job set slot = 0
+    `update job indexed by job_slot set slot = 0
      where team_id = ? and workflow_id = ? and slot = 1 and state in ('queued', 'running', 'retrying')`,
     ended.team_id,
     ended.workflow_id,
@@ -258,9 +276,12 @@ export function toJob(row: JobRow): Job {
     attempt: row.attempt,
     failures: row.failures,
     crashes: row.crashes,
+    priority: row.priority,
     runAt: row.run_at,
+    cancelRequestedAt: row.cancel_requested_at,
     reason: row.reason,
     error: row.error,
+    progress: row.progress === null ? null : JSON.parse(row.progress),
     version: row.version,
     records: row.records === null ? null : JSON.parse(row.records),
     createdAt: row.created_at,

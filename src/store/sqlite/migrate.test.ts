@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
+import { openStore } from '../open.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { takeOwnership } from './owner.ts';
@@ -111,3 +112,113 @@ test('lets several processes open a new database at the same time', async () => 
   for (const exit of exits) assert.deepEqual(await exit, [0, null]);
   assert.ok(schemaOf(path).tables.includes('job'));
 });
+
+test('brings a database of version 1 with all that is in it to the newest tables', async () => {
+  const frozen = join(root, 'frozen');
+  await mkdir(frozen);
+  const first = '0001_initial.sql';
+  await copyFile(new URL(`./migrations/${first}`, import.meta.url), join(frozen, first));
+  run({ directory: frozen });
+  plantVersion1();
+
+  const store = await openStore(`sqlite:${path}`, {
+    clock: () => 10_000,
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+    own: true,
+  });
+  try {
+    const [odd, people] = await store.workflows.list({ teamId: 't' });
+    assert.deepEqual(people?.definition, {
+      ...DEFINITION,
+      source: { ...COMMAND, streams: null, config: null },
+      schedule: null,
+      priority: 0,
+      limits: { timeoutMs: 1, records: 2, memoryBytes: 512_000_000, outputBytes: 2_000_000_000 },
+    });
+    assert.deepEqual([people?.nextRunAt, odd?.pausedAt, odd?.definition.source], [null, 5, MODULE]);
+    const jobs = await store.jobs.list({ teamId: 't', limit: 10 });
+    assert.deepEqual(
+      jobs.map(({ id, state, priority, cancelRequestedAt, progress }) => [
+        id,
+        state,
+        priority,
+        cancelRequestedAt,
+        progress,
+      ]),
+      [
+        ['job_4', 'queued', 0, null, null],
+        ['job_3', 'finished', 0, null, null],
+        ['job_2', 'running', 0, null, null],
+        ['job_1', 'queued', 0, null, null],
+      ],
+    );
+    const claim = { nodeId: 'n', limit: 10, leaseMs: 1, perTeam: 10 };
+    assert.deepEqual(await claimed(), ['job_4'], 'the job of the paused workflow waits');
+    await store.workflows.resume({ teamId: 't', id: 'odd', nextRunAt: null });
+    assert.deepEqual(await claimed(), ['job_1']);
+    assert.deepEqual((await store.jobs.abandoned({ nodeId: 'old' })).length, 1);
+
+    async function claimed(): Promise<string[]> {
+      return (await store.jobs.claim(claim)).map(({ job }) => job.id);
+    }
+  } finally {
+    await store.close();
+  }
+});
+
+const COMMAND = { type: 'command', command: ['a'], protocol: 'ndjson', env: {}, directory: '.' };
+const MODULE = { type: 'module', file: 'a.mts' };
+/** As version 1 stored it. */
+const DEFINITION = {
+  name: 'People',
+  source: COMMAND,
+  key: [],
+  mode: 'replace',
+  onInvalid: 'fail',
+  overlap: 'reject',
+  guards: { minRecords: 0, maxDropPercent: null },
+  limits: { timeoutMs: 1, records: 2 },
+  retries: { max: 2, backoffMs: 1 },
+};
+
+/** Rows as the first release wrote them. */
+function plantVersion1(): void {
+  const db = new Database(path);
+  db.run("insert into team (id, slug, created_at) values ('t', 'default', 1)");
+  const workflows: [string, number, unknown, number | null][] = [
+    ['people', 1, DEFINITION, null],
+    ['odd', 2, { ...DEFINITION, source: MODULE }, 5],
+    ['runs', 3, DEFINITION, null],
+  ];
+  for (const [id, number, definition, pausedAt] of workflows) {
+    db.run(
+      `insert into workflow (team_id, id, number, definition_hash, paused_at, created_at, updated_at, definition)
+       values ('t', ?, ?, 'h', ?, 1, 1, ?)`,
+      id,
+      number,
+      pausedAt,
+      JSON.stringify(definition),
+    );
+  }
+  const jobs: [string, string, string, string | null, number | null][] = [
+    ['job_1', 'odd', 'queued', null, null],
+    ['job_2', 'runs', 'running', 'old', null],
+    ['job_3', 'people', 'finished', null, 3],
+    ['job_4', 'people', 'queued', null, null],
+  ];
+  for (const [id, workflowId, state, nodeId, finishedAt] of jobs) {
+    db.run(
+      `insert into job (team_id, id, workflow_id, slot, state, origin, run_at, node_id, lease_until, created_at, finished_at)
+       values ('t', ?, ?, 0, ?, 'api', 1, ?, ?, 1, ?)`,
+      id,
+      workflowId,
+      state,
+      nodeId,
+      nodeId === null ? null : 99,
+      finishedAt,
+    );
+  }
+  db.close();
+}

@@ -1,18 +1,23 @@
 /** Every operation that writes, by name: what the writer thread can be asked for. */
-import { beat, claim, fail, reclaim, release, setProcess } from './attempts.ts';
+import { beat, fail, reclaim, release, setProcess } from './attempts.ts';
+import { cancel, endCanceled, runNow } from './cancel.ts';
+import { claim } from './claim.ts';
 import { cancelRemoved, settle } from './deliveries.ts';
 import { audit, remove as eraseRecords, rewrite, suppress } from './erase.ts';
 import { claim as claimInstance } from './instance.ts';
+import { prune as pruneJobs } from './job-history.ts';
+import { report } from './job-log.ts';
 import { enqueue } from './jobs.ts';
 import { create, revoke } from './keys.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import { fire } from './schedules.ts';
 import { stage } from './stage.ts';
 import { remove, sweep } from './sweep.ts';
 import { ensure, ensureSigningKey } from './teams.ts';
 import { subscribe, unsubscribe } from './webhooks.ts';
-import { apply, archive } from './workflows.ts';
+import { apply, archive, pause, resume } from './workflows.ts';
 
 export const WRITES = {
   'instance.claim': claimInstance,
@@ -22,6 +27,8 @@ export const WRITES = {
   'keys.revoke': revoke,
   'workflows.apply': apply,
   'workflows.archive': archive,
+  'workflows.pause': pause,
+  'workflows.resume': resume,
   'jobs.enqueue': enqueue,
   'jobs.begin': begin,
   'jobs.claim': claim,
@@ -30,6 +37,12 @@ export const WRITES = {
   'jobs.fail': fail,
   'jobs.release': release,
   'jobs.reclaim': reclaim,
+  'jobs.cancel': cancel,
+  'jobs.endCanceled': endCanceled,
+  'jobs.runNow': runNow,
+  'jobs.report': report,
+  'jobs.prune': pruneJobs,
+  'schedules.fire': fire,
   'records.sweep': sweep,
   'records.stage': stage,
   'records.remove': remove,

@@ -4,6 +4,7 @@ import { mergeFields } from '../../model/fields.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { Published } from '../store.ts';
+import { endCanceled } from './cancel.ts';
 import { appendJobEvent, heldJob, type JobRow, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
@@ -23,6 +24,10 @@ interface PublishInput {
 
 export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishInput): Published {
   const job = heldJob(tx, held);
+  if (job.cancel_requested_at !== null) {
+    endCanceled(tx, { held });
+    return { outcome: 'canceled' };
+  }
   const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
   const before = publishedVersion(tx, workflow);
   const records = countRecords(workflow, before.total);
@@ -146,6 +151,7 @@ function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): Jo
   return tx.db.get<JobRow>(
     `update job
      set state = 'finished', finished_at = ?, version = ?, records = ?, reason = null, error = null,
+         progress = json_set(progress, '$.message', null),
          node_id = null, lease_until = null, process_pid = null, process_started_at = null
      where team_id = ? and id = ? returning *`,
     tx.now,

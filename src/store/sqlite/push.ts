@@ -1,4 +1,5 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
+import type { Definition } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../store.ts';
 import { reclaim } from './attempts.ts';
 import {
@@ -39,7 +40,12 @@ function endIfLost(tx: Tx, job: JobRow): void {
 }
 
 function start(tx: Tx, input: BeginInput, workflow: WorkflowRow): ClaimedJob {
-  const queued = insertJob(tx, { ...input, origin: 'push' }, 0);
+  const queued = insertJob(tx, {
+    ...input,
+    origin: 'push',
+    slot: 0,
+    priority: (JSON.parse(workflow.definition) as Definition).priority,
+  });
   remember(tx, input, 'jobs.begin', queued.id);
   appendJobEvent(tx, queued, 'workflow_queued');
   const job = tx.db.get<JobRow>(

@@ -1,100 +1,67 @@
 /** Reading a version's records: its pages, and those in which something is found. */
-import type { RecordPage } from '../store.ts';
+import type { RecordOperations, RecordPage } from '../store.ts';
 import { snapshot, type View } from './transaction.ts';
 
-/**
- * The page is put together by SQLite: measured at 2.3–6.9 M records/s against 0.9 M/s row by row. The subquery
- * is a co-routine that hands its rows over in their order, which is the order in which they are joined.
- */
+// A range of numbers, and not the next so many rows: rows that other versions closed are then walked over a bounded
+// part at a time, and no inner select has to count (measured: 5.8 instead of 4.8 M records/s).
+const RANGE = `from record
+  where workflow = ? and seq > ? and seq <= ? and added_in <= ? and (removed_in is null or removed_in > ?)`;
+/** The page is put together by SQLite: measured at 5.8 M records/s against 0.9 M/s row by row. */
 const PAGE = `
+  select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq ${RANGE}`;
+// The subquery is a co-routine that hands its rows over in their order, which is the order in which they are joined.
+const FIRST_OF_PAGE = `
   select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq
-  from (select seq, body from record
-        where workflow = (select number from workflow where team_id = ? and id = ?)
-          and seq > ? and added_in <= ? and (removed_in is null or removed_in > ?)
-        order by seq limit ?)`;
+  from (select seq, body ${RANGE} order by seq limit ?)`;
 
-export function page(
-  view: View,
-  input: {
-    teamId: string;
-    workflowId: string;
-    version: number;
-    afterSeq: number;
-    rows: number;
-    separator?: ',' | '\n';
-    lead?: string;
-  },
-): RecordPage {
-  const { teamId, workflowId, afterSeq, rows } = input;
-  const row = view.db.get<PageRow>(
-    PAGE,
-    input.lead ?? '',
-    input.separator ?? ',',
-    teamId,
-    workflowId,
-    afterSeq,
-    input.version,
-    input.version,
-    rows,
-  );
-  return toPage(row, afterSeq);
+export function page(view: View, input: Parameters<RecordOperations['page']>[0]): RecordPage {
+  const { afterSeq, rows, version, limit, separator = ',', lead = '' } = input;
+  const workflow = numbersOf(view, input);
+  if (workflow === undefined) return NOTHING;
+  const end = afterSeq + rows;
+  const range = [workflow.number, afterSeq, end, version, version];
+  const row =
+    limit === undefined
+      ? view.db.get<PageRow>(PAGE, lead, separator, ...range)
+      : view.db.get<PageRow>(FIRST_OF_PAGE, lead, separator, ...range, limit);
+  return toPage(view, row, { ...workflow, end, limit });
 }
 
 /** Bytes of records that one search looks through: it holds up everything else on its thread. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
 // Only the head of each row is read.
-const AHEAD = `
-  select seq, octet_length(body) as bytes from record
-  where workflow = (select number from workflow where team_id = ? and id = ?)
-    and seq > ? and added_in <= ? and (removed_in is null or removed_in > ?)
-  order by seq limit ?`;
+const AHEAD = `select seq, octet_length(body) as bytes ${RANGE} order by seq`;
 // `lower` knows only the letters of ASCII.
 const FOUND = `
   select cast(group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq
-  from (select seq, body from record
-        where workflow = (select number from workflow where team_id = ? and id = ?)
-          and seq > ? and seq <= ? and added_in <= ? and (removed_in is null or removed_in > ?)
-          and instr(lower(body), lower(?)) > 0
-        order by seq limit ?)`;
+  from (select seq, body ${RANGE} and instr(lower(body), lower(?)) > 0 order by seq limit ?)`;
 
-export function search(
-  view: View,
-  input: {
-    teamId: string;
-    workflowId: string;
-    version: number;
-    q: string;
-    afterSeq: number;
-    scan: number;
-    limit: number;
-    separator?: ',' | '\n';
-  },
-): RecordPage & { done: boolean } {
-  const { teamId, workflowId, version, q, afterSeq, scan, limit } = input;
+export function search(view: View, input: Parameters<RecordOperations['search']>[0]): RecordPage {
+  const { version, q, afterSeq, scan, limit } = input;
   return snapshot(view, () => {
-    const ahead = view.db.all<{ seq: number; bytes: number }>(
-      AHEAD,
-      teamId,
-      workflowId,
-      afterSeq,
-      version,
-      version,
-      scan,
-    );
-    let end = afterSeq;
+    const workflow = numbersOf(view, input);
+    if (workflow === undefined) return NOTHING;
+    const { number } = workflow;
+    let end = afterSeq + scan;
     let bytes = 0;
-    for (const row of ahead) {
-      if (bytes >= MAX_SEARCHED_BYTES) break;
+    for (const row of view.db.all<{ seq: number; bytes: number }>(
+      AHEAD,
+      number,
+      afterSeq,
+      end,
+      version,
+      version,
+    )) {
       bytes += row.bytes;
+      if (bytes < MAX_SEARCHED_BYTES) continue;
       end = row.seq;
+      break;
     }
-    const last = ahead.length < scan && end === (ahead.at(-1)?.seq ?? afterSeq);
     const row = view.db.get<PageRow>(
       FOUND,
       input.separator ?? ',',
-      teamId,
-      workflowId,
+      number,
       afterSeq,
       end,
       version,
@@ -102,10 +69,18 @@ export function search(
       q,
       limit,
     );
-    const found = toPage(row, end);
-    // Behind the last of a full page there may be others.
-    return found.count < limit ? { ...found, lastSeq: end, done: last } : { ...found, done: false };
+    return toPage(view, row, { ...workflow, end, limit });
   });
+}
+
+/** The number before the next one after `end` that has a row at all: `end`, or the end of a gap that erasing or pruning left. */
+export function beforeNext(view: View, workflow: number, end: number): number {
+  const next = view.db.get<{ seq: number | null }>(
+    'select min(seq) as seq from record where workflow = ? and seq > ?',
+    workflow,
+    end,
+  );
+  return next?.seq == null ? Number.MAX_SAFE_INTEGER : next.seq - 1;
 }
 
 interface PageRow {
@@ -114,8 +89,36 @@ interface PageRow {
   lastSeq: number | null;
 }
 
-function toPage(row: PageRow | undefined, afterSeq: number): RecordPage {
-  if (row?.json == null || row.lastSeq === null)
-    return { json: new Uint8Array(), count: 0, lastSeq: afterSeq };
-  return { json: row.json, count: row.count, lastSeq: row.lastSeq };
+const NOTHING: RecordPage = {
+  json: new Uint8Array(),
+  count: 0,
+  lastSeq: Number.MAX_SAFE_INTEGER,
+  done: true,
+};
+
+/** @param looked the range ended at `end`, unless as many as `limit` were found before it */
+function toPage(
+  view: View,
+  row: PageRow | undefined,
+  looked: { number: number; nextSeq: number; end: number; limit: number | undefined },
+): RecordPage {
+  const { number, nextSeq, end, limit } = looked;
+  if (row?.json == null || row.lastSeq === null) {
+    const lastSeq = beforeNext(view, number, end);
+    return { ...NOTHING, lastSeq, done: lastSeq >= nextSeq - 1 };
+  }
+  const lastSeq = limit !== undefined && row.count >= limit ? row.lastSeq : end;
+  return { json: row.json, count: row.count, lastSeq, done: lastSeq >= nextSeq - 1 };
+}
+
+/** What the table calls the workflow, and the number that its next new record will get. */
+function numbersOf(
+  view: View,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): { number: number; nextSeq: number } | undefined {
+  return view.db.get(
+    'select number, next_seq as nextSeq from workflow where team_id = ? and id = ?',
+    teamId,
+    workflowId,
+  );
 }

@@ -8,8 +8,13 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
+import { testCanceling } from '../conformance/canceling.ts';
+import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
 import { testErasure } from '../conformance/erasure.ts';
+import { testJobHistory } from '../conformance/job-history.ts';
+import { testJobLog } from '../conformance/job-log.ts';
+import { testJobModel } from '../conformance/job-model.ts';
 import { testJobs } from '../conformance/jobs.ts';
 import { testPublishing } from '../conformance/publishing.ts';
 import { testPush } from '../conformance/push.ts';
@@ -17,6 +22,7 @@ import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
 import { testRetention } from '../conformance/retention.ts';
+import { testSchedules } from '../conformance/schedules.ts';
 import {
   type HandMadeChange,
   type Inspected,
@@ -39,7 +45,13 @@ describe('SQLite, synchronous=OFF', () => {
   testTeams(withoutDisk);
   testWorkflows(withoutDisk);
   testJobs(withoutDisk);
+  testClaims(withoutDisk);
   testAttempts(withoutDisk);
+  testCanceling(withoutDisk);
+  testJobLog(withoutDisk);
+  testJobHistory(withoutDisk);
+  testSchedules(withoutDisk);
+  testJobModel(withoutDisk);
   testPush(withoutDisk);
   testRecords(withoutDisk);
   testPublishing(withoutDisk);
@@ -127,7 +139,6 @@ function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflo
 }
 
 const CHANGES: Record<HandMadeChange, string> = {
-  'workflow.pause': 'update workflow set paused_at = 1 where team_id = ? and id = ?',
   'webhook.pause': `update webhook set state = 'paused' where team_id = ? and id = ?`,
   'webhook.widen': 'update webhook set workflow_id = null where team_id = ? and id = ?',
 };

@@ -14,6 +14,8 @@ import * as erase from './erase.ts';
 import * as events from './events.ts';
 import { scanRecords, scanTexts } from './find-content.ts';
 import * as instance from './instance.ts';
+import * as history from './job-history.ts';
+import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
@@ -21,6 +23,7 @@ import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
 import * as records from './records.ts';
+import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
 import * as teams from './teams.ts';
 import type { View } from './transaction.ts';
@@ -68,7 +71,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 /** Opens a file that `openSqlite` has made and migrated. */
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
-  return { compare: reading(db, clock)(compare), close: () => db.close() };
+  const read = reading(db, clock);
+  return {
+    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
+    close: () => db.close(),
+  };
 }
 
 /** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
@@ -95,6 +102,8 @@ function compose(parts: {
   let closing: Promise<void> | undefined;
   /** One process at a time looks at the file. */
   let scrubbing: Promise<unknown> = Promise.resolve();
+  /** Jobs are pruned a few workflows a call: where the next one goes on. */
+  let prunedUpTo = history.PRUNE_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -140,6 +149,8 @@ function compose(parts: {
       get: read(workflows.get),
       list: read(workflows.list),
       archive: write('workflows.archive'),
+      pause: write('workflows.pause'),
+      resume: write('workflows.resume'),
     },
     jobs: {
       enqueue: write('jobs.enqueue'),
@@ -151,9 +162,20 @@ function compose(parts: {
       release: write('jobs.release'),
       abandoned: read(abandoned),
       reclaim: write('jobs.reclaim'),
+      cancel: write('jobs.cancel'),
+      endCanceled: write('jobs.endCanceled'),
+      runNow: write('jobs.runNow'),
+      report: write('jobs.report'),
+      log: read(log),
       get: read(jobs.get),
-      nextRunAt: read(jobs.nextRunAt) as Store['jobs']['nextRunAt'],
+      list: read(history.list),
+      prune: async (input) => {
+        const { next } = await write('jobs.prune')({ ...input, after: prunedUpTo });
+        prunedUpTo = next ?? history.PRUNE_START;
+        return { done: next === null };
+      },
     },
+    schedules: { due: read(schedules.due), fire: write('schedules.fire') },
     records: {
       sweep: write('records.sweep'),
       compare: read(compare),

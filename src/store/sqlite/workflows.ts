@@ -15,6 +15,7 @@ export interface WorkflowRow {
   oldest_version: number;
   pruned_version: number;
   erasures: number;
+  next_run_at: number | null;
   next_seq: number;
   staged_added: number;
   staged_changed: number;
@@ -26,19 +27,20 @@ export interface WorkflowRow {
 
 export function apply(
   tx: Tx,
-  input: { teamId: string; id: string; definition: Definition; hash: string },
+  input: { teamId: string; id: string; definition: Definition; hash: string; nextRunAt: number | null },
 ): 'created' | 'changed' | 'unchanged' | 'restored' {
   const { teamId, id, hash } = input;
   const definition = JSON.stringify(input.definition);
   const stored = workflowRow(tx, teamId, id);
   if (stored === undefined) {
     tx.db.run(
-      `insert into workflow (team_id, id, number, definition, definition_hash, created_at, updated_at)
-       select ?, ?, coalesce(max(number), 0) + 1, ?, ?, ?, ? from workflow`,
+      `insert into workflow (team_id, id, number, definition, definition_hash, next_run_at, created_at, updated_at)
+       select ?, ?, coalesce(max(number), 0) + 1, ?, ?, ?, ?, ? from workflow`,
       teamId,
       id,
       definition,
       hash,
+      nextRun(input, undefined),
       tx.now,
       tx.now,
     );
@@ -46,17 +48,31 @@ export function apply(
   }
   if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
   tx.db.run(
-    `update workflow set definition = ?, definition_hash = ?, archived_at = null, updated_at = ?
+    `update workflow set definition = ?, definition_hash = ?, next_run_at = ?, archived_at = null, updated_at = ?
      where team_id = ? and id = ?`,
     definition,
     hash,
+    nextRun(input, stored),
     tx.now,
     teamId,
     id,
   );
   // What waited while it was archived may run again.
+  park(tx, input);
   tx.touched.jobs = true;
   return stored.archived_at === null ? 'changed' : 'restored';
+}
+
+/** A schedule that has not changed keeps its time, unless nobody looked at it while the workflow was archived. */
+function nextRun(
+  input: { definition: Definition; nextRunAt: number | null },
+  stored: WorkflowRow | undefined,
+): number | null {
+  const { schedule } = input.definition;
+  if (schedule === null) return null;
+  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
+  const before = (JSON.parse(stored.definition) as Definition).schedule;
+  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
 export function get(view: View, { teamId, id }: { teamId: string; id: string }): Workflow | undefined {
@@ -71,13 +87,64 @@ export function list(view: View, { teamId }: { teamId: string }): Workflow[] {
 }
 
 export function archive(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly string[] }): number {
-  return tx.db.run(
+  const archived = tx.db.run(
     `update workflow set archived_at = ?, updated_at = ?
      where team_id = ? and archived_at is null and id in (select value from json_each(?))`,
     tx.now,
     tx.now,
     teamId,
     JSON.stringify(ids),
+  );
+  for (const id of ids) park(tx, { teamId, id });
+  return archived;
+}
+
+export function pause(tx: Tx, at: { teamId: string; id: string }): Workflow | undefined {
+  const paused = tx.db.run(
+    `update workflow set paused_at = ?, updated_at = ?
+     where team_id = ? and id = ? and paused_at is null and archived_at is null`,
+    tx.now,
+    tx.now,
+    at.teamId,
+    at.id,
+  );
+  if (paused > 0) park(tx, at);
+  return get(tx, at);
+}
+
+export function resume(
+  tx: Tx,
+  { nextRunAt, ...at }: { teamId: string; id: string; nextRunAt: number | null },
+): Workflow | undefined {
+  const resumed = tx.db.run(
+    `update workflow
+     set paused_at = null, updated_at = ?,
+         next_run_at = iif(json_extract(definition, '$.schedule') is null, null, ?)
+     where team_id = ? and id = ? and paused_at is not null and archived_at is null`,
+    tx.now,
+    nextRunAt,
+    at.teamId,
+    at.id,
+  );
+  if (resumed > 0) {
+    park(tx, at);
+    tx.touched.jobs = true;
+  }
+  return get(tx, at);
+}
+
+/**
+ * Takes the unfinished jobs of a workflow out of the index that claims look into, or back into it, as it is paused
+ * or archived now: there are two at most, and no claim has to step over them.
+ */
+function park(tx: Tx, { teamId, id }: { teamId: string; id: string }): void {
+  tx.db.run(
+    `update job indexed by job_slot
+     set parked = (select paused_at is not null or archived_at is not null from workflow
+                   where workflow.team_id = job.team_id and workflow.id = job.workflow_id)
+     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying')`,
+    teamId,
+    id,
   );
 }
 
@@ -96,6 +163,7 @@ export function toWorkflow(row: WorkflowRow): Workflow {
     archivedAt: row.archived_at,
     currentVersion: row.current_version,
     oldestVersion: row.oldest_version,
+    nextRunAt: row.next_run_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

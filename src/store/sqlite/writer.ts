@@ -24,6 +24,8 @@ const MAX_IN_FLIGHT = 2;
 const MAX_WAITING = 20_000;
 /** A thread that has died is started anew after this long. */
 const RESTART_MS = 1_000;
+/** What may have changed when nobody here knows what did. */
+const EVERYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true };
 
 interface Waiting extends Call {
   resolve(value: unknown): void;
@@ -161,7 +163,7 @@ export class Writer {
   }
 
   #hear(message: FromWriter): void {
-    if ('foreign' in message) this.#options.onTouched({ keys: true, jobs: true, deliveries: true });
+    if ('foreign' in message) this.#options.onTouched(EVERYTHING);
     if ('result' in message) this.#settle(message.result);
   }
 
@@ -174,7 +176,7 @@ export class Writer {
     }
     // What has gathered meanwhile goes over at once, so that the thread is never idle while something waits.
     this.#flush();
-    if (touched.keys || touched.jobs || touched.deliveries) this.#options.onTouched(touched);
+    if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
   }
 
   #die(cause: Error): void {
@@ -199,7 +201,7 @@ export class Writer {
     }
     log.warn({}, 'writer.restarted');
     // What was in flight may have been committed all the same, and nobody was told.
-    onTouched({ keys: true, jobs: true, deliveries: true });
+    onTouched(EVERYTHING);
   }
 
   #send(message: ToWriter): void {

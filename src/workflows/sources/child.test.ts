@@ -89,8 +89,9 @@ test('when the server is killed, nothing of its runs is left', async (t) => {
       import { startChild } from ${JSON.stringify(join(import.meta.dirname, 'child.ts'))};
       import { silentLogger } from ${JSON.stringify(join(import.meta.dirname, '../../observe/log.ts'))};
       const child = await startChild({
-        argv: ['/bin/sh', '-c', ${JSON.stringify(STUBBORN)}], directory: '/', environment: { PATH: '/usr/bin:/bin' },
-        temporaryPrefix: 'flowhook-test-', secrets: new Map(), log: silentLogger,
+        launch: () => ({ argv: ['/bin/sh', '-c', ${JSON.stringify(STUBBORN)}], environment: { PATH: '/usr/bin:/bin' } }),
+        directory: '/', temporaryPrefix: 'flowhook-test-', stdin: '', harness: false, secrets: new Map(), log: silentLogger,
+        limits: { memoryBytes: 1e9, outputBytes: 1e9 }, listener: { onLog() {}, onProgress() {} },
       });
       for await (const [line] of child.batches) console.log(JSON.stringify([child.process.pid, ...JSON.parse(line!)]));`,
   });

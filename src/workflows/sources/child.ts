@@ -19,12 +19,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ProcessMark } from '../../model/job.ts';
 import type { Logger } from '../../observe/log.ts';
 import { readLines } from './lines.ts';
+import { watchMemory } from './memory-watch.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
-import { followTail } from './tail.ts';
+import { followTail, type Listener } from './tail.ts';
 
 const KILL_GRACE_MS = 10_000;
 /** A result is small: the state that a module leaves for its next run. */
 const MAX_RESULT_BYTES = 1 << 20;
+/**
+ * When the machine runs out of memory, the kernel shall choose a run before the server. More than this makes it
+ * choose runs that are not at fault.
+ */
+const OOM_SCORE_ADJ = 300;
 /** What a group that is gone has written is in the pipes already; only one that escaped still holds them. */
 const DRAIN_MS = 1_000;
 
@@ -39,22 +45,33 @@ const WATCHER = `( (
   read -r _
   kill -KILL 0
 ) <&3 3<&- 4<&- >/dev/null 2>&1 & )`;
+const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
 /** Standard output is the records. */
-const PLAIN = `${WATCHER}\nexec 3<&-\nexec "$@"`;
+const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\nexec "$@"`;
 /** Records go out by descriptor 3, a result by 4; standard output is one with the log. */
-const HARNESS = `${WATCHER}\nexec 3>&1 1>&2\nexec "$@"`;
+const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
+
+/** What is started: the program by its full path, its arguments, and all of its environment but for TMPDIR. */
+export interface Launch {
+  argv: readonly string[];
+  environment: Readonly<Record<string, string>>;
+}
 
 export interface ChildInput {
-  /** The program by its full path, and its arguments. */
-  argv: readonly string[];
   /** Its working directory, by its full path. */
   directory: string;
-  /** All of its environment, but for TMPDIR: a new empty directory, removed afterwards. */
-  environment: Readonly<Record<string, string>>;
   temporaryPrefix: string;
-  /** For our own program inside the child: what it reads from standard input. */
-  harnessInput?: string;
+  /** Says what to start, and may put files into its TMPDIR before: a new empty directory, removed afterwards. */
+  launch(temporary: string): Launch | Promise<Launch>;
+  /** Looks at what it has left in TMPDIR, once its whole group is gone. */
+  collect?(temporary: string): Promise<void>;
+  /** What it reads from standard input. */
+  stdin: string;
+  /** Whether it is our own program: it writes records to descriptor 3 and a result to 4. */
+  harness: boolean;
+  limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
+  listener: Listener;
   log: Logger;
   killGraceMs?: number;
 }
@@ -63,6 +80,8 @@ export interface Child {
   process: ProcessMark;
   /** The lines of the output. Not reading stops the child; leaving the loop early stops it for good. */
   batches: AsyncIterable<string[]>;
+  /** Bytes of output that have been read so far. */
+  bytes(): number;
   /** Resolves when the whole group is gone and, unless the run failed, its output has been read. */
   end: Promise<ChildEnd>;
   /** SIGTERM to the group, and SIGKILL after the grace. */
@@ -76,6 +95,8 @@ export interface ChildEnd {
   signal: NodeJS.Signals | null;
   /** Whether it was ended by `stop` or `kill`, or its output was not read to the end. */
   stopped: boolean;
+  /** Set when it was killed for the memory that all of its processes held together. */
+  excess: { usedBytes: number; limitBytes: number } | undefined;
   /** What was wrong with its output. */
   outputMistake: string | undefined;
   /** The last lines of its standard error. */
@@ -88,19 +109,19 @@ export interface ChildEnd {
 export async function startChild(input: ChildInput): Promise<Child> {
   const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix));
   try {
-    return await startIn(temporary, input);
+    return await startIn(temporary, await input.launch(temporary), input);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function startIn(temporary: string, input: ChildInput): Promise<Child> {
-  const { child, pid } = await spawnShell(temporary, input);
+async function startIn(temporary: string, launch: Launch, input: ChildInput): Promise<Child> {
+  const { child, pid } = await spawnShell(temporary, launch, input);
   const marking = markOf(pid);
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const [stdin, stdout, stderr, watch, resultPipe] = child.stdio as [
-    Writable | null,
+    Writable,
     Readable,
     Readable,
     Duplex,
@@ -108,9 +129,9 @@ async function startIn(temporary: string, input: ChildInput): Promise<Child> {
   ];
   // A child that ends early breaks these pipes; its exit says all there is to say.
   for (const pipe of [stdin, watch, resultPipe]) pipe?.on('error', () => {});
-  stdin?.end(input.harnessInput);
-  const lines = readLines(stdout);
-  const tail = followTail(stderr, input);
+  stdin.end(input.stdin);
+  const lines = readLines(stdout, input.limits.outputBytes);
+  const tail = followTail(stderr, { secrets: input.secrets, ...input.listener });
   const result = resultPipe === undefined ? undefined : collect(resultPipe);
 
   let stopped = false;
@@ -129,9 +150,21 @@ async function startIn(temporary: string, input: ChildInput): Promise<Child> {
     graceTimer = setTimeout(() => signal('SIGKILL'), input.killGraceMs ?? KILL_GRACE_MS);
   }
 
+  let excess: ChildEnd['excess'];
+  const unwatch = watchMemory({
+    groupId: pid,
+    limitBytes: input.limits.memoryBytes,
+    onExcess(usedBytes) {
+      excess = { usedBytes, limitBytes: input.limits.memoryBytes };
+      signal('SIGKILL');
+    },
+  });
+
   async function settle(): Promise<ChildEnd> {
     const [code, signalName] = await exited;
     clearTimeout(graceTimer);
+    unwatch();
+    stdin.destroy();
     // The watcher is still in the group, so its number cannot belong to anybody else yet.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
@@ -140,8 +173,11 @@ async function startIn(temporary: string, input: ChildInput): Promise<Child> {
       input.log.warn({ pid }, 'run.group_remains: SIGKILL was sent, yet a process of the group is there');
     }
     lines.writersGone();
+    tail.hurry();
     if (stopped || code !== 0) lines.abandon();
     await Promise.all([drained(stderr), resultPipe && drained(resultPipe)]);
+    await tail.over;
+    await input.collect?.(temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 }).catch((error: Error) => {
       input.log.warn({ error: error.message }, 'run.temporary_remains: its directory could not be removed');
     });
@@ -150,6 +186,7 @@ async function startIn(temporary: string, input: ChildInput): Promise<Child> {
       code,
       signal: signalName,
       stopped: stoppedBefore || (code === 0 && over === 'abandoned'),
+      excess,
       outputMistake: typeof over === 'object' ? over.mistake : undefined,
       tail: tail.text(),
       result: result?.(),
@@ -168,20 +205,20 @@ async function startIn(temporary: string, input: ChildInput): Promise<Child> {
   return {
     process: (await marking) ?? { pid, startedAt: 'ended' },
     batches: lines.batches,
+    bytes: lines.bytes,
     end,
     stop,
     kill: () => signal('SIGKILL'),
   };
 }
 
-async function spawnShell(temporary: string, input: ChildInput) {
-  const harness = input.harnessInput !== undefined;
+async function spawnShell(temporary: string, launch: Launch, input: ChildInput) {
   try {
-    const child = spawn('/bin/sh', ['-c', harness ? HARNESS : PLAIN, 'sh', ...input.argv], {
+    const child = spawn('/bin/sh', ['-c', input.harness ? HARNESS : PLAIN, 'sh', ...launch.argv], {
       cwd: input.directory,
-      env: { ...input.environment, TMPDIR: temporary },
+      env: { ...launch.environment, TMPDIR: temporary },
       detached: true,
-      stdio: [harness ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', ...(harness ? (['pipe'] as const) : [])],
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(input.harness ? (['pipe'] as const) : [])],
     });
     if (child.pid !== undefined) return { child, pid: child.pid };
     throw (await once(child, 'error'))[0];

@@ -58,7 +58,10 @@ test('a line over 1 MiB ends the run with the reason output', async (t) => {
   );
   const { end } = await finish(await start(t, { command }));
   assert.ok(!end.ok && end.reason === 'output');
-  assert.match(end.error, /Line 2 of the output is longer than 1 MiB/);
+  assert.match(
+    end.error,
+    /Line 2 is longer than 1048576 bytes\. It must be UTF-8, one JSON object a line, at most 1 MiB/,
+  );
 });
 
 test('a line of just 1 MiB is taken', async (t) => {
@@ -111,7 +114,7 @@ test('the environment is clean, and says which run it is', async (t) => {
   process.env.FLOWHOOK_ENCRYPTION_KEY = 'very secret';
   t.after(() => delete process.env.FLOWHOOK_ENCRYPTION_KEY);
   const secrets = new Map([['TOKEN', 's3cret$&']]);
-  const { lines } = await finish(await start(t, { command, env, environment, secrets }));
+  const { lines } = await finish(await start(t, { command, source: { env }, environment, secrets }));
   const { TMPDIR, PATH, PWD, OLDPWD, SHLVL, _, cwd, ...rest } = JSON.parse(lines[0] ?? '');
   assert.deepEqual(rest, {
     LC_TIME: 'C',
@@ -119,28 +122,29 @@ test('the environment is clean, and says which run it is', async (t) => {
     FLOWHOOK_WORKFLOW: 'one',
     FLOWHOOK_JOB: 'job_trial',
     FLOWHOOK_ATTEMPT: '1',
+    FLOWHOOK_STATE: `${TMPDIR}/state.json`,
   });
   assert.ok(PATH.startsWith('/usr/bin:/bin:'));
   assert.equal(cwd, tmpdir());
   assert.match(TMPDIR, /flowhook-job_trial-1-/);
 });
 
-test('TMPDIR is an empty directory that is gone when the run has ended', async (t) => {
+test('TMPDIR is a directory of its own, with nothing but the state, that is gone when the run has ended', async (t) => {
   const command = sh(
     `ls -A "$TMPDIR" | wc -l; echo "\\"$TMPDIR\\""; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"`,
   );
   const { lines, end } = await finish(await start(t, { command }));
   assert.equal(end.ok, true);
-  assert.equal(lines[0]?.trim(), '0');
+  assert.equal(lines[0]?.trim(), '1');
   assert.equal(existsSync(JSON.parse(lines[1] ?? '')), false);
 });
 
-test('standard input is empty and only the three standard streams are open', async (t) => {
+test('standard input holds the state and only the three standard streams are open', async (t) => {
   const { lines } = await finish(
     await start(t, { command: sh('cat; ls /proc/self/fd/3 2>/dev/null; echo {}') }),
   );
   // Descriptor 3 of `ls` is the directory that it reads, had it been asked for one.
-  assert.deepEqual(lines, ['{}']);
+  assert.deepEqual(lines, ['null', '{}']);
 });
 
 test('a failure names the exit code and the last lines of standard error, without secrets', async (t) => {
@@ -175,7 +179,7 @@ test('what cannot start is refused with a sentence', async (t) => {
     [{ command: ['/usr/bin'] }, /\/usr\/bin is a directory/],
     [{ command: ['true'], workflowsDirectory: join(directory, 'gone') }, /gone, in which .* does not exist/],
     [
-      { command: ['true'], env: { A: `\${secret.API_KEY}` } },
+      { command: ['true'], source: { env: { A: `\${secret.API_KEY}` } } },
       /API_KEY is not set for team acme\. Set FLOWHOOK_SECRET__ACME__API_KEY.* secrets\/acme\.yaml/,
     ],
   ];

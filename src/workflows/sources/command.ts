@@ -1,18 +1,27 @@
-/** A command: any program whose standard output is one JSON object a line. */
+/** A command: any program whose standard output is one JSON object a line, or the messages of a Singer tap. */
 import { resolve } from 'node:path';
 import type { Source } from '../../model/workflow.ts';
-import { type Child, type ChildEnd, startChild } from './child.ts';
+import { startChild } from './child.ts';
+import { failed, runOf } from './child-run.ts';
 import {
   cleanEnvironment,
+  configWithSecrets,
   findProgram,
   requireDirectory,
   runEnvironment,
   withSecrets,
 } from './environment.ts';
 import { temporaryPrefix } from './leftover.ts';
-import type { Run, RunEnd, RunInput } from './run.ts';
+import type { Run, RunInput } from './run.ts';
+import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
+import { readSinger } from './singer.ts';
 
-/** Starts the program, without a shell, in the directory of its definition. */
+/**
+ * Starts the program, without a shell, in the directory of its definition. It finds the state of the last
+ * published run on standard input, as one line of JSON (`null` before the first), and in the file that
+ * FLOWHOOK_STATE names; what that file holds when the program ends well is the state for the next run. A Singer
+ * tap finds `{}` there before its first run, for taps expect an object, and leaves its state in STATE messages.
+ */
 export async function startCommand(
   input: RunInput,
   source: Extract<Source, { type: 'command' }>,
@@ -24,52 +33,44 @@ export async function startCommand(
     ...withSecrets(source.env, input),
     ...runEnvironment(input),
   };
+  const config = source.config === null ? undefined : JSON.stringify(configWithSecrets(source.config, input));
   const [name = '', ...rest] = source.command;
   const program = await findProgram(name, { directory, path: environment.PATH ?? '' });
+  const singer = source.protocol === 'singer';
+  const state = JSON.stringify(singer ? (input.state ?? {}) : (input.state ?? null));
+  let files: RunFiles | undefined;
+  let left: Awaited<ReturnType<typeof readStateLeft>> = { state: undefined };
   const child = await startChild({
-    argv: [program, ...rest],
+    async launch(temporary) {
+      files = await writeRunFiles(temporary, { state, config });
+      return {
+        argv: [program, ...withFiles(rest, files)],
+        environment: { ...environment, ...filesEnvironment(files) },
+      };
+    },
+    async collect() {
+      if (!singer && files !== undefined) left = await readStateLeft(files.state, state);
+    },
     directory,
-    environment,
+    stdin: `${state}\n`,
+    harness: false,
+    limits: input.definition.limits,
     temporaryPrefix: temporaryPrefix(input),
     secrets: input.secrets,
+    listener: input,
     log: input.log,
     ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
   });
-  return runOf(child, `The command ${name}`, () => ({ ok: true, state: undefined }));
-}
-
-/** Makes a run of a child: what its end means is the same for every kind, but for what an exit code 0 is worth. */
-export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => RunEnd): Run {
-  return {
-    process: child.process,
-    batches: child.batches,
-    end: child.end.then(
-      (end): RunEnd => failureOf(end, who) ?? whenDone(end),
-      (error: Error): RunEnd => ({ ok: false, reason: 'error', error: `${who} was lost: ${error.message}` }),
-    ),
-    stop: child.stop,
-    kill: child.kill,
-  };
-}
-
-/** Says why a child failed, or nothing if it ended well. */
-function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
-  if (end.outputMistake !== undefined) return { ok: false, reason: 'output', error: end.outputMistake };
-  if (end.stopped) return failed(`${who} was stopped before it had finished`, end);
-  if (end.signal === 'SIGKILL') {
-    return failed(
-      `${who} was killed (SIGKILL) by somebody else: often the system, when memory runs out`,
-      end,
-    );
-  }
-  if (end.signal !== null) return failed(`${who} was ended by the signal ${end.signal}`, end);
-  if (end.code !== 0) return failed(`${who} ended with exit code ${end.code}`, end);
-  return undefined;
-}
-
-/** A failure whose sentence is followed by what the child had to say. */
-export function failed(sentence: string, end: ChildEnd): RunEnd {
-  const words =
-    end.tail === '' ? 'It wrote nothing to standard error' : `The end of its standard error:\n${end.tail}`;
-  return { ok: false, reason: 'error', error: `${sentence}. ${words}` };
+  const who = `The command ${name}`;
+  if (singer)
+    return readSinger(child, {
+      who,
+      source,
+      key: input.definition.key,
+      mode: input.definition.mode,
+      onLog: input.onLog,
+    });
+  return runOf(child, who, (end) =>
+    'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state },
+  );
 }

@@ -1,6 +1,7 @@
 /** Asks modules for their settings, in a child process: the server itself never runs a workflow's code. */
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DEFAULT_LIMITS } from '../../model/workflow.ts';
 import type { Logger } from '../../observe/log.ts';
 import { startChild } from './child.ts';
 import type { DescribeInput, DescribeLine } from './describe-harness.ts';
@@ -55,12 +56,14 @@ async function describeInOneChild(
 ): Promise<{ file?: string; error?: string }> {
   const input: DescribeInput = { compileCache: COMPILE_CACHE, files: [...files] };
   const child = await startChild({
-    argv: [process.execPath, PROGRAM],
+    launch: () => ({ argv: [process.execPath, PROGRAM], environment: cleanEnvironment(new Map()) }),
     directory: options.directory,
-    environment: cleanEnvironment(new Map()),
     temporaryPrefix: 'flowhook-describe-',
-    harnessInput: JSON.stringify(input),
+    stdin: JSON.stringify(input),
+    harness: true,
+    limits: DEFAULT_LIMITS,
     secrets: new Map(),
+    listener: { onLog() {}, onProgress() {} },
     log: options.log,
   });
   const limitMs = options.importMs ?? IMPORT_MS;

@@ -31,18 +31,35 @@ export function runEnvironment(run: {
   };
 }
 
+interface TeamSecrets {
+  team: string;
+  secrets: ReadonlyMap<string, string>;
+}
+
 /** Puts secrets in the place of `${secret.NAME}`. Throws a sentence that says how to set a missing one. */
 export function withSecrets(
   env: Readonly<Record<string, string>>,
-  input: { team: string; secrets: ReadonlyMap<string, string> },
+  input: TeamSecrets,
 ): Record<string, string> {
-  const fill = (text: string): string =>
-    text.replace(secretReferences(), (_reference, name: string) => {
-      const value = input.secrets.get(name);
-      if (value === undefined) throw new Error(missingSecret(input.team, name));
-      return value;
-    });
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value, input)]));
+}
+
+/** Does the same in every text of a configuration. */
+export function configWithSecrets(config: unknown, input: TeamSecrets): unknown {
+  if (typeof config === 'string') return fill(config, input);
+  if (Array.isArray(config)) return config.map((value) => configWithSecrets(value, input));
+  if (typeof config !== 'object' || config === null) return config;
+  return Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, configWithSecrets(value, input)]),
+  );
+}
+
+function fill(text: string, input: TeamSecrets): string {
+  return text.replace(secretReferences(), (_reference, name: string) => {
+    const value = input.secrets.get(name);
+    if (value === undefined) throw new Error(missingSecret(input.team, name));
+    return value;
+  });
 }
 
 /**

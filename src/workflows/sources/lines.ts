@@ -1,9 +1,11 @@
 /** Reads records from a child: NDJSON lines in batches, with back-pressure and bounds. */
-import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
+import { splitLines } from '../../std/lines.ts';
+import { MalformedError } from '../../std/splitter.ts';
+import { formatSize } from '../size.ts';
 
-/** One record's JSON text may be this long. */
-export const MAX_LINE_BYTES = 1 << 20;
+/** One line may be this long. */
+const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;
 const MAX_BATCH_BYTES = 1 << 20;
 /** Once the child is gone, what it wrote is in the pipe already: nobody waits longer than this for more. */
@@ -18,14 +20,19 @@ export interface Lines {
   writersGone(): void;
   /** Throws away what has not been read. */
   abandon(): void;
+  /** Bytes that have been read so far. */
+  bytes(): number;
 }
 
 /**
  * Splits a stream into lines. Blank lines are skipped; CRLF, a byte order mark and a last line without a line
  * break are fine; a line over 1 MiB and bytes that are not UTF-8 end the reading. Not iterating leaves the bytes
  * in the pipe, which stops the child when the pipe is full.
+ *
+ * @param maxBytes a longer output is at fault
  */
-export function readLines(stream: Readable): Lines {
+export function readLines(stream: Readable, maxBytes: number): Lines {
+  const queue = createQueue(maxBytes);
   const over = Promise.withResolvers<'all' | 'abandoned' | { mistake: string }>();
   const gone = Promise.withResolvers<void>();
   let isGone = false;
@@ -37,17 +44,16 @@ export function readLines(stream: Readable): Lines {
   for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
 
   async function* batches(): AsyncGenerator<string[]> {
-    const splitter = createSplitter();
     try {
       while (!stream.readableEnded && !stream.destroyed) {
         const chunk = stream.read() as Buffer | null;
         if (chunk !== null) {
-          splitter.push(chunk);
-          while (splitter.isFull()) yield splitter.take();
-        } else if (splitter.isEmpty()) {
+          queue.push(chunk);
+          while (queue.isFull()) yield queue.take();
+        } else if (queue.isEmpty()) {
           await change();
         } else {
-          yield splitter.take();
+          yield queue.take();
         }
       }
       // A last line without a line break is a record only if the child ended well: one that was killed while
@@ -55,8 +61,8 @@ export function readLines(stream: Readable): Lines {
       await gone.promise;
       if (isAbandoned) return;
       if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output broke off before its end');
-      splitter.finish();
-      while (!splitter.isEmpty()) yield splitter.take();
+      queue.finish();
+      while (!queue.isEmpty()) yield queue.take();
       over.resolve('all');
     } catch (error) {
       if (!(error instanceof OutputMistake)) throw error;
@@ -97,53 +103,43 @@ export function readLines(stream: Readable): Lines {
       wake();
     },
     abandon,
+    bytes: queue.total,
   };
 }
 
 class OutputMistake extends Error {}
 
-/** Holds the lines that were read and not yet taken, and the beginning of the line that is still coming. */
-function createSplitter() {
+/** Holds the lines that were read and not yet taken. */
+function createQueue(maxBytes: number) {
+  const splitter = splitLines(MAX_LINE_BYTES);
   let lines: string[] = [];
   let bytes = 0;
-  let count = 0;
-  let partial: Buffer[] = [];
-  let partialBytes = 0;
+  let total = 0;
 
-  function add(text: Buffer): void {
-    if (!isUtf8(text))
-      throw new OutputMistake(`The output after line ${count} is not UTF-8. Records are UTF-8 JSON`);
-    const all = text.toString();
-    for (const line of (count === 0 && all.startsWith('\ufeff') ? all.slice(1) : all).split('\n')) {
-      count++;
-      if (line.trim() !== '') lines.push(line.endsWith('\r') ? line.slice(0, -1) : line);
+  function add(cut: () => string[]): void {
+    try {
+      lines.push(...cut());
+    } catch (error) {
+      if (!(error instanceof MalformedError)) throw error;
+      throw new OutputMistake(
+        `The output cannot be read: ${error.message}. It must be UTF-8, one JSON object a line, at most 1 MiB each`,
+      );
     }
-    bytes += text.length;
   }
 
   return {
     push(chunk: Buffer): void {
-      const last = chunk.lastIndexOf(0x0a);
-      // Only the line that began in an earlier chunk can be too long: a chunk itself is far smaller.
-      if (partialBytes + (last === -1 ? chunk.length : chunk.indexOf(0x0a)) > MAX_LINE_BYTES) {
+      bytes += chunk.length;
+      total += chunk.length;
+      if (total > maxBytes) {
         throw new OutputMistake(
-          `Line ${count + 1} of the output is longer than 1 MiB. Records are one JSON object a line`,
+          `The output is larger than ${formatSize(maxBytes)} and was cut off. Raise \`limits.output\` if so much is meant`,
         );
       }
-      if (last !== -1) {
-        add(Buffer.concat([...partial, chunk.subarray(0, last)]));
-        partial = [];
-        partialBytes = 0;
-      }
-      const rest = chunk.subarray(last + 1);
-      if (rest.length > 0) partial.push(rest);
-      partialBytes += rest.length;
+      add(() => splitter.push(chunk));
     },
-    finish(): void {
-      if (partialBytes > 0) add(Buffer.concat(partial));
-      partial = [];
-      partialBytes = 0;
-    },
+    finish: () => add(() => splitter.end()),
+    total: () => total,
     isEmpty: () => lines.length === 0,
     isFull: () => lines.length >= MAX_BATCH_LINES || bytes >= MAX_BATCH_BYTES,
     take(): string[] {

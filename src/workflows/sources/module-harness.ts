@@ -8,7 +8,7 @@ import { readFileSync, write, writeSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
-import type { Context } from '../context.ts';
+import type { Context } from '../context.d.ts';
 import { missingSecret } from '../secret-names.ts';
 
 export interface HarnessInput {
@@ -18,12 +18,17 @@ export interface HarnessInput {
   team: string;
   state: unknown;
   secrets: Record<string, string>;
+  /** What `ctx.fetch` may connect to, as FLOWHOOK_ALLOW_NETWORKS. */
+  allowNetworks: string;
 }
 
 const RECORDS = 3;
 const RESULT = 4;
 /** More than this is not held back before the generator has to wait. */
 const BUFFERED_CHARACTERS = 64 * 1024;
+/** A longer text of one call is cut: as JSON it must fit into one line of the log (see `tail.ts`). */
+const MAX_TEXT = 10_000;
+const PROGRESS_MS = 200;
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
@@ -54,6 +59,8 @@ async function run(input: HarnessInput): Promise<void> {
     stopping.abort(new Error('This run must stop'));
   });
   const state = createState(input.state);
+  const progress = createProgress();
+  let fetching: Promise<typeof globalThis.fetch> | undefined;
   const context: Context = {
     state: { get: state.get, set: state.set },
     secret: (name) => {
@@ -61,12 +68,21 @@ async function run(input: HarnessInput): Promise<void> {
       throw new Error(missingSecret(input.team, name));
     },
     log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },
-    progress: (fields) => logger('progress')('', fields),
+    progress: progress.report,
     get signal() {
       listens = true;
       return stopping.signal;
     },
-    fetch: globalThis.fetch,
+    fetch: async (target, init) => {
+      fetching ??= import('./module-fetch.ts').then(({ createFetch }) =>
+        createFetch({
+          allowNetworks: input.allowNetworks,
+          signal: stopping.signal,
+          onWait: logger('info'),
+        }),
+      );
+      return (await fetching)(target, init);
+    },
   };
 
   const module = (await import(pathToFileURL(input.file).href)) as { default?: unknown };
@@ -84,6 +100,7 @@ async function run(input: HarnessInput): Promise<void> {
     await writer.write(lineOf(record, ++position));
   }
   await writer.flush();
+  progress.flush();
   writeSync(RESULT, JSON.stringify(state.changed()));
 }
 
@@ -133,7 +150,37 @@ function logger(level: string) {
   return (message: string, fields?: object): void => {
     const details =
       fields === undefined ? '' : ` ${inspect(fields, { breakLength: Number.POSITIVE_INFINITY })}`;
-    process.stderr.write(`${level}: ${message}${details}\n`);
+    tellFlowhook({ flowhook: 'log', level, text: `${message}${details}`.slice(0, MAX_TEXT) });
+  };
+}
+
+/** One line for `log-line.ts`, at the beginning of a line whatever the module itself has just written. */
+function tellFlowhook(said: object): void {
+  process.stderr.write(`\n${JSON.stringify(said)}\n`);
+}
+
+/** Tells of progress a few times a second, however often it is reported, and at the end. */
+function createProgress() {
+  let news: { pages?: number; message?: string } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    if (news !== undefined) tellFlowhook({ flowhook: 'progress', ...news });
+    news = undefined;
+  }
+
+  return {
+    flush,
+    report(said: { pages?: number; message?: string }): void {
+      news = { ...news, ...said };
+      if (typeof news.message === 'string') news.message = news.message.slice(0, MAX_TEXT);
+      if (timer !== undefined) return;
+      flush();
+      timer = setTimeout(() => {
+        timer = undefined;
+        flush();
+      }, PROGRESS_MS).unref();
+    },
   };
 }
 

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { RunInput } from './run.ts';
 import { directoryOf, finish, start } from './trial.ts';
 
 /** Runs the text of a module as `acme/one.mts`. */
-async function startModule(t: TestContext, text: string, input: Partial<RunInput> = {}) {
+async function startModule(t: TestContext, text: string, input: Parameters<typeof start>[1] = {}) {
   const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': text });
   return start(t, { workflowsDirectory, ...input });
 }
@@ -41,7 +40,7 @@ test('state that is not touched is reported as unchanged, and any iterable will 
 
 test('whatever a module prints goes to the log and never between the records', async (t) => {
   const said: string[] = [];
-  const log = { debug: (fields: object) => said.push((fields as { line: string }).line) };
+  const progress: object[] = [];
   const run = await startModule(
     t,
     `import { execSync } from 'node:child_process';
@@ -51,22 +50,33 @@ test('whatever a module prints goes to the log and never between the records', a
       process.stdout.write('by stream\\n');
       writeSync(1, 'by descriptor\\n');
       execSync('echo by a child', { stdio: 'inherit' });
+      process.stdout.write('unfinished');
       ctx.log.warn('by log', { n: 1 });
-      ctx.progress({ pages: 2 });
+      ctx.log.error('two\\nlines with ' + ctx.secret('TOKEN'));
+      for (let pages = 1; pages <= 500; pages++) ctx.progress({ pages, message: 'hunter"22' });
       yield { id: 'a' };
     }`,
-    { log: { ...log, info() {}, warn() {}, error() {}, child: () => log } as never },
+    {
+      secrets: new Map([['TOKEN', 'hunter"22']]),
+      onLog: ({ level, text }) => said.push(`${level} ${text}`),
+      onProgress: (news) => progress.push(news),
+    },
   );
   const { lines } = await finish(run);
   assert.deepEqual(lines, ['{"id":"a"}']);
   assert.deepEqual(said, [
-    'by console',
-    'by stream',
-    'by descriptor',
-    'by a child',
-    'warn: by log { n: 1 }',
-    'progress:  { pages: 2 }',
+    'info by console',
+    'info by stream',
+    'info by descriptor',
+    'info by a child',
+    'info unfinished',
+    'warn by log { n: 1 }',
+    'error two',
+    'error lines with ***',
   ]);
+  assert.deepEqual(progress[0], { pages: 1, message: '***' });
+  assert.deepEqual(progress.at(-1), { pages: 500, message: '***' });
+  assert.ok(progress.length < 20, `told ${progress.length} times`);
 });
 
 test('mistakes of a module end its run with a sentence', async (t) => {

@@ -6,7 +6,7 @@ import { dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Source } from '../../model/workflow.ts';
 import { type ChildEnd, startChild } from './child.ts';
-import { failed, runOf } from './command.ts';
+import { failed, runOf } from './child-run.ts';
 import { cleanEnvironment, requireDirectory, runEnvironment } from './environment.ts';
 import { temporaryPrefix } from './leftover.ts';
 import type { HarnessInput } from './module-harness.ts';
@@ -37,14 +37,20 @@ export async function startModule(
     team: input.team,
     state: input.state,
     secrets: Object.fromEntries(input.secrets),
+    allowNetworks: input.fetchPolicy?.text ?? 'none',
   };
   const child = await startChild({
-    argv: HARNESS_ARGV,
+    launch: () => ({
+      argv: HARNESS_ARGV,
+      environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
+    }),
     directory: dirname(file),
-    environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
     temporaryPrefix: temporaryPrefix(input),
-    harnessInput: JSON.stringify(harnessInput),
+    stdin: JSON.stringify(harnessInput),
+    harness: true,
+    limits: input.definition.limits,
     secrets: input.secrets,
+    listener: input,
     log: input.log,
     ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
   });

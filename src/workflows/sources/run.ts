@@ -1,6 +1,7 @@
 /** Starts one attempt of a job: the kind of its source decides which child process that is. */
-import type { ProcessMark } from '../../model/job.ts';
+import type { LogLevel, ProcessMark } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
+import type { AddressPolicy } from '../../net/address-policy.ts';
 import type { Logger } from '../../observe/log.ts';
 import { startCommand } from './command.ts';
 import { startModule } from './module.ts';
@@ -20,6 +21,12 @@ export interface RunInput {
   /** The server's own environment: a child gets PATH, HOME, LANG, LC_*, TZ and USER of it. */
   environment: ReadonlyMap<string, string>;
   log: Logger;
+  /** Which addresses `ctx.fetch` may connect to; only public ones unless told. */
+  fetchPolicy?: AddressPolicy;
+  /** Told of each line of the run's log, secrets masked, in order; it must be quick and never throw. */
+  onLog(line: { level: LogLevel; text: string }): void;
+  /** Told what the source says of its progress. */
+  onProgress(said: { pages?: number; message?: string }): void;
   /** Between SIGTERM and SIGKILL; 10 s unless told. */
   killGraceMs?: number;
 }
@@ -31,6 +38,8 @@ export interface Run {
    * is awaited; not reading stops the child, and leaving the loop early ends the run.
    */
   batches: AsyncIterable<string[]>;
+  /** Bytes of output read so far. */
+  readonly bytes: number;
   /** Resolves when the whole process group is gone and its temporary directory is removed. Never rejects. */
   end: Promise<RunEnd>;
   /** SIGTERM to the group, and SIGKILL after the grace. Calling it twice is harmless. */
@@ -40,7 +49,9 @@ export interface Run {
 }
 
 /** How a run ended. `state` is undefined when it is unchanged; `error` is a sentence for people. */
-export type RunEnd = { ok: true; state: unknown } | { ok: false; reason: 'error' | 'output'; error: string };
+export type RunEnd =
+  | { ok: true; state: unknown }
+  | { ok: false; reason: 'error' | 'output' | 'memory'; error: string };
 
 /** Starts a run. Rejects with a sentence when it cannot start: no such program, a missing secret or directory. */
 export function startRun(input: RunInput): Promise<Run> {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Source } from '../../model/workflow.ts';
+import type { Definition, Source } from '../../model/workflow.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { parseModuleDefinition } from '../definition.ts';
 import { type Run, type RunEnd, type RunInput, startRun } from './run.ts';
@@ -24,18 +24,39 @@ export async function directoryOf(t: TestContext, files: Record<string, string>)
 /** Starts a command (`command`) or the module `acme/one.mts`; ended after the test whatever happens. */
 export async function start(
   t: TestContext,
-  input: Partial<RunInput> & { command?: string[]; env?: Record<string, string> },
+  input: Omit<Partial<RunInput>, 'definition'> & {
+    command?: string[];
+    source?: Partial<Extract<Source, { type: 'command' }>>;
+    limits?: Partial<Definition['limits']>;
+    key?: string[];
+    mode?: Definition['mode'];
+  },
 ): Promise<Run> {
-  const { command, env = {}, ...rest } = input;
+  const { command, source: settings, limits, key = [], mode = 'replace', ...rest } = input;
   const parsed = parseModuleDefinition({}, { file: 'acme/one.mts', line: null });
   if (!('definition' in parsed)) throw new Error('The defaults are a definition');
   const source: Source =
     command === undefined
       ? parsed.definition.source
-      : { type: 'command', command, protocol: 'ndjson', env, directory: '.' };
+      : {
+          type: 'command',
+          command,
+          protocol: 'ndjson',
+          streams: null,
+          env: {},
+          config: null,
+          directory: '.',
+          ...settings,
+        };
   const run = await startRun({
     workflowsDirectory: tmpdir(),
-    definition: { ...parsed.definition, source },
+    definition: {
+      ...parsed.definition,
+      source,
+      key,
+      mode,
+      limits: { ...parsed.definition.limits, ...limits },
+    },
     team: 'acme',
     workflowId: 'one',
     jobId: 'job_trial',
@@ -44,6 +65,8 @@ export async function start(
     secrets: new Map(),
     environment: new Map([['PATH', '/usr/bin:/bin']]),
     log: silentLogger,
+    onLog() {},
+    onProgress() {},
     ...rest,
   });
   t.after(async () => {

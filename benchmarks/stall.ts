@@ -1,0 +1,87 @@
+/** A reader that stalls for a minute while versions are published: what it costs others, and what it receives. */
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startFlowhook } from './flowhook.ts';
+import { callees, whileQueueing } from './queueing.ts';
+import { type ReadResult, startReader } from './reader.ts';
+import type { Benchmark } from './run.ts';
+
+const RECORDS = 200_000;
+const STALL_MS = 60_000;
+
+/** Every run emits other records, so that every run publishes. */
+const PROGRAM = `
+const run = process.env.FLOWHOOK_JOB;
+let text = '';
+for (let i = 0; i < ${RECORDS}; i++) {
+  text += '{"id":"' + i + '","run":"' + run + '","pad":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}\\n';
+  if (text.length > 65536) {
+    if (!process.stdout.write(text)) await new Promise((drained) => process.stdout.once('drain', drained));
+    text = '';
+  }
+}
+process.stdout.write(text);
+`;
+
+const benchmark: Benchmark = {
+  about:
+    `${RECORDS.toLocaleString('en')} records are read by two readers that stall for ${STALL_MS / 1_000} s after their first bytes, one of them without ` +
+    'a kept file, while every record changes again and again. "same bytes" is 1 when both received exactly what a ' +
+    'reader without a pause had received before.',
+  units: {},
+  rounds: 1,
+  async setUp() {
+    return { contestants: ['64', '0'].map((cache) => contestant(cache)), tearDown: async () => {} };
+  },
+};
+export default benchmark;
+
+function contestant(cacheMb: string) {
+  return {
+    name: cacheMb === '0' ? 'without a file' : 'with a file',
+    async round(): Promise<Record<string, number>> {
+      const flowhook = await startFlowhook(
+        {
+          'default/people.yaml': 'source: { type: command, command: [node, people.mjs] }\n',
+          'default/people.mjs': PROGRAM,
+          'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
+          ...callees(8_000),
+        },
+        { FLOWHOOK_MAX_RUNNING_JOBS: '2', FLOWHOOK_REPRESENTATION_CACHE_MB: cacheMb },
+      );
+      const reader = startReader();
+      try {
+        await flowhook.runToItsEnd('people');
+        await flowhook.hold('holder');
+        const at = { url: `${flowhook.url}/v1/workflows/people/data`, headers: flowhook.headers };
+        const whole = await reader.read({ ...at, pauseMs: 0 });
+        await rm(join(flowhook.directory, 'data/representations'), { recursive: true, force: true });
+        let stalled: ReadResult | undefined;
+        const reading = reader.read({ ...at, pauseMs: STALL_MS }).then((result) => {
+          stalled = result;
+        });
+        let walBytes = 0;
+        let versions = 0;
+        const { p99Ms } = await whileQueueing(flowhook, { next: 0 }, async () => {
+          while (stalled === undefined) {
+            const job = await flowhook.runToItsEnd('people');
+            if (job.state !== 'finished') throw new Error(job.error);
+            versions += 1;
+            const wal = await stat(join(flowhook.directory, 'data/flowhook.db-wal'));
+            walBytes = Math.max(walBytes, wal.size);
+          }
+        });
+        await reading;
+        return {
+          'versions published': versions,
+          'largest WAL MB': walBytes / 1e6,
+          'queue p99 ms': p99Ms,
+          'same bytes': Number(stalled?.sha256 === whole.sha256 && stalled.version === whole.version),
+        };
+      } finally {
+        await reader.stop();
+        await flowhook.stop();
+      }
+    },
+  };
+}

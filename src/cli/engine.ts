@@ -1,0 +1,51 @@
+/** The engine without a server: runs jobs in the process of a command that owns the database. */
+import type { Config } from '../config.ts';
+import { Engine } from '../jobs/engine.ts';
+import { silentLogger } from '../observe/log.ts';
+import { Ingester } from '../records/ingester.ts';
+import { loadSuppression } from '../records/suppress.ts';
+import { openSealer } from '../service.ts';
+import type { Store } from '../store/store.ts';
+import { teamSecrets } from '../workflows/secrets.ts';
+
+/** The server's own name: who owns the database takes back what is left of it, and the next server of this. */
+const NODE_ID = 'local';
+
+export interface CommandEngine {
+  /** Takes back jobs that were left running when a server was killed. */
+  reap(): Promise<void>;
+  start(): Promise<void>;
+  /** Gives back what still runs. Harmless before the start. */
+  stop(): Promise<void>;
+}
+
+export async function openEngine(config: Config, store: Store): Promise<CommandEngine> {
+  const sealer = await openSealer(config, store);
+  const ingester = new Ingester({
+    databaseUrl: config.databaseUrl,
+    log: silentLogger,
+    suppression: (at) => loadSuppression({ store, sealer }, at),
+  });
+  const engine = new Engine({
+    store,
+    ingester,
+    log: silentLogger,
+    workflowsDirectory: config.workflowsDirectory,
+    environment: config.environment,
+    secrets: (team) =>
+      teamSecrets({ directory: config.workflowsDirectory, team, environment: config.environment }),
+    random: Math.random,
+    nodeId: NODE_ID,
+    capacity: config.maxRunningJobs,
+    perTeam: config.maxRunningJobsPerTeam,
+    fetchPolicy: config.allowNetworks,
+  });
+  return {
+    reap: () => engine.reap({ nodeId: NODE_ID }),
+    start: () => engine.start(),
+    async stop() {
+      await engine.stop();
+      await ingester.close();
+    },
+  };
+}

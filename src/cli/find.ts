@@ -1,0 +1,121 @@
+/** Finds what a command line names, in all teams unless one is said; and says what was probably meant. */
+import { JOB_STATES, type Job, type JobState } from '../model/job.ts';
+import type { Team } from '../model/team.ts';
+import type { Place } from '../records/read.ts';
+import { nearest } from '../std/nearest.ts';
+import type { Store } from '../store/store.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+
+/** Names that an error lists at most. */
+const MAX_NAMED = 10;
+/** Jobs of each team among which a misspelt id is looked for. */
+const RECENT_JOBS = 500;
+
+/** The team with this slug, or all of them. */
+export async function findTeams(store: Store, slug: unknown): Promise<Team[]> {
+  const teams = await store.teams.list();
+  if (slug === undefined) return teams;
+  const found = teams.filter((team) => team.slug === slug);
+  if (found.length > 0) return found;
+  throw new NotFoundError(
+    `No team "${slug}" found.${advice(
+      String(slug),
+      teams.map((team) => team.slug),
+    )}`,
+  );
+}
+
+/**
+ * The workflow that a command names: `people`, or `acme/people` with its team, as `apply` and the lists write it.
+ *
+ * @param team its slug, when one was given
+ * @throws NotFoundError; UsageError when several teams have one
+ */
+export async function findWorkflow(store: Store, name: string, team: unknown): Promise<Place> {
+  const [, before, id = name] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
+  const teams = await findTeams(store, team ?? before);
+  const found: { slug: string; place: Place }[] = [];
+  for (const { id: teamId, slug } of teams) {
+    if ((await store.workflows.get({ teamId, id })) === undefined) continue;
+    found.push({ slug, place: { teamId, workflowId: id } });
+  }
+  const [only, ...others] = found;
+  if (only === undefined) {
+    const known: string[] = [];
+    for (const { id: teamId } of teams) {
+      known.push(...(await store.workflows.list({ teamId })).map((workflow) => workflow.id));
+    }
+    throw new NotFoundError(
+      `No workflow "${id}" found.${advice(id, [...new Set(known)])} (\`flowhook apply\` makes those that files define)`,
+    );
+  }
+  if (others.length > 0) {
+    const slugs = found.map(({ slug }) => slug).join(', ');
+    throw new UsageError(`Several teams have a workflow "${id}": say which with --team (${slugs})`);
+  }
+  return only.place;
+}
+
+/**
+ * The job that a command names, of whatever team.
+ *
+ * @throws NotFoundError, with the id that was probably meant
+ */
+export async function findJob(store: Store, id: string): Promise<Job> {
+  const teams = await store.teams.list();
+  for (const { id: teamId } of teams) {
+    const job = await store.jobs.get({ teamId, id });
+    if (job !== undefined) return job;
+  }
+  if (!id.startsWith('job_')) {
+    for (const { id: teamId } of teams) {
+      if ((await store.workflows.get({ teamId, id })) === undefined) continue;
+      throw new NotFoundError(
+        `"${id}" is a workflow, not a job. \`flowhook jobs list --workflow ${id}\` shows its jobs`,
+      );
+    }
+  }
+  const recent: string[] = [];
+  for (const { id: teamId } of teams) {
+    recent.push(...(await store.jobs.list({ teamId, limit: RECENT_JOBS })).map((job) => job.id));
+  }
+  const meant = nearest(id, recent);
+  throw new NotFoundError(
+    meant === undefined
+      ? `No job "${id}" found. \`flowhook jobs list\` shows the newest; ended ones are deleted after a while`
+      : `No job "${id}" found. Did you mean ${meant}?`,
+  );
+}
+
+/** @throws UsageError when one of the names, with commas between, is no state of a job */
+export function statesFrom(names: unknown): JobState[] | undefined {
+  if (names === undefined) return undefined;
+  return String(names)
+    .split(',')
+    .map((name) => oneOf('--state', name.trim(), JOB_STATES));
+}
+
+/** @throws UsageError that names the value that was probably meant */
+export function oneOf<T extends string>(flag: string, value: string, values: readonly T[]): T {
+  const found = values.find((one) => one === value);
+  if (found !== undefined) return found;
+  const meant = nearest(value, values);
+  throw new UsageError(
+    `${flag} must be ${values.join(', ')}, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+  );
+}
+
+/** @throws UsageError unless it is a whole number from `least` to `most` */
+export function wholeNumber(flag: string, value: unknown, least: number, most: number): number {
+  const number = Number(value);
+  if (/^\d{1,15}$/.test(String(value)) && number >= least && number <= most) return number;
+  throw new UsageError(`${flag} must be a whole number from ${least} to ${most}, found "${value}"`);
+}
+
+function advice(written: string, names: readonly string[]): string {
+  const meant = nearest(written, names);
+  if (meant !== undefined) return ` Did you mean "${meant}"?`;
+  const some = names.slice(0, MAX_NAMED).join(', ');
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  return ` There are: ${some === '' ? 'none yet' : some}${more}`;
+}

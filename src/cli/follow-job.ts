@@ -1,0 +1,122 @@
+/** Follows a job to its end: a live line on a terminal, and one line for each change of its state. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Job, LogLine } from '../model/job.ts';
+import { createLiveLine, type Screen } from '../std/live-line.ts';
+import type { Store } from '../store/store.ts';
+import { inWords, liveWords, oneLine, stateWords } from './job-words.ts';
+
+/** How often the job is looked at: a read of one row. */
+const LOOK_MS = 100;
+/** Lines of a log that are read at once. */
+const LOG_LINES = 1_000;
+
+export interface FollowOptions {
+  store: Store;
+  /** For what is no data. */
+  screen: Screen;
+  /** Ends the following, not the job. */
+  signal: AbortSignal;
+  /** Given each line of its log, that of the attempt under way first. */
+  onLog?: (line: LogLine) => void;
+}
+
+/** @returns the job at its end, or as it stood when the signal came */
+export async function followJob(job: Job, { store, screen, signal, onLog }: FollowOptions): Promise<Job> {
+  const line = createLiveLine(screen, () => performance.now());
+  const tail = onLog === undefined ? undefined : logTail(store, job);
+  let now = job;
+  let told = '';
+  const rate = recordRate();
+  try {
+    for (;;) {
+      const perSecond = rate(now, performance.now());
+      if (tail !== undefined) {
+        for await (const { line: written } of tail(now)) {
+          line.clear();
+          onLog?.(written);
+        }
+      }
+      if (now.finishedAt !== null) return now;
+      const change = changeWords(now, store.now());
+      if (change !== told) {
+        line.clear();
+        screen.write(`${now.id} ${change}\n`);
+        told = change;
+      }
+      line.show(() => liveWords(now, perSecond, store.now()));
+      if (signal.aborted) return now;
+      await pause(LOOK_MS, undefined, { signal }).catch(() => {});
+      const found = await store.jobs.get({ teamId: job.teamId, id: job.id });
+      if (found === undefined) throw new Error(`Job ${job.id} is no longer there`);
+      now = found;
+    }
+  } finally {
+    line.stop();
+  }
+}
+
+/** A line of a log, with the attempt that wrote it. */
+export interface TailLine {
+  attempt: number;
+  line: LogLine;
+}
+
+/**
+ * Reads a job's log as it grows, from an attempt on (the one under way unless told). Each call answers what has come
+ * since the one before; it must be given the job as it was read *before*: what had ended by then is complete.
+ */
+export function logTail(
+  store: Store,
+  { teamId, id: jobId, attempt: current }: Job,
+  from: number = Math.max(1, current),
+): (job: Job) => AsyncGenerator<TailLine> {
+  let attempt = from;
+  let afterSeq = 0;
+  return async function* (job) {
+    while (attempt <= job.attempt) {
+      const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq, limit: LOG_LINES });
+      for (const line of lines) yield { attempt, line };
+      afterSeq = lines.at(-1)?.seq ?? afterSeq;
+      if (lines.length === LOG_LINES) continue;
+      if (attempt === job.attempt) return;
+      attempt += 1;
+      afterSeq = 0;
+    }
+  };
+}
+
+/** Ends with Ctrl-C and SIGTERM; the second one ends the process at once. */
+export function untilInterrupted(): { signal: AbortSignal; clear(): void } {
+  const abort = new AbortController();
+  const end = () => {
+    if (abort.signal.aborted) process.exit(1);
+    abort.abort();
+  };
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, end);
+  return {
+    signal: abort.signal,
+    clear: () => {
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
+    },
+  };
+}
+
+/** Records a second since an attempt was first seen; until they have grown nobody knows. */
+function recordRate(): (job: Job, ms: number) => number | undefined {
+  let first = { attempt: -1, records: 0, ms: 0 };
+  /** Progress is told now and then: in between the rate stands still. */
+  let last = first;
+  return (job, ms) => {
+    const records = job.progress?.records ?? 0;
+    if (first.attempt !== job.attempt) first = last = { attempt: job.attempt, records, ms };
+    if (records > last.records) last = { attempt: job.attempt, records, ms };
+    return last.ms === first.ms ? undefined : ((last.records - first.records) * 1_000) / (last.ms - first.ms);
+  };
+}
+
+function changeWords(job: Job, nowMs: number): string {
+  const state = stateWords(job);
+  if (job.state !== 'retrying') return state;
+  const why = oneLine(job.error ?? job.reason ?? '', 300);
+  return `${state}, next attempt ${inWords(job.runAt, nowMs)}: ${why}`;
+}

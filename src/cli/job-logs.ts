@@ -1,0 +1,74 @@
+/** `flowhook jobs logs`: prints what an attempt wrote to its log, and goes on printing while it grows. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { shownLine, textOf } from '../http/extensions/job-logs.ts';
+import type { Job } from '../model/job.ts';
+import type { Store } from '../store/store.ts';
+import { toOutput } from './data.ts';
+import { findJob, wholeNumber } from './find.ts';
+import { logTail, type TailLine, untilInterrupted } from './follow-job.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+
+const LOOK_MS = 200;
+
+export function addJobLogs(jobs: Command): void {
+  const logs = jobs
+    .command('logs')
+    .description('print the log of a job (with --json: one JSON object a line)')
+    .argument('<job>', 'its id')
+    .option('--attempt <number>', 'which attempt (default: the last)')
+    .option('--follow', 'go on printing until the job has ended, further attempts included');
+  addStoreOptions(logs).action((id: string, options: Options) =>
+    withStore(options, { make: false }, async (store) => {
+      const attempt =
+        options.attempt === undefined
+          ? undefined
+          : wholeNumber('--attempt', options.attempt, 1, Number.MAX_SAFE_INTEGER);
+      const interrupted = untilInterrupted();
+      try {
+        const job = await findJob(store, id);
+        if (attempt !== undefined && attempt > job.attempt && options.follow !== true) {
+          process.stderr.write(
+            `Job ${job.id} has had ${job.attempt} attempts: there is no attempt ${attempt}\n`,
+          );
+        }
+        const following = options.follow === true ? interrupted.signal : undefined;
+        const lines = linesOf(store, job, attempt, following);
+        await toOutput(written(lines, options.json === true));
+      } finally {
+        interrupted.clear();
+      }
+    }),
+  );
+}
+
+/** One attempt's lines; with `following`, all that come until the job has ended or the signal says so. */
+async function* linesOf(
+  store: Store,
+  job: Job,
+  from: number | undefined,
+  following: AbortSignal | undefined,
+): AsyncGenerator<TailLine> {
+  const tail = logTail(store, job, from);
+  if (following === undefined) {
+    yield* tail(from === undefined ? job : { ...job, attempt: Math.min(from, job.attempt) });
+    return;
+  }
+  let now: Job | undefined = job;
+  while (now !== undefined) {
+    yield* tail(now);
+    if (now.finishedAt !== null || following.aborted) return;
+    await pause(LOOK_MS, undefined, { signal: following }).catch(() => {});
+    now = await store.jobs.get({ teamId: job.teamId, id: job.id });
+  }
+}
+
+async function* written(lines: AsyncIterable<TailLine>, json: boolean): AsyncGenerator<Uint8Array> {
+  let current: number | undefined;
+  for await (const { attempt, line } of lines) {
+    if (current !== undefined && current !== attempt) process.stderr.write(`-- attempt ${attempt}\n`);
+    current = attempt;
+    yield Buffer.from(`${json ? JSON.stringify({ attempt, ...shownLine(line) }) : textOf(line)}\n`);
+  }
+}

@@ -1,0 +1,95 @@
+/** A job in words: a line of a list, the line that stands while it runs, and what became of it. */
+import type { Job } from '../model/job.ts';
+import { toIso } from '../std/clock.ts';
+import { bytesWords, countWords, durationWords } from './words.ts';
+
+/** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
+export function outcomeCode(job: Job): 0 | 1 | 7 {
+  if (job.state === 'finished') return 0;
+  return job.state === 'failed' && job.reason === 'timeout' ? 7 : 1;
+}
+
+/** The cells of one line of a list. `team` is its slug. */
+export function cellsOf(job: Job, team: string, nowMs: number): string[] {
+  return [
+    job.id,
+    `${team}/${job.workflowId}`,
+    stateWords(job),
+    job.origin,
+    toIso(job.createdAt),
+    tookWords(job, nowMs),
+    oneLine(resultWords(job, nowMs), 100),
+  ];
+}
+
+/** `running`, `canceling`, `retrying (2)`: the number counts attempts. */
+export function stateWords(job: Job): string {
+  const state = job.cancelRequestedAt !== null && job.finishedAt === null ? 'canceling' : job.state;
+  return job.attempt > 1 ? `${state} (${job.attempt})` : state;
+}
+
+/** What came of it, or how far it is. */
+export function resultWords(job: Job, nowMs: number): string {
+  switch (job.state) {
+    case 'finished':
+      return publishedWords(job);
+    case 'failed':
+      return `${job.reason ?? 'error'}: ${job.error ?? ''}`;
+    case 'canceled':
+      return job.error ?? '';
+    case 'retrying':
+      return `next attempt ${inWords(job.runAt, nowMs)} after ${job.reason ?? 'error'}: ${job.error ?? ''}`;
+    case 'running':
+      return progressWords(job).join(', ');
+    case 'queued':
+      return job.slot === 0 ? '' : 'waits behind another job';
+  }
+}
+
+/** `version 3: 120 records, 3 added, 1 changed, 0 removed`. */
+export function publishedWords({ version, records }: Job): string {
+  if (version === null || records === null) return '';
+  const { total, added, changed, removed } = records;
+  const all = `version ${version}: ${countWords(total, 'record')}`;
+  if (added + changed + removed === 0) return `${all}, nothing changed`;
+  return `${all}, ${added} added, ${changed} changed, ${removed} removed`;
+}
+
+/**
+ * The line that stands on a terminal while a job runs: records, how fast, pages, message, how long.
+ *
+ * @param perSecond records, as far as they were watched
+ */
+export function liveWords(job: Job, perSecond: number | undefined, nowMs: number): string {
+  const [records, ...more] = progressWords(job);
+  const rate = perSecond === undefined ? [] : [`${Math.round(perSecond).toLocaleString('en-GB')}/s`];
+  const since = durationWords(nowMs - (job.startedAt ?? job.createdAt));
+  return [stateWords(job), ...(records === undefined ? [] : [records, ...rate]), ...more, since].join('  ');
+}
+
+/** One line of text out of many. */
+export function oneLine(text: string, most: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** `in 12 s`, or `now`. */
+export function inWords(atMs: number, nowMs: number): string {
+  return atMs <= nowMs ? 'now' : `in ${durationWords(atMs - nowMs)}`;
+}
+
+function progressWords({ progress }: Job): string[] {
+  if (progress === null) return [];
+  const { records, bytes, pages, message } = progress;
+  return [
+    countWords(records, 'record'),
+    bytesWords(bytes),
+    ...(pages === null ? [] : [countWords(pages, 'page')]),
+    ...(message === null ? [] : [message]),
+  ];
+}
+
+function tookWords({ startedAt, finishedAt }: Job, nowMs: number): string {
+  if (startedAt === null) return '-';
+  return durationWords((finishedAt ?? nowMs) - startedAt);
+}

@@ -1,0 +1,115 @@
+/** `flowhook run`: queues a job; where no server runs, this process takes its place until the job has ended. */
+import type { Command } from 'commander';
+import { textOf } from '../http/extensions/job-logs.ts';
+import { shownJob } from '../http/extensions/shown-job.ts';
+import { submitJob } from '../jobs/submit.ts';
+import { Problem } from '../model/error.ts';
+import type { Job } from '../model/job.ts';
+import type { Place } from '../records/read.ts';
+import type { Store } from '../store/store.ts';
+import { findWorkflow } from './find.ts';
+import { followJob, untilInterrupted } from './follow-job.ts';
+import { stateWords } from './job-words.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import { addSettings, type Options } from './settings.ts';
+import { report } from './watch.ts';
+
+export function addRun(program: Command): void {
+  const run = program
+    .command('run')
+    .description('run a workflow: by the server on this database, or in this process when there is none')
+    .argument('<workflow>', 'its id')
+    .option('--team <slug>', 'its team, when several have a workflow of this id')
+    .option('--wait', 'wait for the end of the job (always, when it runs in this process)')
+    .option('--logs', 'print its log to standard error while waiting');
+  addSettings(addStoreOptions(run), ['workflows']);
+  run.addHelpText(
+    'after',
+    '\nExit codes: 0 finished, 1 failed or canceled, 5 a job is already there, 7 ended by its time limit.\n' +
+      'Ctrl-C while waiting leaves the job to the server; a job that runs in this process is canceled.',
+  );
+  run.action((name: string, options: Options) =>
+    withStore(options, { make: false, own: true }, async (store, config, owned) => {
+      const place = await findWorkflow(store, name, options.team);
+      const interrupted = untilInterrupted();
+      const follow = (job: Job, signal: AbortSignal) =>
+        followJob(job, {
+          store,
+          screen: process.stderr,
+          signal,
+          ...(options.logs === true
+            ? { onLog: (line) => void process.stderr.write(`${textOf(line)}\n`) }
+            : {}),
+        });
+      try {
+        if (owned) {
+          process.stderr.write('No server runs on this database: the job runs in this process\n');
+          // Beside a server nothing of it is needed.
+          const { openEngine } = await import('./engine.ts');
+          const engine = await openEngine(config, store);
+          try {
+            // What a server left behind when it was killed would otherwise be in the way for good.
+            await engine.reap();
+            const job = await submit(store, place, { owned });
+            await engine.start();
+            const seen = await follow(job, interrupted.signal);
+            report(seen.finishedAt === null ? await canceled(store, seen, follow) : seen, options);
+          } finally {
+            await engine.stop();
+          }
+          return;
+        }
+        const job = await submit(store, place);
+        if (options.wait === true) {
+          report(await follow(job, interrupted.signal), options);
+        } else {
+          print(options, shownJob(job), [job.id]);
+          process.stderr.write(`Queued; \`flowhook jobs watch ${job.id}\` follows it\n`);
+        }
+      } finally {
+        interrupted.clear();
+      }
+    }),
+  );
+}
+
+/**
+ * Queues a job for somebody at a shell.
+ *
+ * @param options.owned no server runs: what is in the way waits for one
+ * @throws Problem as `submitJob`, where the job in the way is named in the sentence
+ */
+export async function submit(
+  store: Store,
+  { teamId, workflowId }: Place,
+  options: { owned?: boolean } = {},
+): Promise<Job> {
+  try {
+    return (await submitJob(store, { teamId, workflowId, origin: 'cli', idempotencyKey: null })).job;
+  } catch (error) {
+    const id = error instanceof Problem ? error.headers['x-job-id'] : undefined;
+    const job = id === undefined ? undefined : await store.jobs.get({ teamId, id });
+    if (!(error instanceof Problem) || job === undefined) throw error;
+    throw new Problem(error.code, {
+      sentence:
+        `${error.message}: ${job.id} (${stateWords(job)}). ` +
+        `\`flowhook ${options.owned === true ? 'serve` would run it' : `jobs watch ${job.id}\` follows it`}, ` +
+        `\`flowhook jobs cancel ${job.id}\` ends it`,
+      headers: error.headers,
+      cause: error,
+    });
+  }
+}
+
+/** Ends a job that runs in this process, and waits until it has ended. */
+async function canceled(
+  store: Store,
+  { teamId, id }: Job,
+  follow: (job: Job, signal: AbortSignal) => Promise<Job>,
+): Promise<Job> {
+  process.stderr.write('Canceling the job; a second Ctrl-C ends this process at once\n');
+  const by = 'Canceled at the command line: the command that ran it was interrupted';
+  const asked = await store.jobs.cancel({ teamId, id, by });
+  if (asked === undefined) throw new Problem('job_not_found');
+  return follow(asked.job, new AbortController().signal);
+}

@@ -1,0 +1,87 @@
+/** `flowhook jobs watch`: follows one job to its end, or tells every change of all of them. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { shownJob } from '../http/extensions/shown-job.ts';
+import type { Job } from '../model/job.ts';
+import { toIso } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
+import { findJob, findTeams } from './find.ts';
+import { followJob, untilInterrupted } from './follow-job.ts';
+import { oneLine, outcomeCode, publishedWords, resultWords, stateWords } from './job-words.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+import { durationWords } from './words.ts';
+
+const LOOK_MS = 250;
+/** The newest jobs of each team, among which changes are noticed. */
+const WATCHED = 200;
+
+export function addWatch(jobs: Command): void {
+  const watch = jobs
+    .command('watch')
+    .description('follow a job to its end; without one, tell every change of every job until Ctrl-C')
+    .argument('[job]', 'its id')
+    .option('--team <slug>', 'only jobs of this team');
+  addStoreOptions(watch).action((id: string | undefined, options: Options) =>
+    withStore(options, { make: false }, async (store) => {
+      const interrupted = untilInterrupted();
+      try {
+        if (id === undefined) return await watchAll(store, options, interrupted.signal);
+        const job = await findJob(store, id);
+        const seen = await followJob(job, { store, screen: process.stderr, signal: interrupted.signal });
+        report(seen, options);
+      } finally {
+        interrupted.clear();
+      }
+    }),
+  );
+}
+
+/** Prints what became of a job that was followed, and sets the exit code that says so. */
+export function report(job: Job, options: Options): void {
+  process.exitCode = outcomeCode(job);
+  if (options.json === true) print(options, shownJob(job), []);
+  if (job.finishedAt === null) {
+    process.stderr.write(
+      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it\n`,
+    );
+    return;
+  }
+  if (job.state === 'finished') {
+    const took = durationWords(job.finishedAt - (job.startedAt ?? job.createdAt));
+    if (options.json !== true) print(options, null, [`${job.workflowId} ${publishedWords(job)} (${took})`]);
+    return;
+  }
+  const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
+  process.stderr.write(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}\n`);
+  if (job.state === 'failed') {
+    process.stderr.write(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote\n`);
+  }
+}
+
+async function watchAll(store: Store, options: Options, signal: AbortSignal): Promise<void> {
+  const teams = await findTeams(store, options.team);
+  let known: Map<string, string> | undefined;
+  while (!signal.aborted) {
+    const seen = new Map<string, string>();
+    for (const { id: teamId, slug } of teams) {
+      for (const job of (await store.jobs.list({ teamId, limit: WATCHED })).reverse()) {
+        const state = stateWords(job);
+        seen.set(job.id, state);
+        // At first only what is under way: what has ended is no change.
+        if (known === undefined ? job.finishedAt !== null : known.get(job.id) === state) continue;
+        const now = store.now();
+        const line = [
+          toIso(now),
+          job.id,
+          `${slug}/${job.workflowId}`,
+          state,
+          oneLine(resultWords(job, now), 120),
+        ];
+        print(options, { team: slug, ...shownJob(job) }, [line.join('  ').trimEnd()]);
+      }
+    }
+    known = seen;
+    await pause(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+}

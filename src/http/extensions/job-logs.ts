@@ -1,0 +1,105 @@
+/** The log of a job, one attempt at a time. */
+import type { LogLine } from '../../model/job.ts';
+import { toIso } from '../../std/clock.ts';
+import { nextLink } from '../cursor.ts';
+import { queryFormat } from '../data-query.ts';
+import { acceptedFormat } from '../negotiate.ts';
+import { queryNumber } from '../number-query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { jobOf } from './jobs.ts';
+
+const FORMATS = ['json', 'ndjson', 'text'] as const;
+const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };
+const DEFAULT_LIMIT = 1_000;
+const MAX_LIMIT = 10_000;
+const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
+
+/** GET /v1/jobs/{jobId}/logs */
+export const readJobLogs: Operation<KeyedCall> = {
+  id: 'readJobLogs',
+  group: 'Jobs',
+  summary: 'What an attempt wrote to its log: its first and its last MiB',
+  description:
+    '`next` is the `after` of the next call: asking with it until it is null reads the whole log, also of an ' +
+    'attempt that still runs. As text and NDJSON the same place stands in `Link`.',
+  parameters: [
+    pathParameter('jobId', 'Job id'),
+    {
+      name: 'attempt',
+      in: 'query',
+      description: 'Which one; the last unless told',
+      schema: { type: 'integer', minimum: 1 },
+    },
+    {
+      name: 'after',
+      in: 'query',
+      description: 'Only lines after the one with this `seq`',
+      schema: { type: 'integer', minimum: 0 },
+    },
+    {
+      name: 'limit',
+      in: 'query',
+      description: `At most so many lines, ${DEFAULT_LIMIT} by default`,
+      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+    },
+    { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
+  ],
+  answer: answerOf(),
+  refusals: { field_invalid: 'A parameter has a bad value', job_not_found: 'No job found' },
+
+  async handle(call) {
+    const { services, request, query, reply } = call;
+    const format = queryFormat(query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
+    const afterSeq = queryNumber(query, 'after', WHOLE) ?? 0;
+    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+    const asked = queryNumber(query, 'attempt', { least: 1, most: WHOLE.most });
+    // Before its lines: what is complete by then stays so.
+    const job = await jobOf(call);
+    const attempt = asked ?? job.attempt;
+    const found = await services.store.jobs.log({
+      teamId: job.teamId,
+      jobId: job.id,
+      attempt,
+      afterSeq,
+      limit: limit + 1,
+    });
+    const lines = found.slice(0, limit);
+    const isGrowing = attempt > job.attempt || (attempt === job.attempt && job.finishedAt === null);
+    const next = found.length > limit || isGrowing ? (lines.at(-1)?.seq ?? afterSeq) : null;
+    if (format === 'json') return { attempt, lines: lines.map(shownLine), next };
+    if (next !== null) {
+      reply.header('link', nextLink(`/v1/jobs/${job.id}/logs`, query, String(next), 'after'));
+    }
+    const written =
+      format === 'text' ? lines.map(textOf) : lines.map((line) => JSON.stringify(shownLine(line)));
+    return reply.type(CONTENT_TYPES[format]).send(written.map((line) => `${line}\n`).join(''));
+  },
+};
+
+export function shownLine({ seq, at, level, text }: LogLine) {
+  return { seq, time: toIso(at), level, text };
+}
+
+/** `2026-01-01T06:00:03.120Z info  the text`; what the text breaks into more lines is indented. */
+export function textOf({ at, level, text }: LogLine): string {
+  return `${toIso(at)} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
+}
+
+function answerOf(): object {
+  const json = jsonResponse(
+    'The lines, in order',
+    {
+      type: 'object',
+      required: ['attempt', 'lines', 'next'],
+      properties: {
+        attempt: { type: 'integer' },
+        lines: { type: 'array', items: { $ref: '#/components/schemas/LogLine' } },
+        next: { type: ['integer', 'null'], description: 'The next `after`; null when this was all' },
+      },
+    },
+    { Link: 'With `rel="next"`, of text and NDJSON, when there may be more' },
+  ) as { content: object };
+  const text = { schema: { type: 'string' } };
+  return { ...json, content: { ...json.content, 'application/x-ndjson': text, 'text/plain': text } };
+}

@@ -1,0 +1,106 @@
+/** Canceling jobs that run here, that ran elsewhere, and that are about to publish. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
+import { LEASE_MS, type ProcessMark } from '../model/job.ts';
+import { isSameProcess } from '../workflows/sources/process-mark.ts';
+
+const POLITE = [
+  'sh',
+  '-c',
+  'trap "echo goodbye >&2; exit 0" TERM; echo "{\\"id\\":1}"; while :; do sleep 0.05; done',
+];
+/** The group's SIGTERM ends the sleep, not the shell. */
+const DEAF = ['sh', '-c', 'trap "" TERM; echo "{\\"id\\":1}"; while :; do sleep 0.05; done'];
+/** Ends well as soon as there is a file called `go`. */
+const WAITING = ['sh', '-c', 'echo "{\\"id\\":1}"; until [ -e go ]; do sleep 0.01; done'];
+
+const by = 'Canceled by the key test';
+
+async function ends({ store, teamId }: Bench, jobId: string): Promise<string[]> {
+  const events = await store.events.list({ teamId, afterSequence: 0, limit: 1_000 });
+  return events.filter((event) => event.jobId === jobId).map(({ type }) => type);
+}
+
+engineTest('a job that runs is asked to end at once, and ends as canceled', async (bench) => {
+  const { engine, store, teamId, queue, running, until, log } = bench;
+  const { id } = await queue('polite', POLITE);
+  await engine.start();
+  const { process } = await running(id);
+  const canceled = await store.jobs.cancel({ teamId, id, by });
+  assert.equal(canceled?.outcome, 'canceling');
+  const job = await until(id, ({ state }) => state !== 'running');
+  assert.deepEqual([job.state, job.error, job.attempt], ['canceled', by, 1]);
+  assert.equal(await isSameProcess(process), false);
+  const lines = await log(id);
+  assert.match(lines[0]?.text ?? '', /^Attempt 1: the command sh runs as process \d+$/);
+  assert.deepEqual(
+    lines.slice(-2).map(({ text }) => text),
+    ['goodbye', 'Canceled: the run was ended, and nothing of it is published'],
+  );
+  assert.deepEqual(await ends(bench, id), ['workflow_queued', 'workflow_started', 'workflow_canceled']);
+});
+
+engineTest(
+  'a program that ignores the request is killed after its grace',
+  async ({ engine, store, teamId, queue, running, until }) => {
+    const { id } = await queue('deaf', DEAF);
+    await engine.start();
+    const { process } = await running(id);
+    await store.jobs.cancel({ teamId, id, by });
+    const job = await until(id, ({ state }) => state !== 'running');
+    assert.equal(job.state, 'canceled');
+    assert.equal(await isSameProcess(process), false);
+  },
+  { killGraceMs: 100 },
+);
+
+engineTest('a grace does not outlast the engine', async ({ engine, store, teamId, queue, running, job }) => {
+  const { id } = await queue('deaf', DEAF);
+  await engine.start();
+  const { process } = await running(id);
+  await store.jobs.cancel({ teamId, id, by });
+  await engine.beat();
+  await engine.stop();
+  assert.equal((await job(id)).state, 'canceled');
+  assert.equal(await isSameProcess(process as ProcessMark), false);
+});
+
+engineTest(
+  'a job that waits is canceled at once and never runs',
+  async ({ engine, store, teamId, queue, job }) => {
+    const { id } = await queue('quick', QUICK);
+    assert.equal((await store.jobs.cancel({ teamId, id, by }))?.outcome, 'canceled');
+    await engine.tick();
+    const { state, attempt } = await job(id);
+    assert.deepEqual([state, attempt], ['canceled', 0]);
+  },
+);
+
+engineTest(
+  'a job whose holder is gone is ended as canceled by whoever takes it back',
+  async ({ engine, store, teamId, queue, job, advance }) => {
+    const { id } = await queue('endless', ENDLESS);
+    await claimAndVanish(store);
+    await store.jobs.cancel({ teamId, id, by });
+    advance(LEASE_MS + 1);
+    await engine.reap({ nodeId: null });
+    const { state, error } = await job(id);
+    assert.deepEqual([state, error], ['canceled', by]);
+  },
+);
+
+engineTest('a cancel that comes before the publishing wins over it', async (bench) => {
+  const { engine, store, teamId, directory, queue, running, job } = bench;
+  const { id } = await queue('waiting', WAITING);
+  // Not started: it hears of the cancel only when it wants to publish.
+  const ticking = engine.tick();
+  await running(id);
+  await store.jobs.cancel({ teamId, id, by });
+  await writeFile(join(directory, 'go'), '');
+  await ticking;
+  assert.equal((await job(id)).state, 'canceled');
+  assert.equal((await store.records.version({ teamId, workflowId: 'waiting' }))?.number, 0);
+  assert.equal((await ends(bench, id)).at(-1), 'workflow_canceled');
+});

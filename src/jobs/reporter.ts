@@ -1,0 +1,231 @@
+/**
+ * What an attempt says of itself while it runs, its log and its progress, on its way to the database: at most once
+ * a second, only when there is news, and with bounded memory however much is said.
+ *
+ *     lines ──▶ the first MiB ──────────────────────▶ written as they come
+ *        └───▶ the last MiB, kept in memory ──▶ while it runs: at most 64 KiB of the newest each second
+ *                                            └▶ at the end: all of them, in place of those
+ */
+import { FencedError } from '../model/error.ts';
+import { type LogLevel, type LogLine, logLineBytes, type Progress } from '../model/job.ts';
+import type { Logger } from '../observe/log.ts';
+import type { JobOperations } from '../store/store.ts';
+
+/** The first report comes this soon: a job that ends before makes do with one. */
+const FIRST_MS = 200;
+const EVERY_MS = 1_000;
+/** The end of an attempt waits no longer than this for its log. */
+const FLUSH_MS = 2_000;
+const HEAD_BYTES = 1 << 20;
+const RING_BYTES = 1 << 20;
+const NEWEST_BYTES = 64 << 10;
+const WRITE_BYTES = 256 << 10;
+const MAX_LINE_LENGTH = 8_192;
+const MAX_MESSAGE_LENGTH = 500;
+
+type Report = Omit<Parameters<JobOperations['report']>[0], 'held'>;
+
+export class Reporter {
+  readonly #report: (report: Report) => Promise<void>;
+  readonly #now: () => number;
+  readonly #log: Logger;
+  readonly #progress: Progress = { records: 0, bytes: 0, pages: null, message: null };
+  /** The progress that was written last, as JSON. */
+  #said = '';
+  #lastSeq = 0;
+  /** Lines of the first MiB that are not written yet. */
+  #head: LogLine[] = [];
+  #headBytes = 0;
+  readonly #ring = new Ring();
+  /** The last line behind the first MiB that was written, and whether one before it was left out. */
+  #writtenSeq = 0;
+  #leftOut = false;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = performance.now() + FIRST_MS;
+  #writing: Promise<void> = Promise.resolve();
+  #failed = false;
+  #over = false;
+
+  /** @param input.report writes; what it rejects with is logged once, and never concerns the run */
+  constructor(input: { report: (report: Report) => Promise<void>; now: () => number; log: Logger }) {
+    this.#report = input.report;
+    this.#now = input.now;
+    this.#log = input.log;
+  }
+
+  /** Adds a line to the log. */
+  line(level: LogLevel, text: string): void {
+    this.#lastSeq += 1;
+    // A copy: a piece of a text would keep the whole of it in memory.
+    const copy = Buffer.from(text.slice(0, MAX_LINE_LENGTH));
+    const line = { seq: this.#lastSeq, at: this.#now(), level, text: copy.toString() };
+    const bytes = logLineBytes(line.text);
+    if (this.#headBytes + bytes <= HEAD_BYTES) {
+      this.#head.push(line);
+      this.#headBytes += bytes;
+      this.#writtenSeq = line.seq;
+    } else {
+      // A shorter line must not slip back into what lies before this one.
+      this.#headBytes = HEAD_BYTES;
+      this.#ring.push(line, bytes);
+    }
+    this.#soon();
+  }
+
+  /** Notes how far the attempt is. */
+  progress(change: Partial<Progress>): void {
+    Object.assign(this.#progress, change);
+    this.#progress.message = this.#progress.message?.slice(0, MAX_MESSAGE_LENGTH) ?? null;
+    this.#soon();
+  }
+
+  /**
+   * Writes what is not written yet: before the attempt's end is, for nothing can be added afterwards. Resolves after
+   * 2 s at the latest, however slow the database is, and may be called again.
+   */
+  async flush(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, FLUSH_MS);
+    await Promise.race([this.#write(() => this.#writeAll()), late.promise]);
+    clearTimeout(timer);
+  }
+
+  /** Writes no more. */
+  stop(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+  }
+
+  #soon(): void {
+    if (this.#timer !== undefined || this.#over) return;
+    this.#timer = setTimeout(
+      () => {
+        void this.#write(() => this.#writeNews()).then(() => {
+          this.#dueAt = performance.now() + EVERY_MS;
+          this.#timer = undefined;
+          if (this.#hasNews()) this.#soon();
+        });
+      },
+      Math.max(0, this.#dueAt - performance.now()),
+    );
+    this.#timer.unref();
+  }
+
+  #hasNews(): boolean {
+    return (
+      this.#head.length > 0 ||
+      this.#ring.lastSeq > this.#writtenSeq ||
+      JSON.stringify(this.#progress) !== this.#said
+    );
+  }
+
+  /** One report after the other. */
+  #write(write: () => Promise<void>): Promise<void> {
+    this.#writing = this.#writing.then(async () => {
+      try {
+        if (!this.#over) await write();
+      } catch (err) {
+        if (err instanceof FencedError) this.stop();
+        else if (!this.#failed) this.#log.warn({ err }, 'job.report_failed');
+        this.#failed = true;
+      }
+    });
+    return this.#writing;
+  }
+
+  async #writeNews(): Promise<void> {
+    await this.#send(this.#ring.newest(this.#writtenSeq, NEWEST_BYTES), false);
+  }
+
+  async #writeAll(): Promise<void> {
+    const unwritten = this.#ring.newest(this.#writtenSeq, RING_BYTES);
+    if (!this.#leftOut && !this.#skips(unwritten)) return this.#send(unwritten, false);
+    await this.#send([], false);
+    await this.#send(this.#ring.newest(0, RING_BYTES), true);
+    this.#leftOut = false;
+  }
+
+  /** Writes the lines of the first MiB that wait, these behind them, and the progress. */
+  async #send(behind: readonly LogLine[], restart: boolean): Promise<void> {
+    while (this.#head.length > 0) {
+      const lines = firstOf(this.#head);
+      await this.#sendOne(lines, false);
+      this.#head = this.#head.slice(lines.length);
+    }
+    let rest = behind;
+    while (rest.length > 0) {
+      const lines = firstOf(rest);
+      await this.#sendOne(lines, restart && rest === behind);
+      this.#leftOut ||= this.#skips(lines);
+      this.#writtenSeq = Math.max(this.#writtenSeq, lines.at(-1)?.seq ?? 0);
+      rest = rest.slice(lines.length);
+    }
+    await this.#sendOne([], false);
+  }
+
+  /** What is written at once, with the progress if that is news. */
+  async #sendOne(lines: readonly LogLine[], restart: boolean): Promise<void> {
+    const progress = { ...this.#progress };
+    const said = JSON.stringify(progress);
+    if (lines.length === 0 && said === this.#said) return;
+    await this.#report({
+      ...(lines.length === 0 ? {} : { lines }),
+      ...(said === this.#said ? {} : { progress }),
+      ...(restart ? { restart } : {}),
+    });
+    this.#said = said;
+  }
+
+  /** Whether lines between the last one written and these have been left out. */
+  #skips(lines: readonly LogLine[]): boolean {
+    const first = lines[0];
+    return first !== undefined && first.seq > this.#writtenSeq + 1;
+  }
+}
+
+/** So many of the first lines as are written in one transaction: others have their turn before the next. */
+function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
+  let bytes = 0;
+  const beyond = lines.findIndex(({ text }, place) => {
+    bytes += logLineBytes(text);
+    return place > 0 && bytes > WRITE_BYTES;
+  });
+  // A copy: lines may be added while these are on their way.
+  return lines.slice(0, beyond === -1 ? lines.length : beyond);
+}
+
+/** The newest lines, as many as are worth a MiB. */
+class Ring {
+  lastSeq = 0;
+  #lines: LogLine[] = [];
+  /** Lines before this one have left the ring. They are cut off together: moving an array for each would be dear. */
+  #from = 0;
+  #bytes = 0;
+
+  push(line: LogLine, bytes: number): void {
+    this.#lines.push(line);
+    this.#bytes += bytes;
+    this.lastSeq = line.seq;
+    while (this.#bytes > RING_BYTES) {
+      this.#bytes -= logLineBytes(this.#lines[this.#from]?.text ?? '');
+      this.#from += 1;
+    }
+    if (2 * this.#from > this.#lines.length) {
+      this.#lines = this.#lines.slice(this.#from);
+      this.#from = 0;
+    }
+  }
+
+  /** The newest lines after one, at most so many bytes of them. */
+  newest(afterSeq: number, maxBytes: number): LogLine[] {
+    let start = this.#lines.length;
+    let bytes = 0;
+    while (start > this.#from) {
+      const line = this.#lines[start - 1] as LogLine;
+      bytes += logLineBytes(line.text);
+      if (line.seq <= afterSeq || bytes > maxBytes) break;
+      start -= 1;
+    }
+    return this.#lines.slice(start);
+  }
+}

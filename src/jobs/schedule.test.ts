@@ -1,0 +1,134 @@
+/** Schedules on a real store whose clock the case moves. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { nextRunAt } from '../model/schedule.ts';
+import type { Schedule } from '../model/workflow.ts';
+import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
+import { makeWorkflow } from '../store/conformance/setup.ts';
+import { createScheduler } from './schedule.ts';
+
+const SIX: Schedule = { cron: '0 6 * * *', timezone: 'Europe/Berlin', missed: 'run' };
+const DAY_MS = 24 * 3_600_000;
+
+async function open(t: TestContext, now: string) {
+  let nowMs = Date.parse(now);
+  const { store } = await openEmptyStore(t, { clock: () => nowMs });
+  const scheduler = () => createScheduler({ store, log: silentLogger, random: () => 0 });
+  return {
+    store,
+    scheduler,
+    move: (to: string) => {
+      nowMs = Date.parse(to);
+    },
+    /** A workflow with this schedule, as applying its definition makes it. */
+    scheduled: (schedule: Schedule, id = 'people') =>
+      makeWorkflow(store, { id, schedule, nextRunAt: nextRunAt(schedule, nowMs) }),
+    /** The jobs of a workflow, oldest first. */
+    async jobs(at: { teamId: string; workflowId: string }) {
+      return (await store.jobs.list({ ...at, limit: 100 })).toReversed();
+    },
+    async nextRun({ teamId, workflowId: id }: { teamId: string; workflowId: string }) {
+      const next = (await store.workflows.get({ teamId, id }))?.nextRunAt;
+      return next === null || next === undefined ? next : new Date(next).toISOString();
+    },
+  };
+}
+
+test('queues a job when its time has come, not before, and once', async (t) => {
+  const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
+  const at = await scheduled(SIX);
+  const chore = scheduler();
+  await chore.tick();
+  move('2026-01-01T04:59:59Z');
+  await chore.tick();
+  assert.equal((await jobs(at)).length, 0);
+  move('2026-01-01T05:00Z');
+  await chore.tick();
+  await chore.tick();
+  const [job, ...more] = await jobs(at);
+  assert.deepEqual([job?.origin, job?.state, more.length], ['schedule', 'queued', 0]);
+  assert.equal(await nextRun(at), '2026-01-02T05:00:00.000Z');
+});
+
+test('of several schedulers on one store one queues', async (t) => {
+  const { scheduler, scheduled, move, jobs } = await open(t, '2026-01-01T04:00Z');
+  const ats = await Promise.all(['a', 'b', 'c'].map((id) => scheduled(SIX, id)));
+  move('2026-01-01T05:00Z');
+  const chores = [scheduler(), scheduler(), scheduler()];
+  await Promise.all(chores.map((chore) => chore.tick()));
+  for (const at of ats) assert.equal((await jobs(at)).length, 1);
+});
+
+test('however many runs were missed, they are made up for by one, or with `skip` by none', async (t) => {
+  const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
+  const run = await scheduled(SIX, 'run');
+  const skip = await scheduled({ ...SIX, missed: 'skip' }, 'skip');
+  move('2026-01-08T12:00Z');
+  await scheduler().tick();
+  assert.deepEqual([(await jobs(run)).length, (await jobs(skip)).length], [1, 0]);
+  assert.equal(await nextRun(skip), '2026-01-09T05:00:00.000Z');
+  move('2026-01-09T05:00:30Z');
+  await scheduler().tick();
+  assert.equal((await jobs(skip)).length, 1);
+});
+
+test('a job in the way is enough: the schedule moves on and queues no other', async (t) => {
+  const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
+  const at = await scheduled(SIX);
+  move('2026-01-01T05:00Z');
+  await scheduler().tick();
+  move('2026-01-02T05:00Z');
+  await scheduler().tick();
+  assert.equal((await jobs(at)).length, 1);
+  assert.equal(await nextRun(at), '2026-01-03T05:00:00.000Z');
+});
+
+test('a paused workflow is not run, and what fell into the pause is not made up for', async (t) => {
+  const { store, scheduler, scheduled, move, jobs } = await open(t, '2026-01-01T04:00Z');
+  const at = await scheduled(SIX);
+  const { teamId, workflowId: id } = at;
+  await store.workflows.pause({ teamId, id });
+  move('2026-01-05T12:00Z');
+  await scheduler().tick();
+  await store.workflows.resume({ teamId, id, nextRunAt: nextRunAt(SIX, store.now()) });
+  await scheduler().tick();
+  assert.equal((await jobs(at)).length, 0);
+  move('2026-01-06T05:00Z');
+  await scheduler().tick();
+  assert.equal((await jobs(at)).length, 1);
+});
+
+test('more schedules than are looked up at once all fire in one tick', async (t) => {
+  const { store, scheduler, scheduled, move } = await open(t, '2026-01-01T04:00Z');
+  let teamId = '';
+  for (let n = 0; n < 250; n++) ({ teamId } = await scheduled(SIX, `w${n}`));
+  move('2026-01-01T05:00Z');
+  await scheduler().tick();
+  assert.equal((await store.jobs.list({ teamId, limit: 1_000 })).length, 250);
+});
+
+test('one that cannot be read is taken out of the way of the others', async (t) => {
+  const { store, scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
+  const broken: Schedule = { cron: 'never', timezone: 'UTC', missed: 'run' };
+  const bad = await makeWorkflow(store, { id: 'bad', schedule: broken, nextRunAt: store.now() });
+  const good = await scheduled(SIX, 'good');
+  move('2026-01-01T05:00Z');
+  await scheduler().tick();
+  assert.deepEqual([(await jobs(bad)).length, await nextRun(bad)], [0, null]);
+  assert.equal((await jobs(good)).length, 1);
+});
+
+test('when started it looks by itself', async (t) => {
+  const { store, scheduler, scheduled, move } = await open(t, '2026-01-01T04:00Z');
+  const at = await scheduled({ everyMs: DAY_MS, missed: 'run' });
+  move('2026-01-02T00:00Z');
+  const queued = Promise.withResolvers<void>();
+  const unwatch = store.watch(({ jobs }) => jobs && queued.resolve());
+  const chore = scheduler();
+  chore.start();
+  await queued.promise;
+  await chore.stop();
+  unwatch();
+  assert.equal((await store.jobs.list({ ...at, limit: 10 })).length, 1);
+});

@@ -1,0 +1,68 @@
+/**
+ * Queues jobs of workflows whose schedule is due. Any number of nodes may look: a schedule moves on from the time
+ * at which it was due, so that one of them succeeds, and what was missed is one run at most.
+ */
+import { nextRunAt, startsRun } from '../model/schedule.ts';
+import type { Logger } from '../observe/log.ts';
+import { Chore } from '../std/chore.ts';
+import type { DueSchedule, Store } from '../store/store.ts';
+
+const EVERY_MS = 1_000;
+/** Schedules that are looked up at once, and how often in one tick. */
+const PAGE = 100;
+const MAX_PAGES = 100;
+
+interface SchedulerOptions {
+  store: Store;
+  log: Logger;
+  random: () => number;
+}
+
+/** What starts, stops and ticks; a tick fires all that is due. */
+export function createScheduler(options: SchedulerOptions): Chore {
+  const { log, random } = options;
+  return new Chore({
+    everyMs: EVERY_MS,
+    random,
+    work: (signal) => fireDue(options, signal),
+    failed: (err) => log.error({ err }, 'schedule.failed'),
+  });
+}
+
+async function fireDue({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const due = await store.schedules.due({ limit: PAGE });
+    for (const schedule of due) {
+      if (signal.aborted) return;
+      await fire(store, log, schedule);
+    }
+    if (due.length < PAGE) return;
+  }
+}
+
+async function fire(store: Store, log: Logger, due: DueSchedule): Promise<void> {
+  const { teamId, workflowId, schedule, dueAt } = due;
+  const nowMs = store.now();
+  const { nextAt, run } = decide(log, due, nowMs);
+  const { outcome, job } = await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run });
+  if (outcome === 'taken') return;
+  log.info(
+    { workflowId, jobId: job?.id, missed: schedule.missed, lateMs: nowMs - dueAt },
+    `schedule.${outcome}`,
+  );
+}
+
+function decide(log: Logger, due: DueSchedule, nowMs: number): { nextAt: number | null; run: boolean } {
+  const { schedule, dueAt } = due;
+  try {
+    return {
+      nextAt: nextRunAt(schedule, Math.max(nowMs, dueAt)),
+      run: startsRun(schedule, { dueAt, nowMs }),
+    };
+  } catch (err) {
+    // Definitions are checked before they are stored. One that cannot be read after all must not be in the way
+    // of the others each second: it is out of time until its workflow is applied again.
+    log.error({ err, workflowId: due.workflowId, schedule }, 'schedule.unreadable');
+    return { nextAt: null, run: false };
+  }
+}

@@ -1,0 +1,93 @@
+/** Writing bodies into files by the real thread. */
+import assert from 'node:assert/strict';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
+import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
+import type { Representation } from './body.ts';
+import { BodyWriter, openThread } from './body-writer.ts';
+import { openVersion, VersionGoneError } from './read.ts';
+
+const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
+
+async function setUp(t: TestContext) {
+  const { store, databaseUrl, directory } = await openEmptyStore(t);
+  const threads: ReturnType<typeof openThread>[] = [];
+  const writer = new BodyWriter({
+    databaseUrl,
+    log: silentLogger,
+    open: () => {
+      const thread = openThread(databaseUrl);
+      threads.push(thread);
+      return thread;
+    },
+  });
+  const path = join(directory, 'body');
+  const file = await open(path, 'w+');
+  t.after(async () => {
+    await file.close();
+    await writer.close();
+    await writer.close();
+  });
+  const place = await makeWorkflow(store);
+  await publishRun(store, place, { a: 'Ada', b: 'Grace' });
+  const body: Representation = {
+    place,
+    version: await openVersion(store, place),
+    format: 'json',
+    encoding: 'identity',
+  };
+  const write = (change: Partial<Parameters<BodyWriter['write']>[0]> = {}) =>
+    writer.write({
+      fd: file.fd,
+      body,
+      onLength: () => {},
+      signal: new AbortController().signal,
+      ...change,
+    });
+  return { store, place, body, path, threads, writer, write };
+}
+
+test('writes a body and tells how far it is', async (t) => {
+  const { path, write } = await setUp(t);
+  const lengths: number[] = [];
+  assert.equal(await write({ onLength: (length) => lengths.push(length) }), 'complete');
+  assert.equal(lengths.at(-1), BODY.length);
+  assert.equal(await readFile(path, 'utf8'), BODY);
+});
+
+test('writes several at a time, compressed where that is asked for', async (t) => {
+  const { body, path, threads, write } = await setUp(t);
+  const other = await open(`${path}.gz`, 'w+');
+  t.after(() => other.close());
+  const both = [write(), write({ fd: other.fd, body: { ...body, encoding: 'gzip' } })];
+  assert.deepEqual(await Promise.all(both), ['complete', 'complete']);
+  assert.equal(gunzipSync(await readFile(`${path}.gz`)).toString(), BODY);
+  assert.equal(threads.length, 1);
+});
+
+test('stops when it is told to, and when the file takes no more', async (t) => {
+  const { path, write } = await setUp(t);
+  assert.equal(await write({ signal: AbortSignal.abort() }), 'not_written');
+  const readOnly = await open(path, 'r');
+  t.after(() => readOnly.close());
+  assert.equal(await write({ fd: readOnly.fd }), 'not_written');
+});
+
+test('says that a version is no longer whole', async (t) => {
+  const { body, write } = await setUp(t);
+  const erased = { ...body, version: { ...body.version, erasures: 7 } };
+  await assert.rejects(write({ body: erased }), VersionGoneError);
+});
+
+test('a thread that dies costs the bodies under way, and the next has another', async (t) => {
+  const { threads, write } = await setUp(t);
+  const lost = write();
+  await threads[0]?.terminate();
+  assert.match(await lost, /not_written|complete/);
+  assert.equal(await write(), 'complete');
+  assert.equal(threads.length, 2);
+});

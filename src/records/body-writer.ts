@@ -1,0 +1,106 @@
+/** The main side of the body thread: started with the first body, ended when none was asked for in a while. */
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../observe/log.ts';
+import type { Representation } from './body.ts';
+import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
+import { VersionGoneError } from './read.ts';
+
+/** A thread costs some 10 MB and 50 ms to start. */
+const IDLE_MS = 60_000;
+
+interface Body {
+  onLength(length: number): void;
+  resolve(ended: 'complete' | 'not_written'): void;
+  reject(error: Error): void;
+}
+
+export class BodyWriter {
+  readonly #open: () => Worker;
+  readonly #log: Logger;
+  #thread: { worker: Worker; bodies: Map<number, Body>; exited: Promise<unknown> } | undefined;
+  #count = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  /** @param options.open makes the thread; for tests that end it */
+  constructor({ databaseUrl, log, open }: { databaseUrl: string; log: Logger; open?: () => Worker }) {
+    this.#open = open ?? (() => openThread(databaseUrl));
+    this.#log = log;
+  }
+
+  /**
+   * Writes a body into an open file, which stays open. `onLength` is told how long it is by now. Settles when
+   * nothing writes to the file any more: `not_written` when the signal ended it, the file took no more, or the
+   * thread died.
+   *
+   * @throws VersionGoneError, or an Error when the records could not be read
+   */
+  write(input: {
+    fd: number;
+    body: Representation;
+    onLength(length: number): void;
+    signal: AbortSignal;
+  }): Promise<'complete' | 'not_written'> {
+    clearTimeout(this.#idle);
+    const thread = this.#thread ?? this.#start();
+    this.#count += 1;
+    const number = this.#count;
+    const { promise, resolve, reject } = Promise.withResolvers<'complete' | 'not_written'>();
+    thread.bodies.set(number, { onLength: input.onLength, resolve, reject });
+    const tell = (message: ToBodies) => thread.worker.postMessage(message);
+    tell({ body: number, begin: input.body, fd: input.fd });
+    const stop = () => tell({ body: number, stop: true });
+    input.signal.addEventListener('abort', stop, { once: true });
+    if (input.signal.aborted) stop();
+    return promise.finally(() => {
+      input.signal.removeEventListener('abort', stop);
+      if (thread.bodies.size === 0) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+    });
+  }
+
+  /** Ends the thread; to be called when nothing is being written. Calling it twice is harmless. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const thread = this.#thread;
+    this.#thread = undefined;
+    thread?.worker.postMessage({ close: true } satisfies ToBodies);
+    await thread?.exited;
+  }
+
+  #start() {
+    const worker = this.#open();
+    const bodies = new Map<number, Body>();
+    worker.on('message', (message: FromBodies) => hear(bodies, message));
+    worker.on('error', (err) => this.#log.error({ err }, 'bodies.died'));
+    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    const thread = { worker, bodies, exited };
+    exited.then(() => {
+      if (this.#thread === thread) this.#thread = undefined;
+      for (const body of bodies.values()) body.resolve('not_written');
+      bodies.clear();
+    });
+    this.#thread = thread;
+    return thread;
+  }
+}
+
+/** Starts the body thread on a database. */
+export function openThread(databaseUrl: string): Worker {
+  // Derived from this file's own name, so that the compiled form finds the compiled thread.
+  const script = new URL(`./body-thread${extname(import.meta.url)}`, import.meta.url);
+  return new Worker(script, { workerData: { databaseUrl } satisfies BodyThreadData });
+}
+
+function hear(bodies: Map<number, Body>, message: FromBodies): void {
+  const body = bodies.get(message.body);
+  if ('length' in message) {
+    body?.onLength(message.length);
+    return;
+  }
+  bodies.delete(message.body);
+  if ('ended' in message) body?.resolve(message.ended);
+  else {
+    const { gone, sentence } = message.failed;
+    body?.reject(gone ? new VersionGoneError(sentence) : new Error(sentence));
+  }
+}

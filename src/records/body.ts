@@ -1,0 +1,22 @@
+/** A whole body: every record of a version, in one format and one encoding. */
+import type { DataVersion } from '../store/store.ts';
+import { type Encoding, encoded } from './encodings.ts';
+import { type Format, formatter } from './formats.ts';
+import { type Place, readWhole, type VersionReader } from './read.ts';
+
+/** Names a body for good: the same place, version number, erasures, format and encoding always mean the same bytes. */
+export interface Representation {
+  place: Place;
+  version: DataVersion;
+  format: Format;
+  encoding: Encoding;
+}
+
+/** The bytes of a body, as `readWhole` answers them. */
+export function bodyOf(
+  store: VersionReader,
+  { place, version, format, encoding }: Representation,
+): AsyncIterable<Uint8Array> {
+  const written = formatter({ format, columns: version.fields, only: null });
+  return encoded(readWhole(store, place, version, written), encoding);
+}

@@ -1,0 +1,153 @@
+/** What every driver must do when nodes claim jobs: fair between teams, by priority within one. */
+import assert from 'node:assert/strict';
+import type { Job } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import type { Store } from '../store.ts';
+import { CLAIM, caseWith, failAttempt, heldOf, makeJob, makeWorkflow, type Open } from './setup.ts';
+
+const BACKLOG = 10_000;
+
+export function testClaims(open: Open): void {
+  const it = caseWith(open);
+
+  it('gives slots to the team with the fewest running jobs', async ({ store, advance }) => {
+    await makeJobs(store, 'a', 4);
+    advance(1);
+    await makeJobs(store, 'b', 2);
+    advance(1);
+    await makeJobs(store, 'c', 1);
+    const slugs = await slugsOf(store);
+    const teams = async (limit: number) =>
+      (await claim(store, { limit })).map((job) => slugs.get(job.teamId));
+    assert.deepEqual(await teams(2), ['a', 'b']);
+    assert.deepEqual(await teams(3), ['c', 'a', 'b']);
+    assert.deepEqual(await teams(9), ['a', 'a']);
+  });
+
+  it('gives no team more than its share, and what is left to nobody', async ({ store }) => {
+    await makeJobs(store, 'a', 4);
+    await makeJobs(store, 'b', 1);
+    assert.equal((await claim(store, { limit: 10, perTeam: 2 })).length, 3);
+    assert.deepEqual(await claim(store, { limit: 10, perTeam: 2 }), []);
+    const [job] = await claim(store, { limit: 1, perTeam: 3 });
+    assert.ok(job);
+    await failAttempt(store, heldOf(job));
+    assert.equal((await claim(store, { limit: 10, perTeam: 3 })).length, 1);
+  });
+
+  it('lets a backlog of 10,000 jobs delay another team’s first job by one slot at most', async ({
+    store,
+    advance,
+  }) => {
+    await makeJobs(store, 'large', BACKLOG);
+    const late = await makeWorkflow(store, { team: 'small' });
+    for (const slots of [1, 4]) {
+      const running = await claim(store, { limit: slots });
+      assert.equal(running.length, slots);
+      advance(1);
+      const job = await makeJob(store, late);
+      advance(1);
+      const [first] = running;
+      await failAttempt(store, heldOf(first as Job));
+      const [next, ...more] = await claim(store, { limit: 1 });
+      assert.deepEqual([next?.id, more.length], [job.id, 0]);
+      for (const one of [...running.slice(1), next as Job]) await failAttempt(store, heldOf(one));
+      advance(1);
+    }
+  });
+
+  it('lets teams take turns on a node with one slot', async ({ store, advance }) => {
+    await makeJobs(store, 'a', 4);
+    await makeJobs(store, 'b', 2);
+    const slugs = await slugsOf(store);
+    const order: (string | undefined)[] = [];
+    for (let turn = 0; turn < 6; turn++) {
+      const [job] = await claim(store, { limit: 1 });
+      order.push(slugs.get(job?.teamId ?? ''));
+      await failAttempt(store, heldOf(job as Job));
+      advance(1);
+    }
+    assert.deepEqual(order, ['a', 'b', 'a', 'b', 'a', 'a']);
+  });
+
+  it('takes the highest priority first, and of one priority what is due longest', async ({
+    store,
+    advance,
+  }) => {
+    const ids: string[] = [];
+    for (const priority of [0, 5, -1, 5, 0]) {
+      const job = await makeJob(store, await makeWorkflow(store, { id: `w${ids.length}`, priority }));
+      assert.equal(job.priority, priority);
+      ids.push(job.id);
+      advance(1);
+    }
+    const claimed = await claim(store, { limit: 10 });
+    assert.deepEqual(
+      claimed.map((job) => ids.indexOf(job.id)),
+      [1, 3, 0, 4, 2],
+    );
+  });
+
+  it('does not wait for a retry of a higher priority', async ({ store }) => {
+    const high = await makeJob(store, await makeWorkflow(store, { id: 'high', priority: 9 }));
+    const [first] = await claim(store, { limit: 1 });
+    assert.equal(first?.id, high.id);
+    const follows = { state: 'retrying', runAt: store.now() + 1 } as const;
+    await failAttempt(store, heldOf(first as Job), { follows });
+    const low = await makeJob(store, await makeWorkflow(store, { id: 'low' }));
+    assert.deepEqual(
+      (await claim(store, { limit: 5 })).map((job) => job.id),
+      [low.id],
+    );
+  });
+
+  it('steps over what is paused or archived, also after a retry, and takes it when it is back', async ({
+    store,
+  }) => {
+    const paused = await makeWorkflow(store, { id: 'paused', priority: 9, overlap: 'buffer' });
+    const archived = await makeWorkflow(store, { id: 'archived', priority: 9 });
+    const first = await makeJob(store, paused);
+    const behind = await makeJob(store, paused);
+    const other = await makeJob(store, archived);
+    const [running] = await claim(store, { limit: 1 });
+    assert.equal(running?.id, first.id);
+    await store.workflows.pause({ teamId: paused.teamId, id: 'paused' });
+    await store.workflows.archive({ teamId: paused.teamId, ids: ['archived'] });
+    const job = await makeJob(store, await makeWorkflow(store, { id: 'open' }));
+    assert.deepEqual(
+      (await claim(store, { limit: 5 })).map(({ id }) => id),
+      [job.id],
+    );
+    await store.jobs.release({ held: [heldOf(running as Job)] });
+    assert.deepEqual(await claim(store, { limit: 5 }), []);
+    await store.jobs.cancel({ teamId: paused.teamId, id: first.id, by: 'Canceled by a test' });
+    assert.deepEqual(await claim(store, { limit: 5 }), [], 'the one behind has moved up, and is paused too');
+    await store.workflows.resume({ teamId: paused.teamId, id: 'paused', nextRunAt: null });
+    await makeWorkflow(store, { id: 'archived', priority: 9 });
+    assert.deepEqual(
+      (await claim(store, { limit: 5 })).map(({ id }) => id),
+      [behind.id, other.id],
+    );
+  });
+}
+
+async function claim(store: Store, changes: { limit: number; perTeam?: number }): Promise<Job[]> {
+  return (await store.jobs.claim({ ...CLAIM, ...changes })).map(({ job }) => job);
+}
+
+/** So many workflows of a team, each with a job. */
+async function makeJobs(
+  store: Store,
+  team: string,
+  count: number,
+  changes: Partial<Definition> = {},
+): Promise<void> {
+  const at = await Promise.all(
+    Array.from({ length: count }, (_, n) => makeWorkflow(store, { team, id: `w${n}`, ...changes })),
+  );
+  await Promise.all(at.map((one) => makeJob(store, one)));
+}
+
+async function slugsOf(store: Store): Promise<Map<string, string>> {
+  return new Map((await store.teams.list()).map(({ id, slug }) => [id, slug]));
+}

@@ -1,0 +1,29 @@
+/** A store in a directory of its own, which goes with the test. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { silentLogger } from '../../observe/log.ts';
+import type { Clock } from '../../std/clock.ts';
+import { openStore } from '../open.ts';
+import type { Store } from '../store.ts';
+
+/** @param t what is added to it later runs when the store is closed already */
+export async function openEmptyStore(
+  t: Pick<TestContext, 'after'>,
+  options: { clock?: Clock } = {},
+): Promise<{ store: Store; databaseUrl: string; directory: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-store-'));
+  const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
+  const store = await openStore(databaseUrl, {
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+    ...options,
+  });
+  t.after(async () => {
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+  return { store, databaseUrl, directory };
+}

@@ -1,0 +1,93 @@
+/** What runs say in the model check of jobs: each answer must be heard exactly while its attempt runs. */
+import assert from 'node:assert/strict';
+import { FencedError } from '../../model/error.ts';
+import { afterFailure, type Held } from '../../model/job.ts';
+import type { World } from './job-invariants.ts';
+import { jobOf, stageRecords } from './setup.ts';
+
+export const RETRIES = { max: 2, backoffMs: 1_000 };
+
+/** Something that a run says, which must be refused exactly when the attempt does not run any more. */
+export async function say(world: World, held: Held, b: number): Promise<void> {
+  const before = await jobOf(world.store, held);
+  const holds = before.state === 'running' && before.attempt === held.attempt;
+  try {
+    await (ANSWERS[b % ANSWERS.length] as (typeof ANSWERS)[number])(world, held);
+    assert.ok(holds, 'An attempt that does not run any more was heard');
+  } catch (error) {
+    if (!(error instanceof FencedError)) throw error;
+    assert.ok(!holds, 'An attempt that runs was refused');
+  }
+  const after = await jobOf(world.store, held);
+  if (after.state !== 'running' || after.attempt !== held.attempt) forget(world, held);
+}
+
+export function forget(world: World, held: Held): void {
+  for (const node of world.nodes) node.held = node.held.filter((other) => other !== held);
+  if (!world.ghosts.includes(held)) world.ghosts.push(held);
+}
+
+const ANSWERS = [publish, publish, failed, failedForGood, stage, endIfCanceled, reported, mark];
+/** Places in `ANSWERS`. */
+export const PUBLISHES = ANSWERS.indexOf(publish);
+export const ENDS_CANCELED = ANSWERS.indexOf(endIfCanceled);
+
+async function publish(world: World, held: Held): Promise<void> {
+  const { store } = world;
+  const seqs = await stage(world, held);
+  const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 100 });
+  await store.records.remove({ held, seqs: current.seqs.filter((seq) => !seqs.includes(seq)) });
+  const published = await store.records.publish({
+    held,
+    guards: { minRecords: 0, maxDropPercent: null },
+    state: undefined,
+    fields: [],
+  });
+  const job = await jobOf(store, held);
+  if (published.outcome !== 'published') {
+    assert.deepEqual([published.outcome, job.state], ['canceled', 'canceled']);
+    return;
+  }
+  world.published.set(`${job.teamId} ${job.workflowId}`, {
+    version: published.version,
+    records: [recordOf(held)],
+  });
+}
+
+/** Writes one record that only this attempt writes, and one that every attempt does. */
+async function stage({ store }: World, held: Held): Promise<number[]> {
+  while (!(await store.records.sweep({ held, limit: 2 })).done);
+  return stageRecords(store, held, 'replace', [{ id: 'a', body: JSON.stringify(recordOf(held)) }]);
+}
+
+function recordOf({ jobId, attempt }: Held) {
+  return { id: 'a', by: `${jobId} ${attempt}` };
+}
+
+async function failed({ store }: World, held: Held): Promise<void> {
+  const { failures } = await jobOf(store, held);
+  const now = { failures: failures + 1, nowMs: store.now(), random: 0.5 };
+  const then = afterFailure({ reason: 'error', retries: RETRIES, ...now });
+  await store.jobs.fail({ held, reason: 'error', error: 'It failed', failures: failures + 1, then });
+}
+
+async function failedForGood({ store }: World, held: Held): Promise<void> {
+  const then = { state: 'failed' } as const;
+  await store.jobs.fail({ held, reason: 'timeout', error: 'It took too long', failures: 1, then });
+}
+
+async function endIfCanceled(world: World, held: Held): Promise<void> {
+  const { cancelRequestedAt } = await jobOf(world.store, held);
+  if (cancelRequestedAt === null) return reported(world, held);
+  return world.store.jobs.endCanceled({ held });
+}
+
+async function reported({ store }: World, held: Held): Promise<void> {
+  const progress = { records: 1, bytes: 1, pages: null, message: 'At work' };
+  const lines = [{ seq: 1, at: store.now(), level: 'info' as const, text: 'At work' }];
+  await store.jobs.report({ held, progress, lines });
+}
+
+async function mark({ store }: World, held: Held): Promise<void> {
+  await store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } });
+}

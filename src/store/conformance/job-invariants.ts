@@ -1,0 +1,113 @@
+/** What must be true of jobs at every moment, looked at from outside as any node could. */
+import assert from 'node:assert/strict';
+import { type Held, hasEnded, type Job } from '../../model/job.ts';
+import type { Store } from '../store.ts';
+import { jobOf, type Opened, readVersion } from './setup.ts';
+
+export interface Workflow {
+  teamId: string;
+  workflowId: string;
+  takesPush: boolean;
+  isArchived: boolean;
+  /** Applies its definition once more. */
+  restore(): Promise<unknown>;
+}
+
+/** What the check knows of a store. */
+export interface World {
+  opened: Opened;
+  store: Store;
+  workflows: readonly Workflow[];
+  nodes: { id: string; held: Held[] }[];
+  /** Attempts that nobody holds any more, and that may answer all the same. */
+  ghosts: Held[];
+  /** The teams of all jobs that there have been, by id. */
+  jobs: Map<string, string>;
+  /** Ended jobs, as they were when they were seen to have ended. */
+  ended: Map<string, Job>;
+  /** What was told of each job, in order. */
+  told: Map<string, string[]>;
+  /** The last event that was looked at, by team. */
+  seen: Map<string, number>;
+  /** What was published last, by team and workflow. */
+  published: Map<string, { version: number; records: unknown[] }>;
+}
+
+export function newWorld(opened: Opened, workflows: readonly Workflow[]): World {
+  return {
+    opened,
+    store: opened.store,
+    workflows,
+    nodes: ['node-a', 'node-b'].map((id) => ({ id, held: [] })),
+    ghosts: [],
+    jobs: new Map(),
+    ended: new Map(),
+    told: new Map(),
+    seen: new Map(),
+    published: new Map(),
+  };
+}
+
+export async function checkInvariants(world: World): Promise<void> {
+  for (const teamId of new Set(world.workflows.map((at) => at.teamId))) {
+    await readEvents(world, teamId);
+    await checkSlots(world, teamId);
+  }
+  for (const [jobId, teamId] of world.jobs)
+    await checkJob(world, await jobOf(world.store, { teamId, jobId }));
+  for (const at of world.workflows) if (!at.isArchived) await checkRecords(world, at);
+}
+
+async function readEvents({ store, jobs, told, seen }: World, teamId: string): Promise<void> {
+  const after = seen.get(teamId) ?? 0;
+  const events = await store.events.list({ teamId, afterSequence: after, limit: 1_000 });
+  for (const [place, { jobId, type, sequence }] of events.entries()) {
+    assert.equal(sequence, after + place + 1);
+    if (jobId === null) continue;
+    jobs.set(jobId, teamId);
+    told.set(jobId, [...(told.get(jobId) ?? []), type]);
+  }
+  seen.set(teamId, after + events.length);
+}
+
+/** At most one job of a workflow runs, and nobody waits behind nothing. */
+async function checkSlots({ store }: World, teamId: string): Promise<void> {
+  const states = ['queued', 'running', 'retrying'] as const;
+  const unfinished = await store.jobs.list({ teamId, states, limit: 100 });
+  for (const jobs of Map.groupBy(unfinished, (job) => job.workflowId).values()) {
+    const slots = jobs.map(({ slot }) => slot).sort();
+    assert.deepEqual(slots, slots.length === 2 ? [0, 1] : [0]);
+    for (const { slot, state } of jobs) assert.ok(slot === 0 || state === 'queued');
+  }
+}
+
+/** A job has one outcome, which is told once and never changes. */
+async function checkJob(world: World, job: Job): Promise<void> {
+  const told = world.told.get(job.id) ?? [];
+  const outcomes = told.filter((type) => /_(finished|failed|canceled)$/.test(type));
+  assert.deepEqual(told.slice(0, 1), ['workflow_queued']);
+  assert.equal(told.filter((type) => type === 'workflow_started').length, job.startedAt === null ? 0 : 1);
+  if (!hasEnded(job.state)) {
+    assert.deepEqual(outcomes, []);
+    assert.ok(job.cancelRequestedAt === null || job.state === 'running');
+    return;
+  }
+  assert.deepEqual(outcomes, [`workflow_${job.state}`]);
+  assert.equal(told.at(-1), outcomes[0]);
+  assert.equal(job.progress?.message ?? null, null);
+  if (job.cancelRequestedAt !== null) assert.equal(job.state, 'canceled');
+  const before = world.ended.get(job.id);
+  if (before !== undefined) assert.deepEqual(job, before);
+  world.ended.set(job.id, job);
+}
+
+/** Readers see what was published last and nothing else, and every version belongs to a job that finished. */
+async function checkRecords({ store, published }: World, at: Workflow): Promise<void> {
+  const { version, records } = published.get(`${at.teamId} ${at.workflowId}`) ?? { version: 0, records: [] };
+  assert.equal((await store.records.version(at))?.number, version);
+  assert.deepEqual(await readVersion(store, { ...at, version }), records);
+  for (const { number, jobId } of await store.records.versions({ ...at, limit: 100 })) {
+    const job = await jobOf(store, { teamId: at.teamId, jobId });
+    assert.deepEqual([job.state, job.version], ['finished', number]);
+  }
+}

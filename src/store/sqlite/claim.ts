@@ -1,0 +1,154 @@
+/** Claiming: the due jobs that a node takes next, fair between teams. */
+import type { ClaimedJob, JobOperations } from '../store.ts';
+import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
+import type { Tx, View } from './transaction.ts';
+import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';
+
+type ClaimInput = Parameters<JobOperations['claim']>[0];
+
+/**
+ * Team by team, so that nobody's backlog stands in front of anybody: the one with the fewest running jobs first, and
+ * of those with as few the one that was served longest ago. Without that a team with a backlog would always be the
+ * one whose job is due longest, and on a node with one slot nobody else would get it.
+ */
+export function claim(tx: Tx, { nodeId, limit, leaseMs, perTeam }: ClaimInput): ClaimedJob[] {
+  let teams = waitingTeams(tx);
+  const claimed: ClaimedJob[] = [];
+  while (claimed.length < limit) {
+    teams = teams.filter((team) => team.next !== undefined && team.running < perTeam);
+    if (teams.length === 0) break;
+    const team = teams.reduce((first, other) => (goesBefore(other, first) ? other : first));
+    claimed.push(start(tx, team.next as DueJob, { nodeId, leaseMs }));
+    team.running += 1;
+    team.claimedAt = tx.now;
+    team.next = nextJob(tx, team);
+  }
+  return claimed;
+}
+
+/** A team for which jobs wait. */
+interface WaitingTeam {
+  teamId: string;
+  running: number;
+  /** When a job of it was last claimed. */
+  claimedAt: number;
+  /** The priorities at which its jobs wait, the highest first; one is dropped when nothing is due there. */
+  priorities: number[];
+  next: DueJob | undefined;
+}
+
+type DueJob = Pick<JobRow, 'team_id' | 'id' | 'attempt' | 'run_at' | 'started_at'>;
+
+function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
+  if (one.running !== other.running) return one.running < other.running;
+  if (one.claimedAt !== other.claimedAt) return one.claimedAt < other.claimedAt;
+  return (one.next?.run_at ?? 0) < (other.next?.run_at ?? 0);
+}
+
+// Each step jumps to the next team, and within it to the next priority, by the index `job_due`, whose condition it
+// repeats: this costs what teams and their priorities are, however many jobs wait. What is parked is not in it.
+const WAITING = `
+  with recursive
+    waiting (team_id) as (
+      select * from (
+        select team_id from job indexed by job_due
+        where state in ('queued', 'retrying') and slot = 0 and parked = 0
+        order by team_id limit 1)
+      union all
+      select (select team_id from job indexed by job_due
+              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id > waiting.team_id
+              order by team_id limit 1)
+      from waiting where team_id is not null
+    ),
+    level (team_id, priority) as (
+      select team_id,
+             (select priority from job indexed by job_due
+              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = waiting.team_id
+              order by priority desc limit 1)
+      from waiting where team_id is not null
+      union all
+      select team_id,
+             (select priority from job indexed by job_due
+              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = level.team_id
+                and priority < level.priority
+              order by priority desc limit 1)
+      from level where priority is not null
+    )
+  select level.team_id, level.priority, team.claimed_at
+  from level join team on team.id = level.team_id
+  where level.priority is not null`;
+
+function waitingTeams(tx: Tx): WaitingTeam[] {
+  const running = runningByTeam(tx);
+  const teams = new Map<string, WaitingTeam>();
+  for (const row of tx.db.all<{ team_id: string; priority: number; claimed_at: number }>(WAITING)) {
+    const teamId = row.team_id;
+    const team = teams.get(teamId);
+    if (team !== undefined) {
+      team.priorities.push(row.priority);
+      continue;
+    }
+    teams.set(teamId, {
+      teamId,
+      running: running.get(teamId) ?? 0,
+      claimedAt: row.claimed_at,
+      priorities: [row.priority],
+      next: undefined,
+    });
+  }
+  for (const team of teams.values()) {
+    team.priorities.sort((one, other) => other - one);
+    team.next = nextJob(tx, team);
+  }
+  return [...teams.values()];
+}
+
+/** Served by the index `job_running` alone. */
+function runningByTeam(view: View): Map<string, number> {
+  const rows = view.db.all<{ team_id: string; running: number }>(
+    `select team_id, count(*) as running from job indexed by job_running where state = 'running' group by team_id`,
+  );
+  return new Map(rows.map(({ team_id, running }) => [team_id, running]));
+}
+
+/** The job that a team would get: of the highest priority at which one is due, what is due longest. */
+function nextJob(tx: Tx, team: WaitingTeam): DueJob | undefined {
+  for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
+    const due = tx.db.get<DueJob>(
+      `select team_id, id, attempt, run_at, started_at from job indexed by job_due
+       where state in ('queued', 'retrying') and slot = 0 and parked = 0
+         and team_id = ? and priority = ? and run_at <= ?
+       order by run_at limit 1`,
+      team.teamId,
+      priority,
+      tx.now,
+    );
+    if (due !== undefined) return due;
+    team.priorities.shift();
+  }
+  return undefined;
+}
+
+function start(tx: Tx, due: DueJob, { nodeId, leaseMs }: { nodeId: string; leaseMs: number }): ClaimedJob {
+  const job = tx.db.get<JobRow>(
+    `update job
+     set state = 'running', attempt = attempt + 1, node_id = ?, lease_until = ?, progress = null,
+         process_pid = null, process_started_at = null, started_at = coalesce(started_at, ?)
+     where team_id = ? and id = ? and attempt = ? and state in ('queued', 'retrying')
+     returning *`,
+    nodeId,
+    tx.now + leaseMs,
+    tx.now,
+    due.team_id,
+    due.id,
+    due.attempt,
+  ) as JobRow;
+  tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.team_id);
+  if (due.started_at === null) appendJobEvent(tx, job, 'workflow_started');
+  const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
+  return {
+    job: toJob(job),
+    workflow: toWorkflow(workflow),
+    state: workflow.state === null ? null : JSON.parse(workflow.state),
+  };
+}

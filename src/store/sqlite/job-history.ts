@@ -1,0 +1,138 @@
+/** Jobs as a list, and giving up old ones. */
+import { hasEnded, type Job, type JobState } from '../../model/job.ts';
+import type { JobOperations } from '../store.ts';
+import { type JobRow, REMEMBERED_MS, toJob } from './jobs.ts';
+import { MAX_BATCH_BYTES } from './stage.ts';
+import type { Tx, View } from './transaction.ts';
+
+type ListInput = Parameters<JobOperations['list']>[0];
+
+/** After every id. */
+const LAST = '~';
+
+// Ids grow with time, so that their order is that in which the jobs were made.
+const FILTERED = `
+  and id < ? and (? is null or state in (select value from json_each(?)))
+  and (? is null or origin = ?)
+  order by id desc limit ?`;
+const OF_A_WORKFLOW = `select * from job indexed by job_history where team_id = ? and workflow_id = ? ${FILTERED}`;
+const OF_A_TEAM = `select * from job where team_id = ? ${FILTERED}`;
+// Few jobs are in these states: a search for them must not go through all that have finished.
+const UNFINISHED = `
+  select * from job indexed by job_slot
+  where team_id = ? and state in ('queued', 'running', 'retrying') ${FILTERED}`;
+const UNSUCCESSFUL = `
+  select * from job indexed by job_unsuccessful where team_id = ? and state in ('failed', 'canceled') ${FILTERED}`;
+
+export function list(view: View, input: ListInput): Job[] {
+  const { teamId, workflowId, states, origin = null, before = LAST, limit } = input;
+  const inStates = states === undefined ? null : JSON.stringify(states);
+  return view.db
+    .all<JobRow>(
+      workflowId === undefined ? statementFor(states) : OF_A_WORKFLOW,
+      teamId,
+      ...(workflowId === undefined ? [] : [workflowId]),
+      before,
+      inStates,
+      inStates,
+      origin,
+      origin,
+      limit,
+    )
+    .map(toJob);
+}
+
+function statementFor(states: readonly JobState[] | undefined): string {
+  if (states === undefined) return OF_A_TEAM;
+  if (!states.some(hasEnded)) return UNFINISHED;
+  return states.every((state) => state === 'failed' || state === 'canceled') ? UNSUCCESSFUL : OF_A_TEAM;
+}
+
+/** Workflows that one call looks at. */
+const WORKFLOWS_AT_ONCE = 100;
+
+/** Where a pruning goes on: behind this workflow. */
+export interface PrunePlace {
+  teamId: string;
+  workflowId: string;
+}
+
+/** Before the first. */
+export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
+
+interface PruneInput {
+  keepJobs: number;
+  keepMs: number;
+  limit: number;
+  after: PrunePlace;
+}
+
+/** Goes from workflow to workflow; `next` is null at the end of a round. */
+export function prune(tx: Tx, input: PruneInput): { next: PrunePlace | null } {
+  const workflows = tx.db.all<{ team_id: string; id: string }>(
+    'select team_id, id from workflow where (team_id, id) > (?, ?) order by team_id, id limit ?',
+    input.after.teamId,
+    input.after.workflowId,
+    WORKFLOWS_AT_ONCE,
+  );
+  const room = { jobs: input.limit, bytes: MAX_BATCH_BYTES };
+  let done = input.after;
+  for (const { team_id: teamId, id: workflowId } of workflows) {
+    const at = { teamId, workflowId };
+    for (const job of prunable(tx, at, { ...input, limit: room.jobs + 1 })) {
+      if (room.jobs <= 0 || room.bytes <= 0) return { next: done };
+      room.jobs -= 1;
+      room.bytes -= deleteJob(tx, teamId, job);
+    }
+    done = at;
+  }
+  return { next: workflows.length < WORKFLOWS_AT_ONCE ? null : done };
+}
+
+/** The oldest first. A job that an idempotency key still answers stays until the key is forgotten. */
+function prunable(
+  tx: Tx,
+  { teamId, workflowId }: PrunePlace,
+  { keepJobs, keepMs, limit }: { keepJobs: number; keepMs: number; limit: number },
+): string[] {
+  return tx.db
+    .all<{ id: string }>(
+      `select id from job indexed by job_history
+       where team_id = ? and workflow_id = ? and state in ('finished', 'failed', 'canceled')
+         and (finished_at <= ?
+              or id <= (select id from job indexed by job_history
+                        where team_id = ? and workflow_id = ? order by id desc limit 1 offset ?))
+         and id < (select id from job indexed by job_history
+                   where team_id = ? and workflow_id = ? and state in ('finished', 'failed', 'canceled')
+                   order by id desc limit 1)
+         and id not in (select result_id from idempotency
+                        where team_id = ? and operation in ('jobs.enqueue', 'jobs.begin') and target = ?
+                          and created_at > ?)
+       order by id limit ?`,
+      teamId,
+      workflowId,
+      tx.now - keepMs,
+      teamId,
+      workflowId,
+      keepJobs,
+      teamId,
+      workflowId,
+      teamId,
+      workflowId,
+      tx.now - REMEMBERED_MS,
+      limit,
+    )
+    .map(({ id }) => id);
+}
+
+/** Answers how many bytes that were. */
+function deleteJob(tx: Tx, teamId: string, id: string): number {
+  const { bytes } = tx.db.get<{ bytes: number }>(
+    'select coalesce(sum(bytes), 0) as bytes from job_log where team_id = ? and job_id = ?',
+    teamId,
+    id,
+  ) ?? { bytes: 0 };
+  tx.db.run('delete from job_log where team_id = ? and job_id = ?', teamId, id);
+  tx.db.run('delete from job where team_id = ? and id = ?', teamId, id);
+  return bytes;
+}

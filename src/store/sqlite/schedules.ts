@@ -1,0 +1,44 @@
+/** Schedules: which workflows are due to run by themselves, and moving them on. */
+import type { Schedule } from '../../model/workflow.ts';
+import type { DueSchedule, ScheduleOperations } from '../store.ts';
+import { enqueue } from './jobs.ts';
+import type { Tx, View } from './transaction.ts';
+
+type FireInput = Parameters<ScheduleOperations['fire']>[0];
+
+/** Served by the index `workflow_next_run`, whose condition it repeats. */
+export function due(view: View, { limit }: { limit: number }): DueSchedule[] {
+  return view.db
+    .all<{ team_id: string; id: string; next_run_at: number; schedule: string }>(
+      `select team_id, id, next_run_at, json_extract(definition, '$.schedule') as schedule from workflow
+       where next_run_at is not null and paused_at is null and archived_at is null and next_run_at <= ?
+       order by next_run_at limit ?`,
+      view.now,
+      limit,
+    )
+    .map((row) => ({
+      teamId: row.team_id,
+      workflowId: row.id,
+      schedule: JSON.parse(row.schedule) as Schedule,
+      dueAt: row.next_run_at,
+    }));
+}
+
+/** Compare and set: whoever moves the time on is the one who queues. */
+export function fire(tx: Tx, input: FireInput): Awaited<ReturnType<ScheduleOperations['fire']>> {
+  const { teamId, workflowId, dueAt, nextAt, run } = input;
+  const moved = tx.db.run(
+    `update workflow set next_run_at = ?
+     where team_id = ? and id = ? and next_run_at = ? and paused_at is null and archived_at is null`,
+    nextAt,
+    teamId,
+    workflowId,
+    dueAt,
+  );
+  if (moved === 0) return { outcome: 'taken', job: null };
+  if (!run) return { outcome: 'skipped', job: null };
+  const queued = enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null });
+  if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
+  if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
+  return { outcome: 'skipped', job: null };
+}

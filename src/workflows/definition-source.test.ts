@@ -1,0 +1,91 @@
+/** What commands and taps may be given, what a push has no place for, and the sentences for the rest. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseYamlDefinition } from './definition.ts';
+
+function read(text: string) {
+  const parsed = parseYamlDefinition(text, { file: 'acme/crm.yaml' });
+  if ('definition' in parsed) return parsed.definition.source;
+  return parsed.mistakes.map(({ line, message }) => `${line}: ${message}`);
+}
+
+const command = (more: string) => `source:\n  type: command\n  command: [tap, "\${config}"]\n${more}`;
+const singer = (more: string) =>
+  `source:\n  type: command\n  command: [tap, "--state", "\${state}"]\n  protocol: singer\n${more}`;
+
+test('a tap names its streams in the plural or in the singular', () => {
+  for (const [written, streams] of [
+    ['  stream: users\n', ['users']],
+    ['  streams: [users, teams, users]\n', ['users', 'teams']],
+    ['', null],
+  ] as const) {
+    const source = read(singer(`${written}mode: upsert\n`));
+    assert.ok(!Array.isArray(source) && source.type === 'command');
+    assert.deepEqual(source.streams, streams);
+    assert.equal(source.protocol, 'singer');
+  }
+});
+
+test('several streams may share a key that tells them apart', () => {
+  assert.ok(!Array.isArray(read(singer('mode: upsert\nkey: [_stream, id]\n'))));
+  assert.ok(!Array.isArray(read(singer('  stream: users\nmode: upsert\nkey: [id]\n'))));
+});
+
+const CASES: [text: string, mistakes: string[]][] = [
+  [
+    command(''),
+    [
+      '3: `source.command[1]` names a config that is not there: write `source.config`, a map that becomes the file',
+    ],
+  ],
+  [command('  config: config.json\n'), ['4: `source.config` must be a map of settings, found "config.json"']],
+  [
+    command('  config:\n    token: "${secrets.X}"\n    sizes: [1, .inf]\n'),
+    [
+      '5: `source.config.token` holds a secret that is not written as ${secret.NAME}, with letters, digits and single underscores',
+      '6: `source.config.sizes[1]` must be a number that JSON has, found Infinity',
+    ],
+  ],
+  [
+    command('  config: {}\n  stream: users\n'),
+    ['5: `source.stream` has no meaning without `protocol: singer`. Add that, or remove it'],
+  ],
+  [
+    singer('  stream: a\n  streams: [a]\nmode: append\n'),
+    ['5: `source.stream` says what `streams` says too. Remove one of them'],
+  ],
+  [
+    singer('  streams: users\nmode: append\n'),
+    ['5: `source.streams` must be a list of 1 to 1000 texts such as [users], found "users"'],
+  ],
+  [
+    singer('mode: upsert\nkey: [id]\n'),
+    [
+      '6: `key` must hold _stream where several streams are taken, or their records would replace each other, such as [_stream, id]. Or take one with `source.stream`',
+    ],
+  ],
+  [
+    singer('  stream: users\nmode: replace\n'),
+    [
+      '6: `mode` must be upsert or append where a tap is given its state: it then sends only what is new, and replace would remove the rest',
+    ],
+  ],
+  [
+    'source:\n  type: command\n  command: [a]\n  protocol: xml\n',
+    ['4: `source.protocol` must be ndjson or singer, found "xml"'],
+  ],
+  [
+    'source: { type: push }\nschedule: { every: 1h }\npriority: 5\n',
+    [
+      '2: `schedule` has no place here: a push workflow runs when somebody pushes, not by the clock. Remove it',
+      '3: `priority` has no place here: a push does not wait in the queue. Remove it',
+    ],
+  ],
+];
+
+for (const [text, mistakes] of CASES) {
+  test(`says what is wrong with ${JSON.stringify(text.replace('source:\n  type: command\n', ''))}`, () => {
+    assert.deepEqual(read(text), mistakes);
+  });
+}

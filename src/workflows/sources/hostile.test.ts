@@ -1,0 +1,203 @@
+/** Sources that mean harm, or behave as if: each ends within its limit, with a reason that can be read. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import type { Run, RunEnd } from './run.ts';
+import { directoryOf, finish, runs, start, until } from './trial.ts';
+
+const sh = (script: string): string[] => ['sh', '-c', script];
+const node = (script: string): string[] => ['node', '-e', script];
+
+/** Starts a source that runs on until its time is over, and ends it as the deadline does, once it says `ready`. */
+async function endedByDeadline(t: TestContext, command: string[], killGraceMs = 50) {
+  const ready = Promise.withResolvers<void>();
+  const run = await start(t, {
+    command,
+    killGraceMs,
+    onLog: ({ text }) => text === 'ready' && ready.resolve(),
+  });
+  const finished = finish(run);
+  await ready.promise;
+  run.stop();
+  return finished;
+}
+
+function assertFailed(end: RunEnd, reason: string, sentence: RegExp): void {
+  assert.ok(!end.ok);
+  assert.equal(end.reason, reason);
+  assert.match(end.error, sentence);
+}
+
+async function ended(run: Run): Promise<RunEnd> {
+  return (await finish(run)).end;
+}
+
+test('one that prints without end is cut off at its output limit', async (t) => {
+  const run = await start(t, {
+    command: sh('yes "{}"'),
+    limits: { outputBytes: 5_000_000 },
+    killGraceMs: 50,
+  });
+  assertFailed(await ended(run), 'output', /larger than 5 MB and was cut off\. Raise `limits\.output`/);
+  assert.ok(run.bytes > 5_000_000 && run.bytes < 6_000_000, `${run.bytes} bytes`);
+});
+
+test('one that prints nothing and hangs ends at its deadline', async (t) => {
+  const { lines, end } = await endedByDeadline(t, sh('echo ready >&2; exec sleep 1000'));
+  assert.deepEqual(lines, []);
+  assertFailed(end, 'error', /was stopped before it had finished/);
+});
+
+test('one that ignores SIGTERM is killed when the grace is over', async (t) => {
+  const { end } = await endedByDeadline(
+    t,
+    node("process.on('SIGTERM', () => {}); console.error('ready'); setInterval(() => {}, 1000)"),
+  );
+  assertFailed(end, 'error', /was stopped before it had finished/);
+});
+
+test('one that closes its output early and hangs ends at its deadline', async (t) => {
+  const { end } = await endedByDeadline(t, sh('echo {}; exec >&-; echo ready >&2; exec sleep 1000'));
+  assertFailed(end, 'error', /was stopped before it had finished/);
+});
+
+test('of one that leaves grandchildren behind when it ends, none lives on', async (t) => {
+  const script = `for n in 1 2 3; do sh -c 'trap "" TERM HUP; sleep 1000 >&- & echo "[$!]"; wait' & done; sleep 0.2`;
+  const { lines, end } = await finish(await start(t, { command: sh(script) }));
+  assert.equal(end.ok, true);
+  assert.equal(lines.length, 3);
+  assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
+});
+
+test('one that forks on and on is ended with all that it has started', async (t) => {
+  const fork = `const { spawn } = require('node:child_process');
+    for (let n = 0; n < 40; n++) console.log(JSON.stringify([spawn('sleep', ['1000'], { stdio: 'ignore' }).pid]));
+    console.error('ready'); process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
+  const { lines } = await endedByDeadline(t, node(fork));
+  assert.equal(lines.length, 40);
+  assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
+});
+
+test('one that allocates Buffers without end is killed at its memory limit', async (t) => {
+  const run = await start(t, {
+    command: node('const all = []; setInterval(() => all.push(Buffer.alloc(8e6, 1)), 5)'),
+    limits: { memoryBytes: 150_000_000 },
+  });
+  assertFailed(
+    await ended(run),
+    'memory',
+    /held [\d.]+ MB of memory together .* `limits\.memory` is 150 MB\. Raise it/,
+  );
+});
+
+test('memory counts over all processes of a run, and a child cannot hide it', async (t) => {
+  const child = 'const all = Buffer.alloc(60e6, 1); setInterval(() => all[0], 1000)';
+  const parent = `const { spawn } = require('node:child_process');
+    for (let n = 0; n < 3; n++) spawn('node', ['-e', ${JSON.stringify(child)}]); setInterval(() => {}, 1000)`;
+  const run = await start(t, { command: node(parent), limits: { memoryBytes: 200_000_000 } });
+  assertFailed(await ended(run), 'memory', /`limits\.memory` is 200 MB/);
+});
+
+test('one that writes a line of 100 MB is cut off after 1 MiB of it', async (t) => {
+  const run = await start(t, { command: sh('head -c 100000000 /dev/zero | tr "\\0" x'), killGraceMs: 50 });
+  assertFailed(await ended(run), 'output', /Line 1 is longer than 1048576 bytes/);
+  assert.ok(run.bytes < 2_000_000, `${run.bytes} bytes`);
+});
+
+test('one that writes what is not UTF-8 is told after which line', async (t) => {
+  const run = await start(t, {
+    command: sh(String.raw`printf '{}\n{"id":"\377\376"}\n'; exec sleep 1000`),
+    killGraceMs: 50,
+  });
+  assertFailed(await ended(run), 'output', /line 0 is not UTF-8|line 1 is not UTF-8/);
+});
+
+test('one that ends in half a line after a failure leaves no half record', async (t) => {
+  const { lines, end } = await finish(
+    await start(t, { command: sh(`printf '{"id":"1"}\n{"id":"2'; exit 9`) }),
+  );
+  assert.ok(lines.length <= 1);
+  assertFailed(end, 'error', /ended with exit code 9/);
+});
+
+test('one that fails after its whole output has failed', async (t) => {
+  const run = await start(t, { command: sh('echo {}; echo {}; echo out of luck >&2; exit 2') });
+  assertFailed(await ended(run), 'error', /ended with exit code 2.*out of luck$/s);
+});
+
+test('one that floods standard error is slowed down, and its end is still told', async (t) => {
+  let bytes = 0;
+  const command = sh(
+    'yes "noise that nobody wants to read" | head -c 1000000 >&2; echo the last words >&2; exit 1',
+  );
+  const run = await start(t, { command, onLog: ({ text }) => (bytes += text.length) });
+  const end = await ended(run);
+  assertFailed(end, 'error', /the last words$/);
+  assert.ok(!end.ok && end.error.length < 9_000);
+  assert.ok(bytes > 900_000, `${bytes} bytes of log`);
+});
+
+test('one that floods standard error with tiny lines does not keep the server busy', async (t) => {
+  let lines = 0;
+  let last = '';
+  const run = await start(t, {
+    command: sh('yes | head -c 400000 >&2; echo the last words >&2; exit 1'),
+    onLog({ text }) {
+      lines++;
+      last = text;
+    },
+  });
+  const finished = ended(run);
+  let over = false;
+  finished.finally(() => {
+    over = true;
+  });
+  let longestMs = 0;
+  while (!over) {
+    const before = performance.now();
+    await new Promise((resolve) => setImmediate(resolve));
+    longestMs = Math.max(longestMs, performance.now() - before);
+  }
+  assertFailed(await finished, 'error', /the last words$/);
+  assert.equal(last, 'the last words');
+  assert.equal(lines, 200_001);
+  // Without turns, one chunk of such lines alone takes longer; the bound is wide because machines differ.
+  t.diagnostic(`the longest turn took ${longestMs.toFixed(1)} ms`);
+});
+
+test('one that floods standard error without a line break is told in pieces', async (t) => {
+  const longest: number[] = [];
+  const command = sh('head -c 2000000 /dev/zero | tr "\\0" x >&2; exit 1');
+  const run = await start(t, { command, onLog: ({ text }) => longest.push(text.length) });
+  assertFailed(await ended(run), 'error', /exit code 1/);
+  assert.ok(Math.max(...longest) <= 8_192);
+});
+
+test('one that deletes its working directory and its TMPDIR ends as if nothing were', async (t) => {
+  const workflowsDirectory = await directoryOf(t, { 'here/now': '' });
+  const command = sh('rm -rf "$TMPDIR" ../here; echo "\\"$TMPDIR\\""');
+  const { lines, end } = await finish(
+    await start(t, { command, workflowsDirectory, source: { directory: 'here' } }),
+  );
+  assert.deepEqual(end, { ok: true, state: undefined });
+  assert.equal(existsSync(JSON.parse(lines[0] ?? '')), false);
+  await assert.rejects(
+    start(t, { command, workflowsDirectory, source: { directory: 'here' } }),
+    /here, in which this workflow runs, does not exist/,
+  );
+});
+
+test('one that puts a pipe or a link in the place of its state does not hold up its end', async (t) => {
+  for (const trick of ['mkfifo', 'ln -s /dev/zero', 'mkdir']) {
+    const command = sh(`rm "$FLOWHOOK_STATE" && ${trick} "$FLOWHOOK_STATE"`);
+    assertFailed(await ended(await start(t, { command })), 'error', /is not a file of at most 1 MiB/);
+  }
+});
+
+test('one that stops its own group is still killed', async (t) => {
+  const run = await start(t, { command: sh('echo {}; kill -STOP 0'), killGraceMs: 50 });
+  const finished = finish(run);
+  await until('the group to be stopped', () => run.bytes > 0);
+  run.stop();
+  assertFailed((await finished).end, 'error', /was stopped before it had finished/);
+});

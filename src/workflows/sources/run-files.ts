@@ -1,0 +1,82 @@
+/** The files that a command finds in its TMPDIR: its configuration, and the state, which it may change. */
+import { constants } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a run leaves for the next one may be this long as JSON. */
+export const MAX_STATE_BYTES = 1 << 20;
+
+/** The full paths; `config` only where the definition has one. */
+export interface RunFiles {
+  state: string;
+  config: string | undefined;
+}
+
+/** Writes both files, readable by nobody else: a configuration may hold secrets. */
+export async function writeRunFiles(
+  directory: string,
+  { state, config }: { state: string; config: string | undefined },
+): Promise<RunFiles> {
+  const files = {
+    state: join(directory, 'state.json'),
+    config: config === undefined ? undefined : join(directory, 'config.json'),
+  };
+  await writeFile(files.state, state, { mode: 0o600 });
+  if (files.config !== undefined) await writeFile(files.config, config as string, { mode: 0o600 });
+  return files;
+}
+
+/** Puts the paths in the place of `${state}` and `${config}`. */
+export function withFiles(command: readonly string[], files: RunFiles): string[] {
+  return command.map((argument) =>
+    argument.replace(/\$\{(state|config)\}/g, (reference, name: keyof RunFiles) => files[name] ?? reference),
+  );
+}
+
+/** Names the files to programs that do not look at their arguments. */
+export function filesEnvironment(files: RunFiles): Record<string, string> {
+  return {
+    FLOWHOOK_STATE: files.state,
+    ...(files.config === undefined ? {} : { FLOWHOOK_CONFIG: files.config }),
+  };
+}
+
+/**
+ * Reads the state that a program has left. `state` is undefined when it is the one that was there, or when the
+ * file is gone; `mistake` is a sentence for one that cannot be kept.
+ */
+export async function readStateLeft(
+  file: string,
+  before: string,
+): Promise<{ state: unknown } | { mistake: string }> {
+  const text = await readSmallFile(file);
+  if (text === undefined || text === before) return { state: undefined };
+  if (text === 'unusable') {
+    return { mistake: 'The state that it left in FLOWHOOK_STATE is not a file of at most 1 MiB' };
+  }
+  try {
+    const state: unknown = JSON.parse(text);
+    return { state: JSON.stringify(state) === before ? undefined : state };
+  } catch (error) {
+    return { mistake: `The state that it left in FLOWHOOK_STATE is not JSON: ${(error as Error).message}` };
+  }
+}
+
+/** Never follows a link and never waits: a pipe or a device in the place of the file must not hold up its run. */
+async function readSmallFile(path: string): Promise<string | undefined> {
+  let file: Awaited<ReturnType<typeof open>>;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'unusable';
+  }
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return 'unusable';
+    return await file.readFile('utf8');
+  } catch {
+    return 'unusable';
+  } finally {
+    await file.close();
+  }
+}
