@@ -30,9 +30,12 @@ export function startReader(): { read(input: ReadRequest): Promise<ReadResult>; 
   const child = fork(fileURLToPath(import.meta.url));
   return {
     async read(input) {
-      const answer = Promise.race([once(child, 'message'), once(child, 'exit')]);
+      const done = new AbortController();
+      const { signal } = done;
+      const answer = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })]);
       child.send(input);
       const [result] = (await answer) as [ReadResult | { error: string } | number];
+      done.abort();
       if (typeof result === 'number' || 'error' in result)
         throw new Error(`The reader failed: ${JSON.stringify(result)}`);
       return result;

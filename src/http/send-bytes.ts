@@ -7,12 +7,15 @@ import type { Call } from './route.ts';
  * socket when it fails after the first byte: what was not sent whole never looks as if it was.
  */
 export function sendBytes(call: Call, bytes: Readable): unknown {
-  const { services, request, params } = call;
   bytes.on('error', (err) => {
-    if (request.raw.socket.destroyed) return;
-    services.log.error({ err, requestId: request.id, workflowId: params.workflowId }, 'data.interrupted');
+    if (!call.request.raw.socket.destroyed) interrupted(call, err);
   });
   return call.reply.send(bytes);
+}
+
+/** Notes that an answer was broken off, and why. */
+export function interrupted({ services, request, params }: Call, err: unknown): void {
+  services.log.error({ err, requestId: request.id, workflowId: params.workflowId }, 'data.interrupted');
 }
 
 /** Aborts when the client goes before it has its answer, for that reason. */

@@ -32,7 +32,7 @@ export type FromBodies = { body: number } & (
 );
 
 /** On Linux this holds for the calling thread alone: those who queue and write go first. */
-const NICENESS = 5;
+const NICENESS = 19;
 
 if (parentPort !== null) {
   if (process.platform === 'linux') setPriority(0, NICENESS);

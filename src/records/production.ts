@@ -1,15 +1,12 @@
 /**
  * One making of a representation: a body is written into a file once, and read from it by any number of readers
- * while it grows. The making waits for nobody; a reader that is slow costs one chunk of memory, one that goes is
- * not missed. When there can be no file (the disk is full, or the bound is reached) the making ends, and each
+ * while it grows. The making waits for nobody; a reader that is slow costs nothing but its own memory, one that goes
+ * is not missed. When there can be no file (the disk is full, or the bound is reached) the making ends, and each
  * reader goes on with a source of its own, whose first bytes it leaves out: a source makes the same bytes every
  * time.
  */
 import { type FileHandle, open } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-
-/** What a reader is handed at a time, and what it has read ahead at most. */
-const READ_BYTES = 512 * 1_024;
+import type { BodyReader } from './body-reader.ts';
 
 export interface ProductionInput {
   path: string;
@@ -37,9 +34,9 @@ export class Production {
   #length = 0;
   #admitting: Promise<unknown> = Promise.resolve();
   readonly #stop = new AbortController();
+  readonly #broken = new AbortController();
   #writing = true;
   #state: 'making' | 'done' | 'failed' | 'given up' = 'making';
-  #error: Error | undefined;
 
   constructor(input: ProductionInput) {
     this.#source = input.source;
@@ -51,30 +48,21 @@ export class Production {
     return this.#state === 'making' || (this.#state === 'done' && this.#file !== undefined);
   }
 
-  /** A stream of everything from the first byte on. */
-  read(): Readable {
-    const reader: Reader = { position: 0, wake: undefined, own: undefined };
+  /** Reads everything from the first byte on. */
+  read(): BodyReader {
+    const reader: Reader = { position: 0, wake: undefined, own: undefined, rest: undefined };
     this.#readers.add(reader);
-    const production = this;
-    return new Readable({
-      highWaterMark: READ_BYTES,
-      read() {
-        production.#next(reader).then(
-          (bytes) => this.push(bytes),
-          (error) => this.destroy(error),
-        );
-      },
-      destroy(error, done) {
-        production.#leave(reader);
-        done(error);
-      },
-    });
+    return {
+      broken: this.#broken.signal,
+      read: (into) => this.#read(reader, into),
+      close: () => this.#leave(reader),
+    };
   }
 
   /** Ends the making, if it is not over, and its readers with an error. */
   abort(error: Error): void {
     if (this.#state === 'failed') return;
-    this.#error = error;
+    this.#broken.abort(error);
     this.#end('failed');
   }
 
@@ -115,27 +103,33 @@ export class Production {
     this.#wakeAll();
   }
 
-  async #next(reader: Reader): Promise<Uint8Array | null> {
+  async #read(reader: Reader, into: Uint8Array): Promise<number> {
     for (;;) {
-      if (!this.#readers.has(reader)) return null;
-      if (this.#state === 'failed') throw this.#error;
-      if (this.#state === 'given up') {
-        reader.own ??= without(reader.position, (this.#source as ProductionInput['source'])());
-        return (await reader.own.next()).value ?? null;
-      }
-      const length = Math.min(READ_BYTES, this.#length - reader.position);
+      if (!this.#readers.has(reader)) return 0;
+      this.#broken.signal.throwIfAborted();
+      if (this.#state === 'given up') return this.#readOwn(reader, into);
+      const length = Math.min(into.length, this.#length - reader.position);
       if (length > 0) {
-        const bytes = Buffer.allocUnsafeSlow(length);
-        const { bytesRead } = await (this.#file as FileHandle).read(bytes, 0, length, reader.position);
+        const { bytesRead } = await (this.#file as FileHandle).read(into, 0, length, reader.position);
         if (bytesRead === 0) throw new Error('The file of a representation ended early');
         reader.position += bytesRead;
-        return bytes.subarray(0, bytesRead);
+        return bytesRead;
       }
-      if (this.#state === 'done') return null;
+      if (this.#state === 'done') return 0;
       await new Promise<void>((resolve) => {
         reader.wake = resolve;
       });
     }
+  }
+
+  async #readOwn(reader: Reader, into: Uint8Array): Promise<number> {
+    reader.own ??= without(reader.position, (this.#source as ProductionInput['source'])());
+    reader.rest ??= (await reader.own.next()).value ?? undefined;
+    if (reader.rest === undefined) return 0;
+    const bytes = reader.rest.subarray(0, into.length);
+    into.set(bytes);
+    reader.rest = bytes.length < reader.rest.length ? reader.rest.subarray(bytes.length) : undefined;
+    return bytes.length;
   }
 
   #leave(reader: Reader): void {
@@ -164,6 +158,8 @@ interface Reader {
   wake: (() => void) | undefined;
   /** What it reads from once the file is given up. */
   own: AsyncGenerator<Uint8Array, void> | undefined;
+  /** What it came with and has not been read. */
+  rest: Uint8Array | undefined;
 }
 
 async function* without(bytes: number, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {

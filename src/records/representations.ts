@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import { bodyOf, type Representation } from './body.ts';
+import { type BodyReader, readFilePart } from './body-reader.ts';
 import type { BodyWriter } from './body-writer.ts';
 import { Production } from './production.ts';
 import { checkStillThere, type Place, VersionGoneError } from './read.ts';
@@ -13,23 +13,21 @@ import { checkStillThere, type Place, VersionGoneError } from './read.ts';
 /** Bodies that are made at a time; who comes beyond them reads from the database. */
 const MAX_MAKING = 4;
 const SWEEP_MS = 60_000;
-/** What a reader is handed at a time. */
-const CHUNK_BYTES = 1_048_576;
 /** Names of bodies that are known to be larger than the bound. */
 const MAX_TOO_LARGE = 1_000;
 
-/** A kept body, opened. It stays whole whatever becomes of its file; `stream` or `close` must be called. */
+/** A kept body, opened. It stays whole whatever becomes of its file; `part` or `close` must be called. */
 export interface KeptBody {
   bytes: number;
-  /** The bytes from `start` up to, not including, `end`. Closes the body when it ends or is destroyed. */
-  stream(start: number, end: number): Readable;
+  /** The bytes from `start` up to, not including, `end`. Closing it closes the body. */
+  part(start: number, end: number): BodyReader;
   close(): Promise<void>;
 }
 
 interface Kept {
   of: Representation;
   bytes: number;
-  streams: Set<Readable>;
+  readers: Set<AbortController>;
   /** Some of those who read while it was made may not be at its end yet. */
   production: Production;
 }
@@ -119,20 +117,20 @@ export class Representations {
     return {
       bytes: kept.bytes,
       close: () => file.close(),
-      stream(start, end) {
-        const stream = file.createReadStream({ start, end: end - 1, highWaterMark: CHUNK_BYTES });
-        kept.streams.add(stream);
-        stream.once('close', () => kept.streams.delete(stream));
-        return stream;
+      part(start, end) {
+        const reader = new AbortController();
+        kept.readers.add(reader);
+        const onClose = () => void kept.readers.delete(reader);
+        return readFilePart({ file, start, end, broken: reader.signal, onClose });
       },
     };
   }
 
   /**
-   * A stream of a body that is kept once it is complete; answers nothing when it cannot be kept. It is made only
+   * Reads a body that is kept once it is complete; answers nothing when it cannot be kept. It is made only
    * if nobody is making it already, and to its end even if every reader goes.
    */
-  make(of: Representation): Readable | undefined {
+  make(of: Representation): BodyReader | undefined {
     const name = nameOf(of);
     const making = this.#making.get(name);
     if (making !== undefined) return making.production.joinable ? making.production.read() : undefined;
@@ -174,10 +172,10 @@ export class Representations {
     const gone = new VersionGoneError('Records were erased while they were read');
     const making = [...this.#making.values()].filter(({ of }) => samePlace(of.place, place));
     for (const { production } of making) production.abort(gone);
-    for (const [name, { of, streams, production }] of this.#kept) {
+    for (const [name, { of, readers, production }] of this.#kept) {
       if (!samePlace(of.place, place)) continue;
       production.abort(gone);
-      for (const stream of streams) stream.destroy(gone);
+      for (const reader of readers) reader.abort(gone);
       await this.#remove(name);
     }
     await Promise.all(making.map(({ done }) => done));
@@ -227,7 +225,7 @@ export class Representations {
       return false;
     }
     this.#drop(name);
-    this.#kept.set(name, { of, bytes, streams: new Set(), production });
+    this.#kept.set(name, { of, bytes, readers: new Set(), production });
     return true;
   }
 

@@ -1,7 +1,7 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
-import { openSqlite, openSqliteReader } from './sqlite/sqlite.ts';
+import { openSqliteReader } from './sqlite/reader.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
@@ -22,6 +22,8 @@ export interface OpenOptions {
  * the data directory.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  // Only here: a thread that opens a reader would wait for all of it.
+  const { openSqlite } = await import('./sqlite/sqlite.ts');
   return openSqlite({
     path: pathOf(url),
     clock: options.clock ?? Date.now,

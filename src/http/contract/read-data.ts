@@ -16,6 +16,7 @@ import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding } from '../negotiate.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { sendBody } from '../send-body.ts';
 import { leaving, sendBytes } from '../send-bytes.ts';
 
 export const readData: Operation<KeyedCall> = {
@@ -86,7 +87,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   const kept = await representations.find(of);
   if (kept === undefined) {
     const made = representations.make(of);
-    return made === undefined ? sendStream(answer) : sendBytes(call, made);
+    return made === undefined ? sendStream(answer) : sendBody(call, made);
   }
   try {
     const range = rangeOf(call.request.headers, { tag, bytes: kept.bytes });
@@ -95,7 +96,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
     if (range !== undefined) {
       call.reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${kept.bytes}`);
     }
-    return sendBytes(call, kept.stream(start, end));
+    return sendBody(call, kept.part(start, end));
   } catch (error) {
     await kept.close();
     throw error;

@@ -4,11 +4,11 @@ import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import type { Store, StoreReader, Touched } from '../store.ts';
+import type { Store, Touched } from '../store.ts';
 import { abandoned } from './attempts.ts';
 import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
-import { Database, isOutside } from './database.ts';
+import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
 import * as events from './events.ts';
@@ -22,6 +22,7 @@ import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
+import { reading } from './reader.ts';
 import * as records from './records.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
@@ -66,28 +67,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ownership?.release();
     throw error;
   }
-}
-
-/** Opens a file that `openSqlite` has made and migrated. */
-export function openSqliteReader(path: string, clock: Clock): StoreReader {
-  const db = new Database(path, { readOnly: true });
-  const read = reading(db, clock);
-  return {
-    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
-    close: () => db.close(),
-  };
-}
-
-/** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
-function reading(db: Database, clock: Clock) {
-  return <Input, Result>(operation: (view: View, input: Input) => Result) =>
-    async (input: Input): Promise<Result> => {
-      try {
-        return operation({ db, now: clock() }, input);
-      } catch (error) {
-        throw isOutside(error) ? new Problem('database_unavailable', { cause: error }) : error;
-      }
-    };
 }
 
 function compose(parts: {

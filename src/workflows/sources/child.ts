@@ -11,7 +11,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex, Readable, Writable } from 'node:stream';
@@ -23,6 +23,8 @@ import { watchMemory } from './memory-watch.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
 import { followTail, type Listener } from './tail.ts';
 
+/** In its TMPDIR. */
+const STDIN = 'stdin.json';
 const KILL_GRACE_MS = 10_000;
 /** A result is small: the state that a module leaves for its next run. */
 const MAX_RESULT_BYTES = 1 << 20;
@@ -47,7 +49,7 @@ const WATCHER = `( (
 ) <&3 3<&- 4<&- >/dev/null 2>&1 & )`;
 const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
 /** Standard output is the records. */
-const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\nexec "$@"`;
+const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" <"$input"`;
 /** Records go out by descriptor 3, a result by 4; standard output is one with the log. */
 const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
 
@@ -65,7 +67,10 @@ export interface ChildInput {
   launch(temporary: string): Launch | Promise<Launch>;
   /** Looks at what it has left in TMPDIR, once its whole group is gone. */
   collect?(temporary: string): Promise<void>;
-  /** What it reads from standard input. */
+  /**
+   * What it reads from standard input. A foreign program finds a file there: Node's pipes are sockets, and bash takes
+   * a socket for a remote shell, for which it reads the user's start-up files (measured: 100 ms).
+   */
   stdin: string;
   /** Whether it is our own program: it writes records to descriptor 3 and a result to 4. */
   harness: boolean;
@@ -117,11 +122,12 @@ export async function startChild(input: ChildInput): Promise<Child> {
 }
 
 async function startIn(temporary: string, launch: Launch, input: ChildInput): Promise<Child> {
+  if (!input.harness) await writeFile(join(temporary, STDIN), input.stdin, { mode: 0o600 });
   const { child, pid } = await spawnShell(temporary, launch, input);
   const marking = markOf(pid);
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const [stdin, stdout, stderr, watch, resultPipe] = child.stdio as [
-    Writable,
+    Writable | null,
     Readable,
     Readable,
     Duplex,
@@ -129,7 +135,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
   ];
   // A child that ends early breaks these pipes; its exit says all there is to say.
   for (const pipe of [stdin, watch, resultPipe]) pipe?.on('error', () => {});
-  stdin.end(input.stdin);
+  stdin?.end(input.stdin);
   const lines = readLines(stdout, input.limits.outputBytes);
   const tail = followTail(stderr, { secrets: input.secrets, ...input.listener });
   const result = resultPipe === undefined ? undefined : collect(resultPipe);
@@ -164,7 +170,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     const [code, signalName] = await exited;
     clearTimeout(graceTimer);
     unwatch();
-    stdin.destroy();
+    stdin?.destroy();
     // The watcher is still in the group, so its number cannot belong to anybody else yet.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
@@ -214,11 +220,13 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
 
 async function spawnShell(temporary: string, launch: Launch, input: ChildInput) {
   try {
-    const child = spawn('/bin/sh', ['-c', input.harness ? HARNESS : PLAIN, 'sh', ...launch.argv], {
+    const { harness } = input;
+    const script = harness ? [HARNESS, 'sh'] : [PLAIN, 'sh', join(temporary, STDIN)];
+    const child = spawn('/bin/sh', ['-c', ...script, ...launch.argv], {
       cwd: input.directory,
       env: { ...launch.environment, TMPDIR: temporary },
       detached: true,
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(input.harness ? (['pipe'] as const) : [])],
+      stdio: [harness ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', ...(harness ? (['pipe'] as const) : [])],
     });
     if (child.pid !== undefined) return { child, pid: child.pid };
     throw (await once(child, 'error'))[0];

@@ -129,13 +129,13 @@ test('the environment is clean, and says which run it is', async (t) => {
   assert.match(TMPDIR, /flowhook-job_trial-1-/);
 });
 
-test('TMPDIR is a directory of its own, with nothing but the state, that is gone when the run has ended', async (t) => {
+test('TMPDIR is a directory of its own, with nothing but its input and its state, that is gone when the run has ended', async (t) => {
   const command = sh(
     `ls -A "$TMPDIR" | wc -l; echo "\\"$TMPDIR\\""; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"`,
   );
   const { lines, end } = await finish(await start(t, { command }));
   assert.equal(end.ok, true);
-  assert.equal(lines[0]?.trim(), '1');
+  assert.equal(lines[0]?.trim(), '2');
   assert.equal(existsSync(JSON.parse(lines[1] ?? '')), false);
 });
 

@@ -1,0 +1,31 @@
+/** The smaller door to a database: for threads that only look things up, and start sooner with little to load. */
+import { Problem } from '../../model/error.ts';
+import type { Clock } from '../../std/clock.ts';
+import type { StoreReader } from '../store.ts';
+import { compare } from './compare.ts';
+import { Database, isOutside } from './database.ts';
+import * as records from './records.ts';
+import type { View } from './transaction.ts';
+import * as versions from './versions.ts';
+
+/** Opens a file that `openSqlite` has made and migrated. */
+export function openSqliteReader(path: string, clock: Clock): StoreReader {
+  const db = new Database(path, { readOnly: true });
+  const read = reading(db, clock);
+  return {
+    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
+    close: () => db.close(),
+  };
+}
+
+/** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
+export function reading(db: Database, clock: Clock) {
+  return <Input, Result>(operation: (view: View, input: Input) => Result) =>
+    async (input: Input): Promise<Result> => {
+      try {
+        return operation({ db, now: clock() }, input);
+      } catch (error) {
+        throw isOutside(error) ? new Problem('database_unavailable', { cause: error }) : error;
+      }
+    };
+}
