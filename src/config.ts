@@ -108,6 +108,18 @@ export const SETTINGS = [
     sentence: 'For how many days ended jobs are kept at most; the last one of a workflow stays.',
   },
   {
+    name: 'keepAttemptsDays',
+    value: 'number',
+    default: '14',
+    sentence: 'For how many days the attempts of deliveries are kept: what was sent, and what came back.',
+  },
+  {
+    name: 'keepEventsDays',
+    value: 'number',
+    default: '30',
+    sentence: 'For how many days events are kept, with their ended deliveries: so long they can be replayed.',
+  },
+  {
     name: 'maxWebhooksPerWorkflow',
     value: 'number',
     default: '1000',
@@ -150,6 +162,8 @@ export interface Config {
   maxRunningJobsPerTeam: number;
   keepJobs: number;
   keepJobsDays: number;
+  keepAttemptsDays: number;
+  keepEventsDays: number;
   maxWebhooksPerWorkflow: number;
   representationCacheMb: number;
   logLevel: LogLevel;
@@ -254,6 +268,8 @@ export function readConfig(
       text('maxRunningJobsPerTeam') === undefined ? maxRunningJobs : whole('maxRunningJobsPerTeam', 1, 1_000),
     keepJobs: whole('keepJobs', 1, 1_000_000),
     keepJobsDays: whole('keepJobsDays', 1, 36_500),
+    keepAttemptsDays: whole('keepAttemptsDays', 1, 36_500),
+    keepEventsDays: whole('keepEventsDays', 4, 36_500),
     maxWebhooksPerWorkflow: whole('maxWebhooksPerWorkflow', 1, 100_000),
     representationCacheMb: whole('representationCacheMb', 0, 1_048_576),
     logLevel: oneOf('logLevel', LOG_LEVELS),

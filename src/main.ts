@@ -14,6 +14,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['data', async () => (await import('./cli/data.ts')).addData],
   ['data', async () => (await import('./cli/erase.ts')).addErase],
   ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
+  ['events', async () => (await import('./cli/events.ts')).addEvents],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
 ];
 

@@ -1,7 +1,6 @@
 /** The composition root: builds everything, starts it in order, stops it in reverse. */
 
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,11 +21,13 @@ import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
-import { createSealer, type Sealer } from './std/seal.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
+import { openSealer } from './teams/open-sealer.ts';
 import { Lanes } from './webhooks/lanes.ts';
+import { webhookReplay } from './webhooks/replay.ts';
+import { webhookRetention } from './webhooks/retention.ts';
 import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
 import { teamSecrets } from './workflows/secrets.ts';
 
@@ -116,6 +117,16 @@ export async function startService(
       random,
     });
     started.push(() => lanes.stop());
+    const replay = webhookReplay({ store, log, random });
+    started.push(() => replay.stop());
+    const eventsPruner = webhookRetention({
+      store,
+      log,
+      random,
+      keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
+      keepEventsMs: config.keepEventsDays * DAY_MS,
+    });
+    started.push(() => eventsPruner.stop());
     const ingester = new Ingester({
       databaseUrl: config.databaseUrl,
       log,
@@ -124,10 +135,13 @@ export async function startService(
     started.push(() => ingester.close());
     const pruner = recordRetention({ store, log, random });
     started.push(() => pruner.stop());
+    const pushes = new PushJobs({ store, ingester, log, nodeId: NODE_ID, random });
+    started.push(() => pushes.stop());
     const engine = new Engine({
       store,
       ingester,
       log,
+      renewPush: (held) => pushes.renew(held),
       workflowsDirectory: config.workflowsDirectory,
       environment: config.environment,
       secrets: (slug) =>
@@ -154,9 +168,6 @@ export async function startService(
     started.push(() => jobsPruner.stop());
     const scheduler = createScheduler({ store, log, random });
     started.push(() => scheduler.stop());
-    const pushes = new PushJobs({ store, ingester, log, nodeId: NODE_ID, random });
-    started.push(() => pushes.stop());
-
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
@@ -201,6 +212,8 @@ export async function startService(
     scheduler.start();
     pruner.start();
     jobsPruner.start();
+    eventsPruner.start();
+    replay.start();
     ready = true;
     started.push(() => {
       ready = false;
@@ -211,46 +224,6 @@ export async function startService(
     await stop().catch(() => {});
     throw error;
   }
-}
-
-/**
- * Opens what seals secrets, and makes sure that it is the key that sealed those in the database.
- *
- * @throws Error when it is another one
- */
-export async function openSealer(config: Config, store: Store): Promise<Sealer> {
-  const expected = await store.instance.get({ name: 'encryption_key' });
-  if (expected !== undefined && config.encryptionKey === undefined && !existsSync(keyFile(config))) {
-    throw new Error(
-      `The encryption key of this database is missing. Put back its file ${keyFile(config)}, or set ` +
-        `FLOWHOOK_ENCRYPTION_KEY to the key with the fingerprint ${expected}`,
-    );
-  }
-  const sealer = createSealer(config.encryptionKey ?? ownKey(config));
-  const stored = await store.instance.claim({ name: 'encryption_key', value: sealer.fingerprint });
-  if (stored !== sealer.fingerprint) {
-    throw new Error(
-      `The encryption key does not fit this database: its fingerprint is ${sealer.fingerprint}, the database was ` +
-        `sealed with ${stored}. Set FLOWHOOK_ENCRYPTION_KEY to the key used before, or put back its file ` +
-        `${keyFile(config)}`,
-    );
-  }
-  return sealer;
-}
-
-function keyFile(config: Config): string {
-  return join(config.dataDirectory, 'encryption.key');
-}
-
-function ownKey(config: Config): Buffer {
-  const path = keyFile(config);
-  if (!existsSync(path)) {
-    // On the disk before the database commits its fingerprint: an empty key file would lose every secret.
-    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
-  }
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
-  if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);
-  return key;
 }
 
 /** Gives the default team its first key: the bootstrap key, or one that is minted and shown once. */

@@ -11,13 +11,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
+import { call, elapsed, KEY, queueAgainAndAgain, subscribe } from './support/crash.ts';
 import { startReceiver } from './support/receiver.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 30);
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
-const KEY = 'key-of-the-crash-test';
 /** A crash happens this long after the server listens, at most. */
 const MAX_LIFE_MS = 500;
 
@@ -128,32 +128,6 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
   await rm(directory, { recursive: true, force: true });
 });
 
-async function subscribe(server: ServerProcess, workflowId: string, webhookUrl: string): Promise<void> {
-  const answer = await call(server, 'POST', '/v1/integrations/webhooks/subscribe', {
-    workflowId,
-    webhookUrl,
-    events: ['*'],
-  });
-  assert.equal(answer.status, 200, await answer.text());
-}
-
-/** Queues the workflow as fast as it is taken, and notes the jobs that were. */
-async function queueAgainAndAgain(
-  server: ServerProcess,
-  id: string,
-  accepted: Set<string>,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    const answer = await call(server, 'POST', `/v1/workflows/${id}/queue`).catch(() => undefined);
-    // Killed: whether this one was taken nobody was told.
-    if (answer === undefined) return;
-    assert.ok(answer.status === 200 || answer.status === 400, String(answer.status));
-    if (answer.status === 200) accepted.add(answer.headers.get('x-job-id') ?? '');
-    await answer.body?.cancel().catch(() => {});
-  }
-}
-
 /** Reads whole data and checks that it is one run's. */
 async function readAgainAndAgain(
   server: ServerProcess,
@@ -173,19 +147,4 @@ async function readAgainAndAgain(
     assert.equal(new Set(records.map(({ run }) => run)).size, 1, 'of one run');
     reads.whole += 1;
   }
-}
-
-function call(server: ServerProcess, method: string, path: string, body?: unknown): Promise<Response> {
-  return fetch(server.url + path, {
-    method,
-    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-}
-
-/** The random moment of the crash is the one thing here that time itself must bring. */
-function elapsed(ms: number): Promise<void> {
-  return new Promise((arrive) => {
-    setTimeout(arrive, ms);
-  });
 }

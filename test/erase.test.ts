@@ -70,6 +70,7 @@ async function startWorld(t: TestContext): Promise<World> {
       received.push(body);
       const data = JSON.parse(body).data as { differences?: { fields: unknown[] }[] };
       const echo = JSON.stringify(data.differences?.flatMap(({ fields }) => fields) ?? data);
+      response.setHeader('x-echo', echo.slice(0, 500).replace(/[^ -~]/g, '?'));
       response.writeHead(request.url === '/late' ? 500 : 200).end(`got ${echo.slice(0, 1_800)}`);
     });
   });
@@ -267,7 +268,15 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   const report = JSON.parse(erased.stdout);
   assert.deepEqual(report.found, dryReport.found);
   const places = new Set((report.found as { place: string }[]).map(({ place }) => place));
-  assert.deepEqual([...places].sort(), ['event', 'jobError', 'jobLog', 'record', 'response', 'state']);
+  assert.deepEqual([...places].sort(), [
+    'attemptDetails',
+    'event',
+    'jobError',
+    'jobLog',
+    'record',
+    'response',
+    'state',
+  ]);
   assert.deepEqual(report.left, []);
   assert.deepEqual([report.disk.logEmptied, report.disk.tracesLeft], [true, false]);
   assert.equal(report.backups.length, 1);

@@ -1,35 +1,11 @@
 /** `flowhook run`, `jobs` and `workflows` as other processes: beside a server, and without one. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { type Ended, makePlace as makePlaceWith } from './support/place.ts';
 import { startServerProcess } from './support/server-process.ts';
-
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
-
-interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-interface Place {
-  directory: string;
-  environment: Record<string, string>;
-  run(...args: string[]): Promise<Ended>;
-  start(...args: string[]): Started;
-}
-
-interface Started {
-  process: ChildProcess;
-  /** Resolves when standard error has had this; rejects when the command ends without it. */
-  says(what: RegExp): Promise<void>;
-  ended: Promise<Ended>;
-}
 
 const shell = (script: string) => `source: { type: command, command: [sh, -c, '${script}'] }\n`;
 const WORKFLOWS = {
@@ -40,58 +16,7 @@ const WORKFLOWS = {
   'default/pushed.yaml': 'source: { type: push }\n',
 };
 
-async function makePlace(t: TestContext, apply = true): Promise<Place> {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-jobs-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
-  for (const [path, text] of Object.entries(WORKFLOWS)) {
-    await mkdir(join(directory, 'workflows', path, '..'), { recursive: true });
-    await writeFile(join(directory, 'workflows', path), text);
-  }
-  const environment = {
-    PATH: process.env.PATH ?? '',
-    FLOWHOOK_DATA: join(directory, 'data'),
-    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-    FLOWHOOK_BOOTSTRAP_KEY: 'key-of-the-jobs-test',
-  };
-  const options = { cwd: directory, env: environment };
-  const place: Place = {
-    directory,
-    environment,
-    run: (...args) =>
-      new Promise((resolve) => {
-        const limits = { ...options, timeout: 60_000 };
-        execFile(process.execPath, [BIN, ...args], limits, (error, stdout, stderr) =>
-          resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-        );
-      }),
-    start: (...args) => {
-      const child = spawn(process.execPath, [BIN, ...args], {
-        ...options,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      t.after(() => child.kill('SIGKILL'));
-      const said: Ended = { code: null, stdout: '', stderr: '' };
-      const listeners = new Set<() => void>();
-      for (const stream of ['stdout', 'stderr'] as const) {
-        child[stream].setEncoding('utf8').on('data', (text: string) => {
-          said[stream] += text;
-          for (const listener of listeners) listener();
-        });
-      }
-      const ended = once(child, 'close').then(([code]) => ({ ...said, code: code as number | null }));
-      const says = (what: RegExp) =>
-        new Promise<void>((resolve, reject) => {
-          const look = () => what.test(said.stderr) && resolve();
-          listeners.add(look);
-          look();
-          ended.then(() => reject(new Error(`It ended without ${what}: ${JSON.stringify(said)}`)));
-        });
-      return { process: child, says, ended };
-    },
-  };
-  if (apply) assert.equal((await place.run('apply')).code, 0);
-  return place;
-}
+const makePlace = (t: TestContext, apply = true) => makePlaceWith(t, WORKFLOWS, apply);
 
 test('without a server a job runs in the process of the command, and the exit code says how it ended', async (t) => {
   const place = await makePlace(t);

@@ -22,6 +22,9 @@ export function exitCodeOf(error: unknown): number {
     case 'workflow_not_found':
     case 'webhook_not_found':
     case 'job_not_found':
+    case 'delivery_not_found':
+    case 'replay_not_found':
+    case 'event_not_found':
     case 'team_not_found':
     case 'key_not_found':
     case 'version_not_found':

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
+import { printable } from '../std/printable.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { databaseFile, prepareDataDirectory } from './data-directory.ts';
@@ -65,8 +66,11 @@ export async function withStore(
   }
 }
 
-/** Prints what was asked for on standard output: the value with `--json`, else the lines. */
+/**
+ * Prints what was asked for on standard output: the value with `--json`, else the lines, which may hold what came from
+ * outside (names of events, what a receiver answered) and must not act on a terminal.
+ */
 export function print(options: Options, value: unknown, lines: readonly string[]): void {
-  const text = options.json === true ? [JSON.stringify(value)] : lines;
+  const text = options.json === true ? [JSON.stringify(value)] : lines.map(printable);
   process.stdout.write(text.map((line) => `${line}\n`).join(''));
 }

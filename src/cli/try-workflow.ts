@@ -9,6 +9,7 @@ import type { Place } from '../records/read.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
+import { openSealer } from '../teams/open-sealer.ts';
 import { type LoadedFile, loadWorkflowFile } from '../workflows/load-file.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { databaseFile } from './data-directory.ts';
@@ -111,8 +112,6 @@ async function run(
 }
 
 async function suppressionOf(config: Config, store: Store, place: Place) {
-  // The server's code, which nothing else here needs.
-  const { openSealer } = await import('../service.ts');
   return loadSuppression({ store, sealer: await openSealer(config, store) }, place);
 }
 

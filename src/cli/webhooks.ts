@@ -1,29 +1,230 @@
-/** `flowhook webhooks`: what the operator needs of webhooks at the shell. */
+/** `flowhook webhooks`: who is told what happened, how, and how it stands; with or without a server. */
 import type { Command } from 'commander';
-import { openSealer } from '../service.ts';
+import type { Config } from '../config.ts';
+import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
+import { Problem } from '../model/error.ts';
+import { eventsMistake, urlMistake, type Webhook } from '../model/webhook.ts';
+import { createResolver } from '../net/resolver.ts';
+import { toIso } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
+import { openSealer } from '../teams/open-sealer.ts';
+import { changesFrom, changeWebhook } from '../webhooks/change.ts';
+import type { WebhookDeps } from '../webhooks/deps.ts';
+import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../webhooks/rotate.ts';
 import { webhookSecret } from '../webhooks/secret.ts';
-import { NotFoundError } from './exit.ts';
+import { subscribeWebhook } from '../webhooks/subscribe.ts';
+import { UsageError } from './exit.ts';
+import { findTeams, findWorkflow } from './find.ts';
+import { findWebhook } from './find-webhook.ts';
+import { addListen } from './listen.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import type { Options } from './settings.ts';
+import { addWebhookDeliveries } from './webhook-deliveries.ts';
+import { standWords, webhookCells } from './webhook-words.ts';
+import { columns } from './words.ts';
+
+const BY = 'Paused at the command line';
+
+type Deps = Pick<WebhookDeps, 'store' | 'sealer'>;
 
 export function addWebhooks(program: Command): void {
-  const webhooks = program.command('webhooks').description('webhooks of any team');
-  const secret = webhooks
-    .command('secret')
-    .description('print the secret that signs a webhook’s deliveries (v1, HMAC-SHA256)')
-    .argument('<id>', 'the webhook, as the list operation shows it');
-  addStoreOptions(secret).action((id: string, options: Options) =>
-    withStore(options, { make: false }, async (store, config) => {
-      const sealer = await openSealer(config, store);
-      for (const { id: teamId } of await store.teams.list()) {
-        if ((await store.webhooks.get({ teamId, id })) === undefined) continue;
-        const plain = await webhookSecret({ store, sealer }, { teamId, id });
-        print(options, { id, secret: plain }, [plain]);
-        return;
-      }
-      throw new NotFoundError(
-        `No webhook "${id}" found. GET /v1/integrations/webhooks/list shows those of a team`,
-      );
-    }),
+  const webhooks = program
+    .command('webhooks')
+    .description('webhooks: who is told what happened, how, and how it stands');
+
+  const list = webhooks
+    .command('list')
+    .description('list webhooks, oldest first')
+    .option('--workflow <id>', 'only of this workflow')
+    .option('--team <slug>', 'only of this team');
+  addStoreOptions(list).action(listWebhooks);
+
+  const one = (
+    name: string,
+    description: string,
+    action: (webhook: Webhook, deps: Deps, options: Options) => Promise<void>,
+  ) => {
+    const command = webhooks
+      .command(name)
+      .description(description)
+      .argument('<webhook>', 'its id, or its URL');
+    addStoreOptions(command).action((id: string, options: Options) =>
+      withStore(options, { make: false }, async (store, config) => {
+        const webhook = await findWebhook(store, id);
+        await action(webhook, { store, sealer: await openSealer(config, store) }, options);
+      }),
+    );
+    return command;
+  };
+  one('show', 'show one webhook: how it is called, and how it stands', showWebhook);
+
+  const subscribe = webhooks
+    .command('subscribe')
+    .description('tell a URL what happens in a workflow; the same again changes nothing and ends a pause')
+    .argument('<workflow>', 'its id')
+    .argument('<url>', 'where to: http:// or https://')
+    .option('--events <names>', 'with commas between (default: *, every event)')
+    .option('--team <slug>', 'its team, when several have a workflow of this id');
+  addStoreOptions(subscribe).action((workflow: string, url: string, options: Options) =>
+    withStore(options, { make: false }, (store, config) =>
+      subscribeAt(store, config, { workflow, url }, options),
+    ),
   );
+
+  one('unsubscribe', 'end a subscription for good; what waits for it is not sent', unsubscribe);
+  one('set', 'change how a webhook is called; what is not named stays', setWebhook)
+    .option('--ordered', 'one delivery at a time, in the order of the events')
+    .option('--no-ordered', 'several at once')
+    .option('--rate <number>', 'requests a second at most, or none')
+    .option('--timeout <seconds>', 'for one attempt')
+    .option(
+      '--header <name:value>',
+      'send this header; may be said again, and replaces those it had',
+      collect,
+    )
+    .option('--no-headers', 'send none of its own');
+  one('pause', 'pause a webhook: what is due waits', pauseWebhook).option('--reason <text>', 'why');
+  one('resume', 'end the pause: what has waited is sent', resumeWebhook);
+  one('secret', 'print the secret that signs its deliveries (v1, HMAC-SHA256)', printSecret);
+  one('rotate', 'give it a new secret, and print it; the old one signs along for a while', rotate).option(
+    '--overlap-hours <hours>',
+    `for how long, 0 to ${MAX_OVERLAP_HOURS} (default: ${DEFAULT_OVERLAP_HOURS})`,
+  );
+  addWebhookDeliveries(webhooks);
+  addListen(webhooks);
+}
+
+async function listWebhooks(options: Options): Promise<void> {
+  await withStore(options, { make: false }, async (store, config) => {
+    const place =
+      options.workflow === undefined
+        ? undefined
+        : await findWorkflow(store, String(options.workflow), options.team);
+    const deps = { store, sealer: await openSealer(config, store) };
+    const found: { team: string; webhook: ShownWebhook }[] = [];
+    for (const { id: teamId, slug } of await findTeams(store, options.team)) {
+      if (place !== undefined && place.teamId !== teamId) continue;
+      const workflow = place === undefined ? {} : { workflowId: place.workflowId };
+      for (const webhook of await store.webhooks.list({ teamId, ...workflow })) {
+        found.push({ team: slug, webhook: await shownWebhook(deps, webhook) });
+      }
+    }
+    print(
+      options,
+      found.map(({ team, webhook }) => ({ team, ...webhook })),
+      columns(found.map(({ team, webhook }) => webhookCells(webhook, team, store.now()))),
+    );
+    if (found.length > 0 || options.json === true) return;
+    process.stderr.write('There is no such webhook. `flowhook webhooks subscribe WORKFLOW URL` makes one\n');
+  });
+}
+
+async function showWebhook(webhook: Webhook, deps: Deps, options: Options): Promise<void> {
+  const team = await deps.store.teams.get({ teamId: webhook.teamId });
+  const shown = await shownWebhook(deps, webhook);
+  const { settings } = shown;
+  const rows: (readonly [string, string | null])[] = [
+    ['webhook', shown.id],
+    ['workflow', `${team?.slug ?? webhook.teamId}/${shown.workflowId ?? '*'}`],
+    ['url', shown.url],
+    ['events', shown.events.join(', ')],
+    ['state', standWords(shown, deps.store.now())],
+    ['paused', shown.pausedAt],
+    ['reason', shown.pausedReason],
+    ['failing since', shown.failingSince],
+    ['last success', shown.lastSuccessAt],
+    ['ordered', settings.ordered ? 'yes: one at a time' : 'no'],
+    ['rate', settings.ratePerSecond === null ? 'no limit' : `${settings.ratePerSecond} a second`],
+    ['timeout', `${settings.timeoutMs / 1_000} s`],
+    ['headers', settings.headers.length === 0 ? null : settings.headers.join(', ')],
+    ['created', shown.createdAt],
+  ];
+  print(
+    options,
+    { team: team?.slug ?? null, ...shown },
+    columns(rows.flatMap(([name, text]) => (text === null ? [] : [[name, text]]))),
+  );
+}
+
+async function subscribeAt(
+  store: Store,
+  config: Config,
+  target: { workflow: string; url: string },
+  options: Options,
+): Promise<void> {
+  const events = String(options.events ?? '*')
+    .split(',')
+    .map((name) => name.trim());
+  const mistake = urlMistake(target.url) ?? eventsMistake(events);
+  if (mistake !== undefined) throw new UsageError(mistake);
+  const place = await findWorkflow(store, target.workflow, options.team);
+  const deps = {
+    store,
+    sealer: await openSealer(config, store),
+    policy: config.allowNetworks,
+    resolver: createResolver(),
+    limit: config.maxWebhooksPerWorkflow,
+  };
+  const { webhook, message } = await subscribeWebhook(deps, { ...place, url: target.url, events });
+  print(options, await shownWebhook(deps, webhook), [webhook.id]);
+  process.stderr.write(`${message}\n`);
+}
+
+async function unsubscribe({ teamId, id }: Webhook, { store }: Deps, options: Options): Promise<void> {
+  if ((await store.webhooks.unsubscribe({ teamId, ids: [id] })) === 0) throw new Problem('webhook_not_found');
+  print(options, { id, unsubscribed: true }, [`unsubscribed ${id}`]);
+}
+
+async function setWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+  const { ordered, rate, timeout, header, headers } = options;
+  const changes = changesFrom({
+    ...(ordered === undefined ? {} : { ordered }),
+    ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
+    ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),
+    ...(headers === false ? { headers: null } : header === undefined ? {} : { headers: headersFrom(header) }),
+  });
+  await showWebhook(await changeWebhook(deps, { teamId, id, changes }), deps, options);
+}
+
+async function pauseWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+  const webhook = await deps.store.webhooks.pause({ teamId, id, reason: String(options.reason ?? BY) });
+  if (webhook === undefined) throw new Problem('webhook_not_found');
+  print(options, await shownWebhook(deps, webhook), [`paused ${id}`]);
+}
+
+async function resumeWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+  const webhook = await deps.store.webhooks.resume({ teamId, id });
+  if (webhook === undefined) throw new Problem('webhook_not_found');
+  print(options, await shownWebhook(deps, webhook), [`resumed ${id}`]);
+}
+
+async function printSecret({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+  const secret = await webhookSecret(deps, { teamId, id });
+  print(options, { id, secret }, [secret]);
+}
+
+async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+  const overlapHours = Number(options.overlapHours ?? DEFAULT_OVERLAP_HOURS);
+  if (!(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
+    throw new UsageError(
+      `--overlap-hours must be a number from 0 to ${MAX_OVERLAP_HOURS}, found "${options.overlapHours}"`,
+    );
+  }
+  const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
+  print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
+  if (overlapHours > 0) process.stderr.write(`The old secret signs along until ${toIso(overlapUntil)}\n`);
+}
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
+function headersFrom(lines: unknown): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines as string[]) {
+    const [, name, value] = /^([^:]+):\s*(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new UsageError(`--header must be name:value, found "${line}"`);
+    headers[name] = value ?? '';
+  }
+  return headers;
 }

@@ -12,6 +12,7 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import { logAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
+import { EventWaits } from './event-waits.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isOurs, renderProblem, toProblem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
@@ -31,6 +32,11 @@ export interface HttpServices {
   isReady(): boolean;
   /** Whether `x-forwarded-*` headers are believed. */
   trustProxy: boolean;
+}
+
+/** What operations are given: the services, and what belongs to the wire alone. */
+export interface CallServices extends HttpServices {
+  eventWaits: EventWaits;
 }
 
 /** What is known of a request before the framework sees it, and what its log line says. */
@@ -53,6 +59,8 @@ export function createApp(services: HttpServices): FastifyInstance {
   const match = createMatcher(routes);
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
+  const eventWaits = new EventWaits(services.store);
+  const forCalls: CallServices = { ...services, eventWaits };
 
   const unroutable = (found: Match | undefined): Problem =>
     found === undefined
@@ -101,6 +109,8 @@ export function createApp(services: HttpServices): FastifyInstance {
   // Else Node answers an `expect` that it does not know with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
+  // Whoever waits for an event would hold up the closing.
+  app.addHook('preClose', () => eventWaits.close());
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
     reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });
@@ -119,7 +129,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       url: nameOf(route),
       async handler(request, reply) {
         const arrival = arrivalOf(request);
-        return answer({ services, route, arrival, request, reply });
+        return answer({ services: forCalls, route, arrival, request, reply });
       },
     });
   }
@@ -146,7 +156,7 @@ export function createApp(services: HttpServices): FastifyInstance {
 }
 
 async function answer(input: {
-  services: HttpServices;
+  services: CallServices;
   route: Route;
   arrival: Arrival;
   request: FastifyRequest;

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../model/error.ts';
 import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
-import type { HttpServices } from './app.ts';
+import type { CallServices } from './app.ts';
 
 /** One line of the table. A GET also answers HEAD, and every path answers OPTIONS. */
 export type Route = { method: Method; path: string } & (
@@ -11,7 +11,7 @@ export type Route = { method: Method; path: string } & (
   | { scope: null; operation: Operation<Call> }
 );
 
-export type Method = 'GET' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** What answers a route, and how it is described to clients. */
 export interface Operation<C extends Call> {
@@ -56,7 +56,7 @@ export function pathParameter(name: string, description: string): Parameter {
 
 /** One request on its way through an operation. The body is unread: an operation that has one reads it. */
 export interface Call {
-  services: HttpServices;
+  services: CallServices;
   /** The path's parameters, percent-decoded once; undefined where they cannot be decoded. */
   params: Readonly<Record<string, string | undefined>>;
   /** What follows the question mark, as it came. */

@@ -5,15 +5,25 @@ import { readData } from './contract/read-data.ts';
 import { subscribeWebhook } from './contract/subscribe-webhook.ts';
 import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
 import { readWorkflowChanges } from './extensions/changes.ts';
+import { listWebhookDeliveries, readDelivery, replayDelivery } from './extensions/deliveries.ts';
 import { eraseFromWorkflow } from './extensions/erase.ts';
+import { listEvents, readEvent } from './extensions/events.ts';
 import { live, ready } from './extensions/health.ts';
 import { readJobLogs } from './extensions/job-logs.ts';
 import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { readOpenApi } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
+import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
 import { listWorkflowVersions } from './extensions/versions.ts';
-import { readWebhook, readWebhookSecret } from './extensions/webhooks.ts';
+import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
+import {
+  pauseWebhook,
+  readWebhook,
+  resumeWebhook,
+  testWebhook,
+  updateWebhook,
+} from './extensions/webhooks.ts';
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
@@ -39,7 +49,19 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', eraseFromWorkflow),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
+  route('PATCH', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', updateWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/rotate', 'webhooks', rotateWebhookSecret),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/test', 'webhooks', testWebhook),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/pause', 'webhooks', pauseWebhook),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/resume', 'webhooks', resumeWebhook),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/deliveries', 'webhooks', listWebhookDeliveries),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
+  route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
+  route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),
+  route('GET', '/v1/events', 'read', listEvents),
+  route('GET', '/v1/events/{eventId}', 'read', readEvent),
   route('GET', '/v1/jobs', 'read', listJobs),
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),
   route('GET', '/v1/jobs/{jobId}/logs', 'read', readJobLogs),

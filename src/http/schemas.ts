@@ -1,10 +1,9 @@
 /** The shapes that the published description names, as JSON Schema. */
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
 import { MISSED, MODES, type Source } from '../model/workflow.ts';
+import { isoTime, webhookSchemas } from './webhook-schemas.ts';
 
 const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'push'];
-
-const isoTime = { type: 'string', description: 'ISO 8601 in UTC with milliseconds' };
 
 /** `components.schemas` of the description. */
 export const schemas = {
@@ -41,18 +40,7 @@ export const schemas = {
     },
     additionalProperties: false,
   },
-  WebhookDetail: {
-    type: 'object',
-    required: ['id', 'workflowId', 'createdAt', 'url', 'events', 'state'],
-    properties: {
-      id: { type: 'string' },
-      workflowId: { type: ['string', 'null'], description: 'null: every workflow of the team' },
-      createdAt: isoTime,
-      url: { type: 'string' },
-      events: { type: 'array', items: { type: 'string' } },
-      state: { enum: ['active', 'paused'] },
-    },
-  },
+  ...webhookSchemas,
   Change: {
     type: 'object',
     required: ['type', 'id', 'version'],

@@ -38,6 +38,8 @@ export interface EngineOptions extends RunJobDeps {
   capacity: number;
   /** How many jobs of one team all nodes run at once. */
   perTeam: number;
+  /** Renews a push that this process holds, and answers whether it does: such a job is not abandoned. */
+  renewPush?(held: Held): boolean;
   /** 30 s unless told. A third of it lies between two beats; after two thirds without one attempts are ended. */
   leaseMs?: number;
 }
@@ -147,6 +149,7 @@ export class Engine {
         this.#beats.nudge();
         continue;
       }
+      if (this.#options.renewPush?.(abandoned.held) === true) continue;
       const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
       await removeLeftoverFiles(abandoned.held);
       const job = await store.jobs.reclaim({

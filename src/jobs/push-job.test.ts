@@ -11,6 +11,7 @@ import { Ingester } from '../records/ingester.ts';
 import { makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { Engine } from './engine.ts';
 import { type Push, type PushDeps, PushJobs } from './push-job.ts';
 import { BrokenOffError } from './push-records.ts';
 
@@ -95,6 +96,44 @@ test('a push that has waited long enough is told to come back, and which job is 
     assert.deepEqual([error.headers['x-job-id'], error.headers['retry-after']], [jobId, '5']);
     return true;
   });
+  rest.resolve();
+  assert.equal((await first).version, 1);
+});
+
+test('a push whose lease is over because the clock jumped is renewed, not taken back', async (t) => {
+  const { deps, pushes, push, running, advance } = await benchOf(t, 0);
+  const rest = Promise.withResolvers<void>();
+  const pushed = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
+  const held = await running();
+  const engine = new Engine({
+    ...deps,
+    renewPush: (one) => pushes.renew(one),
+    workflowsDirectory: '/nowhere',
+    environment: new Map(),
+    secrets: async () => new Map(),
+    capacity: 1,
+    perTeam: 1,
+  });
+  // The row is there before its holder hears of it.
+  while (!pushes.renew(held)) await new Promise(setImmediate);
+  advance(60_000);
+  await engine.reap({ nodeId: null });
+  assert.equal(pushes.renew({ ...held, jobId: 'job_other' }), false);
+  rest.resolve();
+  assert.equal((await pushed).version, 1);
+});
+
+test('only so many wait: one more is told to come back at once', async (t) => {
+  const { pushes, push, running } = await benchOf(t, 60_000);
+  const rest = Promise.withResolvers<void>();
+  const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
+  await running();
+  const gone = new AbortController();
+  const waiting = Array.from({ length: 64 }, () => pushes.run({ ...push, sender: gone.signal }));
+  const all = Promise.allSettled(waiting);
+  await assert.rejects(pushes.run(push), problem('push_busy'));
+  gone.abort(new BrokenOffError('gone'));
+  await all;
   rest.resolve();
   assert.equal((await first).version, 1);
 });

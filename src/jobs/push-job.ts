@@ -23,6 +23,8 @@ import { jobHeaders } from './submit.ts';
 
 /** A push waits this long for the job before it. */
 const WAIT_MS = 30_000;
+/** So many wait at a time; one more is told to come back. */
+const MAX_WAITING = 64;
 /** How often it looks whether that job has ended, and how often it tries all the same. */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
@@ -66,8 +68,10 @@ export interface Pushed {
 
 /** What a push that runs shares with all that run. */
 interface PushSurroundings extends PushDeps {
-  /** Each renews the lease of one push that runs. */
-  beats: Set<() => void>;
+  /** Each renews the lease of one push that runs, by its job. */
+  beats: Map<string, () => void>;
+  /** Those that wait for the job before them. */
+  waiting: Set<Push>;
 }
 
 /** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
@@ -78,11 +82,11 @@ export class PushJobs {
   readonly #unwatch: () => void;
 
   constructor(deps: PushDeps) {
-    const beats = new Set<() => void>();
-    this.#deps = { ...deps, beats };
+    const beats = new Map<string, () => void>();
+    this.#deps = { ...deps, beats, waiting: new Set() };
     // A beat learns what is to be canceled.
     this.#unwatch = deps.store.watch(({ cancels }) => {
-      if (cancels) for (const beat of beats) beat();
+      if (cancels) for (const beat of beats.values()) beat();
     });
   }
 
@@ -99,6 +103,13 @@ export class PushJobs {
     const running = runPush(this.#deps, push, signal).finally(() => this.#running.delete(running));
     this.#running.add(running);
     return running;
+  }
+
+  /** Renews the lease of a push that runs here, and answers whether it does: the clock may have jumped. */
+  renew({ jobId }: Held): boolean {
+    const beat = this.#deps.beats.get(jobId);
+    beat?.();
+    return beat !== undefined;
   }
 
   async stop(): Promise<void> {
@@ -144,20 +155,26 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
 }
 
 /** Begins the job, as soon as the one in the way has ended. */
-async function begin(deps: PushDeps, push: Push, signal: AbortSignal) {
-  const { store, nodeId, waitMs = WAIT_MS } = deps;
+async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
+  const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey } = push;
   const giveUpAt = performance.now() + waitMs;
-  for (;;) {
-    signal.throwIfAborted();
-    const begun = await store.jobs.begin({ teamId, workflowId, nodeId, leaseMs: LEASE_MS, idempotencyKey });
-    if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
-    // Looking costs a read, trying a write.
-    for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
-      await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-      const job = await store.jobs.get({ teamId, id: begun.job.id });
-      if (job === undefined || job.finishedAt !== null) break;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const begun = await store.jobs.begin({ teamId, workflowId, nodeId, leaseMs: LEASE_MS, idempotencyKey });
+      if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
+      if (!waiting.has(push) && waiting.size >= MAX_WAITING) return begun;
+      waiting.add(push);
+      // Looking costs a read, trying a write.
+      for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
+        await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+        const job = await store.jobs.get({ teamId, id: begun.job.id });
+        if (job === undefined || job.finishedAt !== null) break;
+      }
     }
+  } finally {
+    waiting.delete(push);
   }
 }
 
@@ -179,7 +196,7 @@ async function attempt(
   }, limits.timeoutMs);
   const beat = () => void keepLease(deps, held, abort);
   const beating = setInterval(beat, BEAT_MS);
-  deps.beats.add(beat);
+  deps.beats.set(held.jobId, beat);
   const reporter = new Reporter({
     report: (news) => deps.store.jobs.report({ held, ...news }),
     now: () => deps.store.now(),
@@ -224,7 +241,7 @@ async function attempt(
   } finally {
     clearTimeout(deadline);
     clearInterval(beating);
-    deps.beats.delete(beat);
+    deps.beats.delete(held.jobId);
     reporter.stop();
   }
 }

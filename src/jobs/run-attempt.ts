@@ -8,7 +8,9 @@ import type { Logger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
+import { printable } from '../std/printable.ts';
 import type { ClaimedJob, Published, Store } from '../store/store.ts';
+import { createMask } from '../workflows/sources/mask.ts';
 import { type Run, type RunInput, startRun } from '../workflows/sources/run.ts';
 import type { Reporter } from './reporter.ts';
 
@@ -46,6 +48,8 @@ export interface Attempt extends RunJobDeps {
   signals: RunSignals;
   /** `abort` or `cancel`. */
   signal: AbortSignal;
+  /** What its texts go through before they are stored or shown: no secrets, nothing that acts on a terminal. */
+  clean(text: string): string;
 }
 
 /** Raised inside a run, with the reason that the job's row will carry. */
@@ -117,12 +121,15 @@ export function asFailure(error: unknown): RunFailure {
   return new RunFailure('error', message);
 }
 
-async function start({ store, claimed, reporter, signal, ...deps }: Attempt): Promise<Run> {
+async function start(attempt: Attempt): Promise<Run> {
+  const { store, claimed, reporter, signal, ...deps } = attempt;
   const { job, workflow } = claimed;
   const { definition } = workflow;
   const team = await store.teams.get({ teamId: job.teamId });
   if (team === undefined) throw new RunFailure('error', `The team ${job.teamId} of this job is gone`);
   const secrets = await deps.secrets(team.slug);
+  const mask = createMask(secrets);
+  attempt.clean = (text) => printable(mask.apply(text));
   signal.throwIfAborted();
   // What it says before it is known as which process it runs comes after the line that tells that.
   const early: Parameters<RunInput['onLog']>[0][] = [];
@@ -141,7 +148,8 @@ async function start({ store, claimed, reporter, signal, ...deps }: Attempt): Pr
     environment: deps.environment,
     log: deps.log,
     onLog: (line) => keep(line),
-    onProgress: (said) => reporter.progress(said),
+    onProgress: ({ message, ...said }) =>
+      reporter.progress({ ...said, ...(message === undefined ? {} : { message: attempt.clean(message) }) }),
     ...(deps.fetchPolicy === undefined ? {} : { fetchPolicy: deps.fetchPolicy }),
     ...(deps.killGraceMs === undefined ? {} : { killGraceMs: deps.killGraceMs }),
   });
@@ -149,7 +157,7 @@ async function start({ store, claimed, reporter, signal, ...deps }: Attempt): Pr
     'info',
     `Attempt ${job.attempt}: ${nameOf(definition.source)} runs as process ${run.process.pid}`,
   );
-  keep = ({ level, text }) => reporter.line(level, text);
+  keep = ({ level, text }) => reporter.line(level, attempt.clean(text));
   early.forEach(keep);
   return run;
 }

@@ -85,6 +85,24 @@ function awayAtTimes(store: Store, onAway: () => void, always = false): Store {
   };
 }
 
+runTest(
+  'an error that quotes the output has neither secrets in it nor what acts on a terminal',
+  async ({ deps, claimed }) => {
+    const { definition } = claimed.workflow;
+    const command = ['printf', 'Using %s \\033]0;pwned\\007\\n', 'supersecret-token'];
+    const workflow = { ...claimed.workflow, definition: { ...definition, source: commandSource(command) } };
+    const secrets = async () => new Map([['TOKEN', 'supersecret-token']]);
+    assert.equal(await runJob({ ...deps, secrets }, { ...claimed, workflow }, undisturbed()), 'failed');
+    const { teamId, id } = claimed.job;
+    const job = await deps.store.jobs.get({ teamId, id });
+    assert.match(job?.error ?? '', /Using \*\*\* \]0;pwned/);
+    const log = await deps.store.jobs.log({ teamId, jobId: id, attempt: 1, afterSeq: 0, limit: 10 });
+    for (const text of [job?.error ?? '', ...log.map((line) => line.text)]) {
+      assert.doesNotMatch(text, /supersecret|[^\P{Cc}\n]/u);
+    }
+  },
+);
+
 runTest('waits for a store that is away instead of losing the run', async ({ deps, claimed }) => {
   let away = 0;
   const store = awayAtTimes(deps.store, () => {

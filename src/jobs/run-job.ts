@@ -3,6 +3,7 @@ import { FencedError } from '../model/error.ts';
 import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../model/job.ts';
 import type { Ingested } from '../records/ingest.ts';
 import { toIso } from '../std/clock.ts';
+import { printable } from '../std/printable.ts';
 import type { ClaimedJob } from '../store/store.ts';
 import { patientStore } from './patient-store.ts';
 import { Reporter } from './reporter.ts';
@@ -35,8 +36,9 @@ export async function runJob(
   // A run that was canceled is no longer worth waiting for, but its end is.
   const store = patientStore(deps.store, signals.abort, deps.random);
 
+  const clean = printable;
+  const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal, clean };
   try {
-    const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal };
     const { published, ingested } = await runAttempt(attempt);
     if (published.outcome === 'guarded') throw new RunFailure('guard', published.error);
     const outcome = published.outcome === 'canceled' ? 'canceled' : 'finished';
@@ -52,7 +54,8 @@ export async function runJob(
     reporter.stop();
   }
 
-  async function failed({ reason, message }: RunFailure): Promise<RunOutcome> {
+  async function failed({ reason, message: raw }: RunFailure): Promise<RunOutcome> {
+    const message = attempt.clean(raw);
     const failures = job.failures + (reason === 'error' || reason === 'source' ? 1 : 0);
     const { retries } = workflow.definition;
     const then = afterFailure({ reason, failures, retries, nowMs: now(), random: deps.random() });

@@ -3,7 +3,7 @@
  * comparison and guards as those of a job, into a database of its own that is deleted afterwards. Into that one the
  * published records are copied first, so that it can tell what would change, with no more memory than a job takes.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
@@ -65,7 +65,8 @@ export interface TriedRun {
 
 /** Rejects with a sentence when the source cannot be started; a run that fails is an answer. */
 export async function tryRun(input: TryRunInput): Promise<TriedRun> {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-trial-'));
+  await removeLeftTrials();
+  const directory = await mkdtemp(join(tmpdir(), `${TRIAL}${process.pid}-`));
   try {
     const databaseUrl = `sqlite:${join(directory, 'trial.db')}`;
     const log = silentLogger;
@@ -258,4 +259,24 @@ async function differences(store: Store, place: Place, since: number, until: num
     after = page.next;
   } while (after !== null && found.length < SHOWN);
   return found.slice(0, SHOWN);
+}
+
+/** How the directories of trials begin; the number of their process follows. */
+const TRIAL = 'flowhook-trial-';
+
+/** A trial that was killed has left a copy of the published records behind. */
+async function removeLeftTrials(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = name.startsWith(TRIAL) ? Number.parseInt(name.slice(TRIAL.length), 10) : Number.NaN;
+    if (pid > 0 && !isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }

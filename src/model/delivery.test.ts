@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { afterAttempt, RETRY_SCHEDULE_MS } from './delivery.ts';
 
-const attempt = { outcome: 'http', status: 500, attempt: 1, nowMs: 1_000, random: 0 } as const;
+const attempt = {
+  outcome: 'http',
+  status: 500,
+  attempt: 1,
+  nowMs: 1_000,
+  random: 0,
+  retryAfterMs: null,
+} as const;
 
 test('2xx alone is a success', () => {
   assert.deepEqual(afterAttempt({ ...attempt, outcome: 'ok', status: 204 }), { state: 'delivered' });
@@ -26,4 +33,16 @@ test('retries follow the schedule, never early and at most a fifth late, and the
     });
   }
   assert.deepEqual(afterAttempt({ ...attempt, attempt: RETRY_SCHEDULE_MS.length }), { state: 'dead' });
+});
+
+test('Retry-After makes a wait longer, never shorter, and counts up to an hour', () => {
+  const wait = RETRY_SCHEDULE_MS[1] ?? 0;
+  for (const [retryAfterMs, waitMs] of [
+    [1_000, wait],
+    [60_000, 60_000],
+    [86_400_000, 3_600_000],
+  ] as const) {
+    const next = afterAttempt({ ...attempt, status: 503, retryAfterMs });
+    assert.deepEqual(next, { state: 'waiting', nextAt: 1_000 + waitMs });
+  }
 });

@@ -5,6 +5,7 @@
  *        │  ▲
  *        │  └──anything else, while the schedule lasts
  *        ├──schedule used up──▶ dead
+ *        ├──waited too long (about four days: paused, or behind others)──▶ dead
  *        └──unsubscribed, 410──▶ canceled
  *
  * Being in flight is never stored: after a crash the row is simply still waiting.
@@ -12,6 +13,14 @@
 
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** Why a delivery exists. A replay and a test go to one webhook alone, whatever it has subscribed. */
+export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;
+export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
+
+/** What goes first within a lane: what has just happened, what is tried again, what is sent once more on request. */
+export const DELIVERY_CLASSES = ['live', 'retry', 'replay'] as const;
+export type DeliveryClass = (typeof DELIVERY_CLASSES)[number];
 
 /** Waits before attempt 1, 2, 3 …, in milliseconds: the example schedule of Standard Webhooks 1.0. */
 export const RETRY_SCHEDULE_MS: readonly number[] = [
@@ -26,6 +35,12 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   20 * 3_600_000,
   24 * 3_600_000,
 ];
+
+/** 0–20 % are added to every wait. */
+const MAX_JITTER = 0.2;
+
+/** What still waits after so long is given up: the whole schedule with all that jitter may add is over by then. */
+export const EXPIRE_MS = RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0) * (1 + MAX_JITTER) + 3_600_000;
 
 export const ATTEMPT_OUTCOMES = [
   'ok',
@@ -50,6 +65,28 @@ export interface Attempt {
   error: string | null;
   /** The first 2 KiB of the answer. */
   response: string | null;
+  /** What else is known of it; null in logs of earlier versions. */
+  details: AttemptDetails | null;
+}
+
+/** Headers as they were sent and came, with what is secret in them left out, and where the time went. */
+export interface AttemptDetails {
+  url: string;
+  requestHeaders: Record<string, string>;
+  responseHeaders: Record<string, string>;
+  /** The address that the connection ended at; null when there was none. */
+  remoteAddress: string | null;
+  /**
+   * Milliseconds: waiting in the lane, then from the start of the attempt until each was done; null for what did
+   * not come to pass, or was not needed because a connection was open.
+   */
+  timing: {
+    queuedMs: number;
+    dnsMs: number | null;
+    connectMs: number | null;
+    tlsMs: number | null;
+    firstByteMs: number | null;
+  };
 }
 
 /** A delivery that is due, with all that sending it needs. */
@@ -57,10 +94,17 @@ export interface DueDelivery {
   teamId: string;
   id: string;
   webhookId: string;
+  origin: DeliveryOrigin;
+  class: DeliveryClass;
   /** Attempts made so far. */
   attempt: number;
+  /** When it was due. */
+  dueAt: number;
+  createdAt: number;
   eventId: string;
   eventType: string;
+  /** The event's place among those of its team. */
+  sequence: number;
   /** The exact bytes to sign and to send. */
   body: string;
 }
@@ -73,11 +117,15 @@ export type NextStep =
   /** The endpoint answered 410: it is unsubscribed, and all that waits for it is canceled. */
   | { state: 'canceled' };
 
+/** What an endpoint asks for by `Retry-After` counts up to an hour. */
+export const MAX_RETRY_AFTER_MS = 3_600_000;
+
 /**
  * Decides what follows an attempt.
  *
  * @param attempt attempts made, including this one
  * @param random in [0, 1): 0–20 % are added to a wait, so that a retry is never early
+ * @param retryAfterMs what the endpoint asked for; null when it asked for nothing
  */
 export function afterAttempt(input: {
   outcome: AttemptOutcome;
@@ -85,10 +133,15 @@ export function afterAttempt(input: {
   attempt: number;
   nowMs: number;
   random: number;
+  retryAfterMs: number | null;
 }): NextStep {
   if (input.outcome === 'ok') return { state: 'delivered' };
   if (input.status === 410) return { state: 'canceled' };
   const waitMs = RETRY_SCHEDULE_MS[input.attempt];
   if (waitMs === undefined) return { state: 'dead' };
-  return { state: 'waiting', nextAt: Math.round(input.nowMs + waitMs * (1 + 0.2 * input.random)) };
+  const askedMs = Math.min(input.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return {
+    state: 'waiting',
+    nextAt: Math.round(input.nowMs + Math.max(waitMs * (1 + MAX_JITTER * input.random), askedMs)),
+  };
 }

@@ -9,6 +9,9 @@ const TABLE = {
   workflow_not_found: [404, 'No workflow found'],
   webhook_not_found: [404, 'No webhook found'],
   job_not_found: [404, 'No job found'],
+  delivery_not_found: [404, 'No delivery found'],
+  replay_not_found: [404, 'No replay found'],
+  event_not_found: [404, 'No event found'],
   version_not_found: [
     404,
     'No such version: it was never published, or it was pruned. Leave `version` and `cursor` out to read the newest',

@@ -1,7 +1,7 @@
 /** Names of events, and what a change of data says. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalEvent, canonicalEvents, differences, MAX_DIFFERENCES_BYTES } from './event.ts';
+import { canonicalEvent, canonicalEvents, differences, MAX_DIFFERENCES_BYTES, pausedData } from './event.ts';
 
 test('names of other products stand for ours, without regard to case', () => {
   for (const name of [
@@ -71,4 +71,11 @@ test('lists a change in digits that a double would lose', () => {
     JSON.stringify(list),
     '[{"type":"changed","id":"1","fields":[{"key":"n","value":9007199254740993124,"previousValue":9007199254740993123}]}]',
   );
+});
+
+test('tells the URL of a paused webhook as it was subscribed, but for user and password', () => {
+  const urlOf = (url: string) => pausedData({ id: 'wh_1', url, pausedAt: 0, reason: 'It fails' }).url;
+  assert.equal(urlOf('HTTPS://A.test:443?x=%7e'), 'HTTPS://A.test:443?x=%7e');
+  assert.equal(urlOf('https://ada:secret@a.test:8443/x?y'), 'https://a.test:8443/x?y');
+  assert.equal(urlOf('https://token@a.test/'), 'https://a.test/');
 });

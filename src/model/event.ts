@@ -106,6 +106,35 @@ export function publishedData(input: {
   };
 }
 
+/** The `data` of `webhook_test`. */
+export function testData(webhookId: string): Record<string, unknown> {
+  return { webhookId, message: 'This is a test: nothing has happened' };
+}
+
+/** The `data` of `webhook_paused`: which one, and why it is told nothing any more. */
+export function pausedData(webhook: {
+  id: string;
+  url: string;
+  pausedAt: number;
+  reason: string;
+}): Record<string, unknown> {
+  return {
+    webhookId: webhook.id,
+    url: withoutLogin(webhook.url),
+    pausedAt: toIso(webhook.pausedAt),
+    reason: webhook.reason,
+  };
+}
+
+/** A URL without user and password. */
+function withoutLogin(url: string): string {
+  const parsed = new URL(url);
+  if (parsed.username === '' && parsed.password === '') return url;
+  parsed.username = '';
+  parsed.password = '';
+  return parsed.href;
+}
+
 /**
  * The exact body of an event: what is stored, signed and sent. `type` is the name that Standard Webhooks 1.0
  * asks for, `eventType` what existing receivers of this API family read; the flat ids serve receivers of

@@ -125,8 +125,6 @@ export interface ProcessMark {
 /** A lease lasts this long; it is renewed every `BEAT_MS`. */
 export const LEASE_MS = 30_000;
 export const BEAT_MS = 10_000;
-/** A node that could not renew for this long ends its own children, before anybody else may take over. */
-export const SELF_FENCE_MS = 20_000;
 /** A job may lose its process this often before it fails. */
 export const MAX_CRASHES = 2;
 

@@ -1,5 +1,7 @@
 /** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
+
 import { createHash } from 'node:crypto';
+import { printable } from '../std/printable.ts';
 
 declare global {
   // Node has these (TC39 "JSON.parse source text access"); TypeScript's library does not describe them yet.
@@ -157,5 +159,5 @@ function asText(field: string, value: unknown): string | undefined {
 }
 
 function excerpt(line: string): string {
-  return line.length > 80 ? `${line.slice(0, 80)}…` : line;
+  return printable(line.length > 80 ? `${line.slice(0, 80)}…` : line);
 }

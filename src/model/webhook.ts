@@ -13,8 +13,32 @@ export interface Webhook {
   url: string;
   events: string[];
   state: WebhookState;
+  settings: WebhookSettings;
+  pausedAt: number | null;
+  /** Why it is paused: a sentence. */
+  pausedReason: string | null;
+  /** Since when every attempt has failed; null after a success, and before the first attempt. */
+  failingSince: number | null;
+  /** About when it last took a delivery: written down at most once a minute. */
+  lastSuccessAt: number | null;
   createdAt: number;
 }
+
+/** How a webhook wants to be called. Headers of its own are kept apart, sealed. */
+export interface WebhookSettings {
+  /** One delivery at a time, in the order of the events; a failing one holds up those behind it. */
+  ordered: boolean;
+  /** Requests a second at most; null without a limit. */
+  ratePerSecond: number | null;
+  /** For one attempt, from its start to the last byte of the answer that is read. */
+  timeoutMs: number;
+}
+
+export const DEFAULT_WEBHOOK_SETTINGS: WebhookSettings = {
+  ordered: false,
+  ratePerSecond: null,
+  timeoutMs: 15_000,
+};
 
 export const MAX_EVENTS = 100;
 export const MAX_EVENT_NAME = 256;

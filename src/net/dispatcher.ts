@@ -1,7 +1,8 @@
 /** The way out: an undici dispatcher that connects only to addresses that the policy allows. */
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
+import { type Connection, rememberFailure, watchSocket } from './connection.ts';
 import type { Resolver } from './resolver.ts';
 
 /** A connection was refused by the address policy; the message says which address, why and what would allow it. */
@@ -11,7 +12,7 @@ export class BlockedAddressError extends Error {
 
 const CONNECT_MS = 5_000;
 /** So that a name that moves to another address is noticed even while its connection is in steady use. */
-const KEEP_ALIVE_MAX_MS = 60_000;
+const CONNECTION_LIFE_MS = 60_000;
 
 /**
  * Makes a dispatcher that refuses, pins and compares:
@@ -58,20 +59,27 @@ export function createGuardedDispatcher(options: {
   });
 
   return new Agent({
-    keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+    keepAliveMaxTimeout: CONNECTION_LIFE_MS,
+    clientTtl: CONNECTION_LIFE_MS,
     allowH2: false,
     connect(target, callback) {
       if (isIP(target.hostname) !== 0) {
         const verdict = policy.verdict(target.hostname);
         if (!verdict.allowed) return callback(new BlockedAddressError(verdict.why), null);
       }
-      connect(target, (error, socket) => {
-        if (error !== null) return callback(error, null);
+      let connection: Connection | undefined;
+      // The types do not say so, but the connector answers the socket it is connecting.
+      const connecting: unknown = connect(target, (error, socket) => {
+        if (error !== null) {
+          if (connection !== undefined) rememberFailure(error, connection);
+          return callback(error, null);
+        }
         const verdict = policy.verdict(socket.remoteAddress ?? '');
         if (verdict.allowed) return callback(null, socket);
         socket.destroy();
         callback(new BlockedAddressError(`The connection was cut: ${verdict.why}`), null);
       });
+      if (connecting !== undefined) connection = watchSocket(connecting as Socket);
     },
   });
 }

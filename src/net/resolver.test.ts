@@ -1,69 +1,68 @@
 /** Names to addresses, against a name server of our own on loopback. */
 import assert from 'node:assert/strict';
-import { createSocket, type Socket } from 'node:dgram';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { isIPv4 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { type NameServer, startNameServer } from '../../test/support/name-server.ts';
 import { candidates, parseHosts, parseResolvConf } from './name-files.ts';
-import { createResolver, ResolveError } from './resolver.ts';
+import { createResolver, ResolveError, type Resolver } from './resolver.ts';
 
-/** What the name server of these tests knows; `fails` are names that it reports a failure for. */
+/** What the name server of these tests knows. */
 const ZONE: Record<string, string[]> = {
   'both.example': ['192.0.2.7', '2001:db8::7'],
   'six.example': ['2001:db8::6'],
   'short.corp.example': ['192.0.2.9'],
   'a.b.corp.example': ['192.0.2.10'],
 };
-const asked: string[] = [];
-let server: Socket;
+let server: NameServer;
 let directory: string;
-let servers: string[];
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'flowhook-resolver-'));
   await writeFile(join(directory, 'hosts'), '127.0.0.9 crm.internal CRM # the CRM\n::9 crm.internal\n');
   await writeFile(join(directory, 'resolv.conf'), 'search corp.example other.example\n');
-  server = createSocket('udp4');
-  server.on('message', (query, from) => server.send(answer(query), from.port, from.address));
-  server.bind(0, '127.0.0.1');
-  await once(server, 'listening');
-  servers = [`127.0.0.1:${server.address().port}`];
+  server = await startNameServer((name) =>
+    name === 'fails.example' ? 'fails' : name === 'silent.example' ? 'silent' : ZONE[name],
+  );
 });
 
 after(async () => {
-  server.close();
+  await server.stop();
   await rm(directory, { recursive: true });
 });
 
-function resolve(name: string): Promise<string[]> {
-  asked.length = 0;
+function resolver(now?: () => number): Resolver {
+  server.asked.length = 0;
   return createResolver({
     hostsFile: join(directory, 'hosts'),
     resolvConfFile: join(directory, 'resolv.conf'),
-    servers,
-  }).resolve(name);
+    servers: server.servers,
+    ...(now === undefined ? {} : { now }),
+  });
+}
+
+function resolve(name: string): Promise<string[]> {
+  return resolver().resolve(name);
 }
 
 test('answers an IP literal with itself and asks nobody', async () => {
   assert.deepEqual(await resolve('192.0.2.1'), ['192.0.2.1']);
   assert.deepEqual(await resolve('[2001:DB8::1]'), ['2001:db8::1']);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(server.asked, []);
 });
 
 test('localhost and every name below it are the loopback addresses, whatever DNS says', async () => {
   for (const name of ['localhost', 'LOCALHOST.', 'app.localhost']) {
     assert.deepEqual(await resolve(name), ['127.0.0.1', '::1']);
   }
-  assert.deepEqual(asked, []);
+  assert.deepEqual(server.asked, []);
 });
 
 test('finds names of the hosts file before it asks DNS', async () => {
   assert.deepEqual(await resolve('crm.internal'), ['127.0.0.9', '::9']);
   assert.deepEqual(await resolve('crm.'), ['127.0.0.9']);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(server.asked, []);
 });
 
 test('asks DNS for both families', async () => {
@@ -73,9 +72,9 @@ test('asks DNS for both families', async () => {
 
 test('applies the search domains, to a short name first and to one with dots last', async () => {
   assert.deepEqual(await resolve('short'), ['192.0.2.9']);
-  assert.equal(asked[0], 'short.corp.example');
+  assert.equal(server.asked[0], 'short.corp.example');
   assert.deepEqual(await resolve('a.b'), ['192.0.2.10']);
-  assert.deepEqual([...new Set(asked)], ['a.b', 'a.b.corp.example']);
+  assert.deepEqual([...new Set(server.asked)], ['a.b', 'a.b.corp.example']);
   await assert.rejects(resolve('short.'), ResolveError);
 });
 
@@ -85,6 +84,55 @@ test('tells a name without addresses from a name server that fails', async () =>
     resolve('fails.example'),
     /fails\.example could not be looked up: the name server reported/,
   );
+});
+
+test('remembers an answer for its time to live, and that there is none for 30 s', async () => {
+  let nowMs = 0;
+  const { resolve } = resolver(() => nowMs);
+  assert.deepEqual(await resolve('both.example'), ['192.0.2.7', '2001:db8::7']);
+  nowMs += 59_999;
+  await resolve('both.example');
+  assert.equal(server.asked.length, 2, 'once for each family');
+  nowMs += 1;
+  await resolve('both.example');
+  assert.equal(server.asked.length, 4);
+
+  server.asked.length = 0;
+  await assert.rejects(resolve('missing.'), ResolveError);
+  nowMs += 29_999;
+  await assert.rejects(resolve('missing.'), ResolveError);
+  assert.equal(server.asked.length, 2);
+  nowMs += 1;
+  await assert.rejects(resolve('missing.'), ResolveError);
+  assert.equal(server.asked.length, 4);
+});
+
+test('remembers no answer longer than 5 minutes, and one without time to live not at all', async (t) => {
+  for (const [ttlS, freshMs] of [
+    [86_400, 300_000],
+    [0, 0],
+  ] as const) {
+    const own = await startNameServer(() => ['192.0.2.7'], { ttlS });
+    t.after(() => own.stop());
+    let nowMs = 0;
+    const { resolve } = createResolver({ servers: own.servers, hostsFile: '/dev/null', now: () => nowMs });
+    await resolve('one.example.');
+    nowMs += Math.max(0, freshMs - 1);
+    await resolve('one.example.');
+    assert.equal(own.asked.length, ttlS === 0 ? 4 : 2);
+    nowMs += 1;
+    await resolve('one.example.');
+    assert.equal(own.asked.length, ttlS === 0 ? 6 : 4);
+  }
+});
+
+test('gives up a name server that is silent, within 2 s', async () => {
+  const startedAt = performance.now();
+  await assert.rejects(
+    resolve('silent.example'),
+    /silent\.example could not be looked up: no name server answered in time/,
+  );
+  assert.ok(performance.now() - startedAt < 2_500);
 });
 
 test('reads hosts and resolv.conf as their manual pages describe them', () => {
@@ -104,37 +152,3 @@ test('reads hosts and resolv.conf as their manual pages describe them', () => {
   );
   assert.deepEqual(candidates('a.b', { domains: ['c'], ndots: 2 }), ['a.b.c', 'a.b']);
 });
-
-/** Answers a query for one name, as RFC 1035 lays it out. */
-function answer(query: Buffer): Buffer {
-  const labels: string[] = [];
-  let at = 12;
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + length));
-    at += 1 + length;
-  }
-  const name = labels.join('.').toLowerCase();
-  asked.push(name);
-  const type = query.readUInt16BE(at + 1);
-  const known = ZONE[name];
-  const records = (known ?? []).filter((address) => isIPv4(address) === (type === 1)).map(record);
-  const head = Buffer.alloc(12);
-  query.copy(head, 0, 0, 2);
-  head.writeUInt16BE(0x8180 | (name === 'fails.example' ? 2 : known === undefined ? 3 : 0), 2);
-  head.writeUInt16BE(1, 4);
-  head.writeUInt16BE(records.length, 6);
-  return Buffer.concat([head, query.subarray(12, at + 5), ...records]);
-}
-
-function record(address: string): Buffer {
-  const data = isIPv4(address)
-    ? Buffer.from(address.split('.').map(Number))
-    : Buffer.from(`20010db8${'0'.repeat(22)}0${address.at(-1)}`, 'hex');
-  const head = Buffer.alloc(12);
-  head.writeUInt16BE(0xc00c, 0);
-  head.writeUInt16BE(isIPv4(address) ? 1 : 28, 2);
-  head.writeUInt16BE(1, 4);
-  head.writeUInt32BE(60, 6);
-  head.writeUInt16BE(data.length, 10);
-  return Buffer.concat([head, data]);
-}

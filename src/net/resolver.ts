@@ -6,28 +6,42 @@ import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { createLookupCache, type Found, LookupsBusyError } from './lookup-cache.ts';
 import { candidates, parseHosts, parseResolvConf, type SearchList } from './name-files.ts';
 
 export interface Resolver {
   /**
    * Every address of a name, IPv4 first, at least one. Asks in this order: IP literal (with or without
-   * brackets), `localhost`, the hosts file, DNS with the search domains applied.
+   * brackets), `localhost`, the hosts file, DNS with the search domains applied. What DNS says is remembered for
+   * its time to live, at most 5 minutes; that a name does not exist for 30 s.
    *
    * @throws ResolveError with a sentence
    */
   resolve(hostname: string): Promise<string[]>;
 }
 
-/** A name has no address, or nobody could say. */
+/** A name has no address (`none`), or nobody could say. */
 export class ResolveError extends Error {
   override readonly name = 'ResolveError';
+  readonly none: boolean;
+
+  constructor(sentence: string, options: { none?: boolean; cause?: unknown } = {}) {
+    super(sentence, { cause: options.cause });
+    this.none = options.none ?? false;
+  }
 }
 
 /** The system's files are read again when what is known of them is older than this. */
 const FILES_FRESH_MS = 5_000;
-/** One try asks for at most a second, and there are two. */
-const TRY_MS = 1_000;
+/** Two tries end within the budget: a server that answers for one family only must not cost the other one. */
+const TRY_MS = 800;
 const TRIES = 2;
+/** For all search domains together. */
+const BUDGET_MS = 2_000;
+const MAX_FRESH_MS = 5 * 60_000;
+const NONE_FRESH_MS = 30_000;
+/** A name server that fails may be well again in a moment: only what asks all the time is spared. */
+const FAILED_FRESH_MS = 2_000;
 
 interface System {
   hosts: Map<string, string[]>;
@@ -38,12 +52,24 @@ interface System {
 
 /** The files and servers are the system's unless a test names its own. */
 export function createResolver(
-  options: { hostsFile?: string; resolvConfFile?: string; servers?: readonly string[] } = {},
+  options: {
+    hostsFile?: string;
+    resolvConfFile?: string;
+    servers?: readonly string[];
+    /** Milliseconds of any steady clock. */
+    now?: () => number;
+  } = {},
 ): Resolver {
   const hostsFile = options.hostsFile ?? '/etc/hosts';
   const resolvConfFile = options.resolvConfFile ?? '/etc/resolv.conf';
+  const now = options.now ?? (() => performance.now());
   let system: Promise<System> | undefined;
   let readAt = 0;
+  const cache = createLookupCache({
+    find: async (name) => withinBudget(name, lookUp(name, await current())),
+    failedFreshMs: (error) => (error instanceof ResolveError && error.none ? NONE_FRESH_MS : FAILED_FRESH_MS),
+    now,
+  });
 
   async function read(before: System | undefined): Promise<System> {
     const [hosts, resolvConf] = await Promise.all([readOr(hostsFile, ''), readOr(resolvConfFile, '')]);
@@ -53,8 +79,8 @@ export function createResolver(
   }
 
   async function current(): Promise<System> {
-    if (system === undefined || performance.now() - readAt > FILES_FRESH_MS) {
-      readAt = performance.now();
+    if (system === undefined || now() - readAt > FILES_FRESH_MS) {
+      readAt = now();
       system = read(await system);
     }
     return system;
@@ -66,16 +92,41 @@ export function createResolver(
       if (isIP(name) !== 0) return [name];
       const plain = name.replace(/\.$/, '');
       if (plain === 'localhost' || plain.endsWith('.localhost')) return ['127.0.0.1', '::1'];
-      const { hosts, search, dns } = await current();
+      const { hosts } = await current();
       const listed = hosts.get(plain);
       if (listed !== undefined) return listed.toSorted((a, b) => isIP(a) - isIP(b));
-      for (const candidate of candidates(name, search)) {
-        const addresses = await ask(dns, candidate);
-        if (addresses.length > 0) return addresses;
+      try {
+        return await cache.get(name);
+      } catch (error) {
+        if (!(error instanceof LookupsBusyError)) throw error;
+        throw new ResolveError(`The name ${plain} was not looked up: ${error.message}`, { cause: error });
       }
-      throw new ResolveError(`The name ${plain} has no address`);
     },
   };
+}
+
+async function lookUp(name: string, { search, dns }: System): Promise<Found<string[]>> {
+  for (const candidate of candidates(name, search)) {
+    const found = await ask(dns, candidate);
+    if (found.value.length > 0) return found;
+  }
+  throw new ResolveError(`The name ${name.replace(/\.$/, '')} has no address`, { none: true });
+}
+
+/** Whoever waits gets an answer in time; the look-up itself ends a little later, when c-ares gives up. */
+async function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new ResolveError(`The name ${name} could not be looked up within ${BUDGET_MS / 1_000} s`)),
+      BUDGET_MS,
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function createDns(servers: readonly string[] | undefined): CaresResolver {
@@ -85,10 +136,19 @@ function createDns(servers: readonly string[] | undefined): CaresResolver {
 }
 
 /** Both families at once. No address is an empty list; no answer is an error. */
-async function ask(dns: CaresResolver, name: string): Promise<string[]> {
-  const answers = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)]);
-  const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-  if (addresses.length > 0) return addresses;
+async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
+  const answers = await Promise.allSettled([
+    dns.resolve4(name, { ttl: true }),
+    dns.resolve6(name, { ttl: true }),
+  ]);
+  const records = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  if (records.length > 0) {
+    const ttlMs = Math.min(...records.map((record) => record.ttl)) * 1_000;
+    return {
+      value: records.map((record) => record.address),
+      freshMs: Math.min(MAX_FRESH_MS, ttlMs),
+    };
+  }
   for (const answer of answers) {
     if (answer.status === 'rejected' && !saysThereIsNone(answer.reason)) {
       throw new ResolveError(`The name ${name} could not be looked up: ${sentence(answer.reason)}`, {
@@ -96,7 +156,7 @@ async function ask(dns: CaresResolver, name: string): Promise<string[]> {
       });
     }
   }
-  return [];
+  return { value: [], freshMs: 0 };
 }
 
 function saysThereIsNone(error: NodeJS.ErrnoException): boolean {

@@ -54,7 +54,10 @@ export class BodyWriter {
     if (input.signal.aborted) stop();
     return promise.finally(() => {
       input.signal.removeEventListener('abort', stop);
-      if (thread.bodies.size === 0) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => {
+        if (this.#thread?.bodies.size === 0) void this.close();
+      }, IDLE_MS).unref();
     });
   }
 

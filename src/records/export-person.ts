@@ -44,9 +44,9 @@ export async function* exportPerson(
   }
 }
 
-/** A response that answers an event about the person may be about the person as a whole. */
+/** What answers an event about the person may be about the person as a whole. */
 function whole(place: TextPlace): boolean {
-  return place === 'response' || place === 'state';
+  return place === 'response' || place === 'attemptDetails' || place === 'state';
 }
 
 /** What an erasure would take out of an event. */

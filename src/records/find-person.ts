@@ -22,7 +22,16 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   // A receiver may send back more of an event than the address.
   response: ({ text, about, workflowId }, redactor) =>
     about !== null && redactor.tells(about, workflowId) ? ERASED : redactor.lines(text),
+  // What was sent are the headers of the webhook; what came back may be all that was in the event.
+  attemptDetails: ({ text, about, workflowId }, redactor) =>
+    redactor.json(
+      about !== null && redactor.tells(about, workflowId)
+        ? JSON.stringify({ ...JSON.parse(text), responseHeaders: {} })
+        : text,
+    ),
   attemptError: ({ text }, redactor) => redactor.lines(text),
+  // It may say what the last attempt said.
+  pausedReason: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
   // One line of JSON for each line of the log: [seq, at, level, text].
   jobLog: ({ text }, redactor) =>

@@ -1,7 +1,7 @@
 /** The making of a body: what readers get when they come late, go early, or when there can be no file. */
 import assert from 'node:assert/strict';
 import { writeSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -84,6 +84,19 @@ test('readers go on by themselves when the file may not grow', async (t) => {
   assert.ok((await all(one)).equals(WHOLE));
   assert.equal(await production.finished, undefined);
   assert.equal(production.joinable, false);
+  assert.ok((await all(stalled)).equals(WHOLE));
+});
+
+test('a file that was given up is closed at once, whoever still reads', async (t) => {
+  let room = 10;
+  const { path, production } = await start(t, { admit: async () => room-- > 0 });
+  const stalled = production.read();
+  assert.equal(await production.finished, undefined);
+  await new Promise(setImmediate);
+  const open = await Promise.all(
+    (await readdir('/proc/self/fd')).map((fd) => readlink(join('/proc/self/fd', fd)).catch(() => '')),
+  );
+  assert.ok(open.every((link) => !link.startsWith(path)));
   assert.ok((await all(stalled)).equals(WHOLE));
 });
 

@@ -48,6 +48,11 @@ export class Production {
     return this.#state === 'making' || (this.#state === 'done' && this.#file !== undefined);
   }
 
+  /** Whether there is no file: each reader goes on by itself. */
+  get isGivenUp(): boolean {
+    return this.#state === 'given up';
+  }
+
   /** Reads everything from the first byte on. */
   read(): BodyReader {
     const reader: Reader = { position: 0, wake: undefined, own: undefined, rest: undefined };
@@ -144,10 +149,14 @@ export class Production {
   }
 
   #closeIfLast(): void {
-    if (this.#writing || this.#readers.size > 0) return;
-    // Waits for a read that is under way.
+    if (this.#writing) return;
+    const isLast = this.#readers.size === 0;
+    if (!isLast && this.#state !== 'given up') return;
+    // Waits for a read that is under way. One that was given up is of use to nobody, and a removed file keeps its
+    // place on the disk, which may be full, for as long as it is open.
     this.#file?.close().catch(() => {});
     this.#file = undefined;
+    if (!isLast) return;
     // A kept body may remember its making for days: not the first reader's request with it.
     this.#source = undefined;
   }

@@ -13,6 +13,8 @@ import { checkStillThere, type Place, VersionGoneError } from './read.ts';
 /** Bodies that are made at a time; who comes beyond them reads from the database. */
 const MAX_MAKING = 4;
 const SWEEP_MS = 60_000;
+/** No body is made for so long after one could not be written. */
+const REST_MS = 60_000;
 /** Names of bodies that are known to be larger than the bound. */
 const MAX_TOO_LARGE = 1_000;
 
@@ -55,6 +57,8 @@ export class Representations {
   /** Of the kept and of those being made. */
   #bytes = 0;
   #made = 0;
+  /** When a body may be made again after one could not be written. */
+  #restUntil = 0;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #running = false;
@@ -135,6 +139,7 @@ export class Representations {
     const making = this.#making.get(name);
     if (making !== undefined) return making.production.joinable ? making.production.read() : undefined;
     if (!this.#running || this.#maxBytes === 0 || this.#tooLarge.has(name)) return undefined;
+    if (performance.now() < this.#restUntil) return undefined;
     if (this.#making.size >= MAX_MAKING) return undefined;
     this.#made += 1;
     const path = join(this.#directory, `${name}.${this.#made}.making`);
@@ -145,14 +150,20 @@ export class Representations {
       source: () => bodyOf(this.#store, of),
       admit: async (bytes) => {
         const fits = await this.#makeRoomFor(bytes);
+        refused ||= !fits;
         if (fits) admitted += bytes;
         else if (admitted + bytes > this.#maxBytes) this.#rememberTooLarge(name);
         return fits;
       },
       before: () => mkdir(this.#directory, { recursive: true, mode: 0o700 }),
     });
+    let refused = false;
     const done = production.finished
-      .then((bytes) => (bytes === undefined ? false : this.#keep({ of, name, path, bytes, production })))
+      .then((bytes) => {
+        if (bytes !== undefined) return this.#keep({ of, name, path, bytes, production });
+        if (production.isGivenUp && !refused) this.#rest(path);
+        return false;
+      })
       .catch((err: unknown) => {
         this.#log.warn({ err }, 'representation.failed');
         return false;
@@ -242,6 +253,12 @@ export class Representations {
       await this.#remove(oldest);
     }
     return true;
+  }
+
+  /** A full disk must not be filled again by every reader. */
+  #rest(path: string): void {
+    this.#restUntil = performance.now() + REST_MS;
+    this.#log.warn({ path }, 'representation.not_written: the disk may be full. Reads go on without files');
   }
 
   #rememberTooLarge(name: string): void {

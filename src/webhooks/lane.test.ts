@@ -1,95 +1,187 @@
 /** What a lane holds back, and for how long. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DueDelivery } from '../model/delivery.ts';
-import { LANE_CONCURRENCY, Lane } from './lane.ts';
+import type { DeliveryClass, DueDelivery } from '../model/delivery.ts';
+import { START_LIMIT } from '../model/lane.ts';
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../model/webhook.ts';
+import { Lane } from './lane.ts';
 
-function newLane(): Lane {
-  return new Lane({ teamId: 'team_1', webhookId: 'wh_1', url: 'http://receiver.example/', secret: 'sealed' });
+const NAME = { teamId: 'team_1', webhookId: 'wh_1' };
+
+function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number | null = null): Lane {
+  const lane = new Lane({
+    ...NAME,
+    url: 'http://receiver.example/',
+    secrets: ['sealed'],
+    headers: null,
+    settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settings },
+    failingSince,
+  });
+  lane.mayHaveMore();
+  return lane;
 }
 
 function due(...ids: string[]): DueDelivery[] {
-  return ids.map((id) => ({
-    teamId: 'team_1',
-    id,
-    webhookId: 'wh_1',
-    attempt: 0,
-    eventId: `evt_${id}`,
-    eventType: 'workflow_finished',
-    body: '{}',
-  }));
+  return ids.map((id, sequence) => one(id, { sequence }));
 }
 
-function ids(deliveries: DueDelivery[]): string[] {
-  return deliveries.map((delivery) => delivery.id);
+function one(id: string, changes: Partial<DueDelivery> & { class?: DeliveryClass } = {}): DueDelivery {
+  return {
+    ...NAME,
+    id,
+    origin: 'event',
+    class: 'live',
+    attempt: 0,
+    dueAt: 0,
+    createdAt: 0,
+    eventId: `evt_${id}`,
+    eventType: 'workflow_finished',
+    sequence: 1,
+    body: '{}',
+    ...changes,
+  };
+}
+
+function ids(deliveries: DueDelivery[] | undefined): string[] | undefined {
+  return deliveries?.map((delivery) => delivery.id);
+}
+
+/** Loads what a table would answer that has these due. */
+function load(lane: Lane, ...found: DueDelivery[]) {
+  lane.mayHaveMore();
+  return lane.load(99_999, async () => found);
 }
 
 test('takes from a page only what is not in memory already', async () => {
   const lane = newLane();
-  await lane.load(64, async () => due('a', 'b'));
-  assert.equal(lane.take()?.id, 'a');
-  assert.deepEqual(ids(await lane.load(64, async () => due('a', 'b', 'c'))), ['c']);
+  await load(lane, ...due('a', 'b'));
+  assert.equal(lane.take(0)?.id, 'a');
+  assert.deepEqual(ids(await load(lane, ...due('a', 'b', 'c'))), ['c']);
   assert.equal(lane.queued, 2);
 });
 
 test('a delivery may be loaded again after its release, as a retry is', async () => {
   const lane = newLane();
-  await lane.load(64, async () => due('a'));
-  lane.take();
+  await load(lane, ...due('a'));
+  lane.take(0);
   lane.landed();
   lane.release('a');
   assert.ok(lane.isEmpty);
-  assert.deepEqual(ids(await lane.load(64, async () => due('a'))), ['a']);
+  assert.deepEqual(ids(await load(lane, ...due('a'))), ['a']);
 });
 
 test('a load begun before a settle has returned cannot bring the settled delivery back', async () => {
   const lane = newLane();
-  await lane.load(64, async () => due('a'));
-  lane.take();
+  await load(lane, ...due('a'));
+  lane.take(0);
   const page = Promise.withResolvers<DueDelivery[]>();
-  const loading = lane.load(64, () => page.promise);
+  lane.mayHaveMore();
+  const loading = lane.load(99_999, () => page.promise);
   lane.landed();
   lane.release('a');
   assert.ok(!lane.isEmpty);
   // It read the row as it was before the settle.
   page.resolve(due('a', 'b'));
   assert.deepEqual(ids(await loading), ['b']);
-  assert.deepEqual(ids(await lane.load(64, async () => due('a'))), ['a']);
+  assert.deepEqual(ids(await load(lane, ...due('a'))), ['a']);
 });
 
 test('a failing load leaves the lane as it was', async () => {
   const lane = newLane();
-  await lane.load(64, async () => due('a'));
+  await load(lane, ...due('a'));
+  lane.mayHaveMore();
   await assert.rejects(
-    lane.load(64, async () => {
+    lane.load(99_999, async () => {
       throw new Error('away');
     }),
   );
-  assert.deepEqual(ids(await lane.load(64, async () => due('a', 'b'))), ['b']);
+  assert.ok(lane.wants);
+  assert.deepEqual(ids(await load(lane, ...due('a', 'b'))), ['b']);
 });
 
-test('loads once at a time', async () => {
+test('loads once at a time, and knows that it should have loaded once more', async () => {
   const lane = newLane();
   const page = Promise.withResolvers<DueDelivery[]>();
-  const first = lane.load(64, () => page.promise);
-  assert.deepEqual(await lane.load(64, async () => due('z')), []);
+  const first = lane.load(99_999, () => page.promise);
+  assert.equal(await load(lane, ...due('z')), undefined);
+  assert.ok(lane.missed);
   page.resolve(due('a'));
   assert.deepEqual(ids(await first), ['a']);
 });
 
+test('asks for more than it holds, and for nothing while it has enough', async () => {
+  const lane = newLane();
+  const full = Array.from({ length: 128 }, (_, number) => one(`d${number}`));
+  await load(lane, ...full);
+  assert.ok(!lane.wants || lane.queued <= 32);
+  for (let taken = 0; taken < START_LIMIT; taken += 1) lane.take(0);
+  let asked: number | undefined;
+  lane.mayHaveMore();
+  await lane.load(99_999, async (limits) => {
+    asked = limits.live;
+    return [];
+  });
+  assert.equal(asked, 0);
+});
+
 test('sends a few at a time and gives back what it drops', async () => {
   const lane = newLane();
-  await lane.load(5, async () => due('a', 'b', 'c', 'd', 'e'));
-  assert.ok(lane.more);
-  for (let taken = 0; taken < LANE_CONCURRENCY; taken += 1) {
-    assert.ok(lane.canSend);
-    lane.take();
-  }
-  assert.ok(!lane.canSend);
+  await load(lane, ...due('a', 'b', 'c', 'd', 'e'));
+  for (let taken = 0; taken < START_LIMIT; taken += 1) assert.ok(lane.take(0));
+  assert.equal(lane.startsAt(), Number.POSITIVE_INFINITY);
+  assert.equal(lane.take(0), undefined);
   lane.landed();
-  assert.ok(lane.canSend);
+  assert.equal(lane.startsAt(), 0);
   assert.deepEqual(ids(lane.drop()), ['e']);
-  assert.ok(!lane.canSend);
-  assert.deepEqual(ids(await lane.load(5, async () => due('d', 'e'))), ['e']);
-  assert.ok(!lane.more);
+  assert.deepEqual(ids(await load(lane, ...due('d', 'e'))), ['e']);
+});
+
+test('an ordered lane sends one at a time, by sequence, and the next only when that is written down', async () => {
+  const lane = newLane({ ordered: true });
+  await load(lane, one('second', { sequence: 2 }), one('first', { sequence: 1, dueAt: 50, class: 'retry' }));
+  assert.equal(lane.startsAt(), 50);
+  assert.equal(lane.take(49), undefined);
+  assert.equal(lane.take(50)?.id, 'first');
+  lane.landed();
+  assert.equal(lane.take(60), undefined, 'not written down yet');
+  lane.release('first');
+  assert.equal(lane.take(60)?.id, 'second');
+});
+
+test('an ordered lane does not load past what is under way', async () => {
+  const lane = newLane({ ordered: true });
+  await load(lane, one('first'));
+  lane.take(0);
+  assert.deepEqual(ids(await load(lane, one('second', { sequence: 2 }))), []);
+  lane.release('first');
+  lane.landed();
+  assert.deepEqual(ids(await load(lane, one('second', { sequence: 2 }))), ['second']);
+});
+
+test('a lane that failed when it was last heard of begins with one request at once', async () => {
+  const lane = newLane({}, 1_000);
+  await load(lane, ...due('a', 'b'));
+  assert.ok(lane.slow);
+  assert.ok(lane.take(0));
+  assert.equal(lane.take(0), undefined);
+});
+
+test('a lane whose webhook was resumed begins anew', () => {
+  const lane = newLane({}, 1_000);
+  lane.health = { ...lane.health, state: 'open', restsUntil: 99_000 };
+  lane.name({ ...lane.due, failingSince: null }, 1);
+  assert.deepEqual(
+    [lane.health.state, lane.health.restsUntil, lane.health.failingSince],
+    ['half_open', 0, null],
+  );
+});
+
+test('what was read before a failure was written down does not count as resumed', () => {
+  const lane = newLane();
+  lane.health = { ...lane.health, state: 'open' };
+  lane.failingWritten(5);
+  lane.name(lane.due, 4);
+  assert.equal(lane.health.state, 'open');
+  lane.name(lane.due, 6);
+  assert.equal(lane.health.state, 'half_open');
 });

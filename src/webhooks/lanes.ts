@@ -1,67 +1,64 @@
 /**
  * Lanes: every webhook has a small queue of its own, so that a slow or dead endpoint delays only itself.
  *
- *     look: which lanes have something due? ──▶ load a page of each ──▶ pump: send within bounds ──▶ settle
- *       ▲ every 500 ms, after commits, on nudge          ▲                   ▲                         │
- *       └────────────────────────────────────────────────┴─── refill, go on ─┴─────────────────────────┘
+ *     a commit names lanes ──┐
+ *     every 500 ms: which    ├─▶ load a page of each ──▶ pump: send within bounds ──▶ settle
+ *     lanes have something ──┘          ▲                     ▲                         │
+ *     due?                              └──── refill, go on ──┴──── rested: go on ──────┘
  *
  * The table is the queue. Being in flight is kept in memory only, so a crash needs no repair: what was not
  * settled is still waiting there. Nothing is written before an attempt; an attempt and what follows from it are
- * written in one transaction.
+ * written in one transaction. What one lane may do is in `lane.ts`, what all may do together in `lane-slots.ts`.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { type Attempt, afterAttempt, type DueDelivery } from '../model/delivery.ts';
+import type { DueDelivery } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
-import { toIso } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Wake } from '../std/wake.ts';
-import type { DueLane, Settlement, Store } from '../store/store.ts';
-import { LANE_CONCURRENCY, Lane } from './lane.ts';
-import { openSecretKey } from './secret.ts';
-import { type Sender, sendAttempt } from './send.ts';
+import type { DueLane, LaneName, Settlement, Store, Touched } from '../store/store.ts';
+import { Lane } from './lane.ts';
+import { LaneAlarm } from './lane-alarm.ts';
+import { type Attempting, createAttempting } from './lane-attempt.ts';
+import { conclude } from './lane-conclude.ts';
+import { LaneNews } from './lane-news.ts';
+import { Slots } from './lane-slots.ts';
+import { noteUnsigned, pauseWebhook } from './lane-trouble.ts';
+import type { Sent } from './send.ts';
 import { Settler } from './settler.ts';
-import { createTeamSigner } from './signing-keys.ts';
 
 const LOOK_EVERY_MS = 500;
-/** Requests in flight. Failing lanes together may hold half of them, so that the others always find room. */
-const MAX_IN_FLIGHT = 256;
-const MAX_IN_FLIGHT_FAILING = 128;
 /** With this many attempts not yet written down the store is slow or away, and nothing more is sent. */
 const MAX_UNSETTLED = 512;
-const LOAD_LIMIT = 64;
-/** A lane with fewer deliveries in its queue is filled up. */
-const REFILL_BELOW = 16;
 /** Characters of bodies in all queues; beyond it a lane loads only what it can send at once. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const LOADS_AT_ONCE = 8;
 /** What is in flight at a stop may take this long; then it is cut off and stays due. */
 const STOP_GRACE_MS = 2_000;
-/** Lanes without anything in memory that are remembered because they fail. */
+/** Lanes without anything in memory that are remembered, for what is known of their endpoints. */
 const MAX_REMEMBERED = 10_000;
 
 export class Lanes {
   readonly #store: Store;
-  readonly #sealer: Sealer;
   readonly #log: Logger;
   readonly #random: () => number;
-  readonly #sender: Sender;
-  readonly #signer: ReturnType<typeof createTeamSigner>;
+  readonly #attempt: Attempting;
   readonly #settler: Settler;
   readonly #wake: Wake;
+  readonly #alarm: LaneAlarm;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that can send; the one that was served last stands last. */
   readonly #ready = new Set<Lane>();
-  readonly #sends = new Set<Promise<void>>();
-  readonly #refills = new Set<Promise<void>>();
-  #inFlightFailing = 0;
+  readonly #slots = new Slots<Lane>();
+  /** Requests, loads and whatever else is under way. */
+  readonly #tasks = new Set<Promise<void>>();
+  readonly #news = new LaneNews((name) => this.#lookAt(name));
   #queuedCharacters = 0;
   #stopping = false;
   #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
 
-  /** @param input.totalMs bounds one attempt, from its start to the last byte of the answer */
   constructor(input: {
     store: Store;
     sealer: Sealer;
@@ -69,40 +66,34 @@ export class Lanes {
     log: Logger;
     userAgent: string;
     random?: () => number;
-    totalMs?: number;
     stopGraceMs?: number;
   }) {
-    this.#store = input.store;
-    this.#sealer = input.sealer;
+    const { store, sealer, dispatcher, userAgent } = input;
+    this.#store = store;
     this.#log = input.log;
     this.#random = input.random ?? Math.random;
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
-    this.#sender = {
-      dispatcher: input.dispatcher,
-      now: () => input.store.now(),
-      userAgent: input.userAgent,
-      ...(input.totalMs === undefined ? {} : { totalMs: input.totalMs }),
-    };
-    this.#signer = createTeamSigner(input.store, input.sealer);
+    const now = () => store.now();
+    this.#attempt = createAttempting({ store, sealer, sender: { dispatcher, now, userAgent } });
     this.#settler = new Settler({
-      deliveries: input.store.deliveries,
+      deliveries: store.deliveries,
       log: input.log,
       random: this.#random,
       onSettled: (settlement) => this.#afterSettle(settlement),
     });
-    this.#wake = new Wake({
-      everyMs: LOOK_EVERY_MS,
-      random: this.#random,
-      look: () => this.#look(),
+    this.#wake = new Wake({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
+    this.#alarm = new LaneAlarm(now, () => {
+      this.#goOn();
+      this.#pump();
     });
   }
 
   start(): void {
     if (this.#stopping) this.#cutOff = new AbortController();
     this.#stopping = false;
-    this.#unwatch ??= this.#store.watch((touched) => {
-      if (touched.deliveries) this.nudge();
-    });
+    this.#unwatch ??= this.#store.watch((touched) => this.#noteTouched(touched));
+    this.#news.start();
+    this.#alarm.start();
     this.#wake.start();
   }
 
@@ -114,19 +105,21 @@ export class Lanes {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
+    this.#alarm.stop();
     await this.#wake.stop();
+    await this.#news.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), this.#stopGraceMs);
-    await Promise.all([...this.#sends, ...this.#refills]);
+    await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#settler.close();
   }
 
-  /** Looks once at what is due; resolves when all of it is sent and settled. */
+  /** Looks once at what is due; resolves when all of it is sent and settled, but for what rests. */
   async tick(): Promise<void> {
     await this.#look();
-    while (this.#sends.size > 0 || this.#refills.size > 0 || this.#settler.size > 0) {
-      await Promise.all([...this.#sends, ...this.#refills]);
+    while (this.#tasks.size > 0 || this.#settler.size > 0) {
+      await Promise.all(this.#tasks);
       await this.#settler.idle();
     }
   }
@@ -136,7 +129,28 @@ export class Lanes {
     this.#wake.nudge();
   }
 
+  #noteTouched({ deliveries, lanes }: Touched): void {
+    if (deliveries && (lanes === null || !this.#news.add(lanes))) this.nudge();
+  }
+
+  /** The quick way after a commit: asks only for a lane that it named. */
+  async #lookAt(name: LaneName): Promise<void> {
+    const known = this.#lanes.get(name.webhookId);
+    const queuedBefore = known !== undefined && known.queued > 0;
+    const askedMs = performance.now();
+    try {
+      const due = await this.#store.deliveries.lane(name);
+      if (due !== undefined) await this.#found(due, askedMs);
+      else if (queuedBefore) this.#drop(known);
+    } catch (error) {
+      // The next look finds it.
+      this.#log.warn({ err: error, webhookId: name.webhookId }, 'delivery.look_failed');
+    }
+  }
+
   async #look(): Promise<void> {
+    const askedMs = performance.now();
+    this.#goOn();
     const waitingBefore = [...this.#lanes.values()].filter((lane) => lane.queued > 0);
     let due: DueLane[];
     try {
@@ -147,28 +161,40 @@ export class Lanes {
     }
     const named = new Set(due.map((found) => found.webhookId));
     // What is queued is due in the table, unless the webhook was unsubscribed or paused meanwhile.
-    for (const lane of waitingBefore) if (!named.has(lane.due.webhookId)) this.#drop(lane);
-    while (due.length > 0 && !this.#stopping) {
-      await Promise.all(due.splice(0, LOADS_AT_ONCE).map((found) => this.#load(found)));
+    for (const lane of waitingBefore) {
+      if (!named.has(lane.due.webhookId)) this.#drop(lane);
+    }
+    for (let from = 0; from < due.length && !this.#stopping; from += LOADS_AT_ONCE) {
+      await Promise.all(due.slice(from, from + LOADS_AT_ONCE).map((found) => this.#found(found, askedMs)));
       // Reads of an embedded database end within this turn: thousands of lanes must not take the loop for themselves.
       await nextTurn();
     }
     this.#pump();
   }
 
-  /** Fills a lane up. The lane is looked up here: another one may be in its place since `due` was read. */
-  async #load(due: DueLane): Promise<void> {
-    const { teamId, webhookId } = due;
-    const lane = this.#lanes.get(webhookId) ?? new Lane(due);
-    lane.due = due;
-    this.#lanes.set(webhookId, lane);
-    if (lane.queued >= REFILL_BELOW) return;
-    const few = lane.failing || this.#queuedCharacters > MAX_QUEUED_CHARACTERS;
+  /** The store says that something is due in a lane. */
+  async #found(due: DueLane, askedMs: number): Promise<void> {
+    // It is looked up here: another one may be in its place since `due` was read.
+    const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
+    this.#lanes.set(due.webhookId, lane);
+    if (lane.ordered !== due.settings.ordered) this.#drop(lane);
+    lane.name(due, askedMs);
+    lane.mayHaveMore();
+    await this.#load(lane);
+  }
+
+  /** Fills a lane up, unless it rests. */
+  async #load(lane: Lane): Promise<void> {
+    const { teamId, webhookId } = lane.due;
     try {
-      const fresh = await lane.load(few ? LANE_CONCURRENCY : LOAD_LIMIT, (limit) =>
-        this.#store.deliveries.load({ teamId, webhookId, limit }),
-      );
-      for (const delivery of fresh) this.#queuedCharacters += delivery.body.length;
+      while (lane.restsUntil <= this.#store.now() && !this.#stopping) {
+        const fresh = await lane.load(this.#room(lane), (limits) =>
+          this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered }),
+        );
+        for (const delivery of fresh ?? []) this.#queuedCharacters += delivery.body.length;
+        if (fresh === undefined || !lane.missed) break;
+        lane.mayHaveMore();
+      }
     } catch (error) {
       this.#log.warn({ err: error, webhookId }, 'delivery.load_failed');
     }
@@ -177,101 +203,99 @@ export class Lanes {
     this.#pump(lane);
   }
 
+  /** How many deliveries of a class a lane may queue: one that fails may soon have to give them back. */
+  #room({ slow, health }: Lane): number {
+    if (this.#queuedCharacters > MAX_QUEUED_CHARACTERS) return health.limit;
+    return slow ? 4 * health.limit : Number.POSITIVE_INFINITY;
+  }
+
+  /** Takes up the lanes that have rested. */
+  #goOn(): void {
+    for (const lane of this.#alarm.due()) {
+      if (lane.queued === 0) this.#do(this.#load(lane));
+      else this.#consider(lane);
+    }
+  }
+
+  #consider(lane: Lane): void {
+    const at = lane.startsAt();
+    if (at <= this.#store.now() && lane.queued > 0) this.#ready.add(lane);
+    else {
+      this.#ready.delete(lane);
+      if (at > this.#store.now() && at < Number.POSITIVE_INFINITY) this.#alarm.set(lane, at);
+    }
+  }
+
   /** Sends as much as the bounds allow, one delivery of each lane in turn. */
   #pump(changed?: Lane): void {
-    if (changed?.canSend) this.#ready.add(changed);
+    const nowMs = this.#store.now();
+    for (const { holder } of this.#slots.age(nowMs)) holder.aged += 1;
+    if (changed !== undefined) this.#consider(changed);
     for (const lane of this.#ready) {
-      if (this.#stopping || this.#sends.size >= MAX_IN_FLIGHT || this.#settler.size >= MAX_UNSETTLED) return;
-      if (lane.failing && this.#inFlightFailing >= MAX_IN_FLIGHT_FAILING) continue;
+      if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
+      if (this.#slots.isScarce && lane.awaits) continue;
+      if (!this.#slots.admits({ teamId: lane.due.teamId, slow: lane.slow })) continue;
       this.#ready.delete(lane);
-      const delivery = lane.take();
-      if (delivery === undefined) continue;
-      this.#queuedCharacters -= delivery.body.length;
-      this.#launch(lane, delivery);
+      const delivery = lane.take(nowMs);
+      if (delivery !== undefined) this.#launch(lane, delivery);
       // A lane that is added again while the set is being walked is visited again, after all others.
-      if (lane.canSend) this.#ready.add(lane);
+      this.#consider(lane);
     }
   }
 
   #launch(lane: Lane, delivery: DueDelivery): void {
-    const share = lane.failing ? 1 : 0;
-    this.#inFlightFailing += share;
-    const send = this.#send(lane, delivery).finally(() => {
-      this.#sends.delete(send);
-      this.#inFlightFailing -= share;
-      lane.landed();
-      this.#pump(lane);
-    });
-    this.#sends.add(send);
+    this.#queuedCharacters -= delivery.body.length;
+    const { teamId } = lane.due;
+    const { slow } = lane;
+    const flight = this.#slots.begin({ holder: lane, teamId, slow, startedAt: this.#store.now() });
+    this.#do(
+      this.#send(lane, delivery).finally(() => {
+        this.#slots.end(flight);
+        if (flight.slow && !slow) lane.aged -= 1;
+        lane.landed();
+        this.#pump(lane);
+      }),
+    );
   }
 
   async #send(lane: Lane, delivery: DueDelivery): Promise<void> {
-    const { teamId, eventId, eventType, body } = delivery;
-    const number = delivery.attempt + 1;
-    let attempt: Attempt;
+    // What is sent while the breaker is open is its probe.
+    const probe = lane.health.state === 'open';
+    const { signal } = this.#cutOff;
+    let sent: Sent;
     try {
-      const privateKey = await this.#signer(teamId);
-      const secret = openSecretKey(this.#sealer, { teamId, sealed: lane.due.secret });
-      const { url } = lane.due;
-      attempt = await sendAttempt(this.#sender, {
-        url,
-        secret,
-        privateKey,
-        eventId,
-        eventType,
-        attempt: number,
-        body,
-        signal: this.#cutOff.signal,
-      });
+      sent = await this.#attempt(lane.due, delivery, signal);
+      lane.unsignedSaid = false;
     } catch (error) {
-      // Neither the endpoint nor the delivery is at fault: it stays due, without an attempt used.
-      this.#log.error({ err: error, webhookId: lane.due.webhookId, eventId }, 'delivery.not_signed');
-      lane.release(delivery.id);
+      noteUnsigned(lane, delivery, { error: error as Error, nowMs: this.#store.now(), log: this.#log });
       this.#drop(lane);
       return;
     }
     // An attempt that we cut off ourselves says nothing of the endpoint.
-    if (this.#cutOff.signal.aborted && attempt.outcome !== 'ok') lane.release(delivery.id);
-    else this.#conclude(lane, delivery, attempt);
-  }
-
-  #conclude(lane: Lane, delivery: DueDelivery, attempt: Attempt): void {
-    const { teamId, id: deliveryId, webhookId, eventId, eventType: type } = delivery;
-    const { outcome, status, durationMs: ms, error } = attempt;
-    const number = delivery.attempt + 1;
+    if (signal.aborted && sent.attempt.outcome !== 'ok') return lane.release(delivery.id);
     const nowMs = this.#store.now();
-    const next = afterAttempt({ outcome, status, attempt: number, nowMs, random: this.#random() });
-    lane.failing = outcome !== 'ok';
-    if (next.state === 'canceled') this.#drop(lane);
-    this.#settler.add({ teamId, deliveryId, webhookId, attempt: number, log: attempt, next });
-    this.#log.info(
-      {
-        teamId,
-        webhookId,
-        eventId,
-        deliveryId,
-        type,
-        attempt: number,
-        outcome,
-        status,
-        ms,
-        ...(error === null ? {} : { error }),
-        next: next.state === 'waiting' ? toIso(next.nextAt) : next.state,
-      },
-      'delivery.attempted',
-    );
+    const random = this.#random();
+    const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, log: this.#log });
+    this.#settler.add(concluded.settlement);
+    if (concluded.drops) this.#drop(lane);
+    if (concluded.pauses !== null) {
+      this.#do(pauseWebhook(this.#store, this.#log, { ...lane.due, reason: concluded.pauses }));
+    }
   }
 
-  #afterSettle(settlement: Settlement): void {
-    const lane = this.#lanes.get(settlement.webhookId);
+  #afterSettle({ webhookId, deliveryId, health }: Settlement): void {
+    const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
-    lane.release(settlement.deliveryId);
-    if (lane.more && !this.#stopping) {
-      const refill = this.#load(lane.due).finally(() => this.#refills.delete(refill));
-      this.#refills.add(refill);
-    }
-    this.#forgetIfIdle(lane);
-    this.#pump();
+    lane.release(deliveryId);
+    if (health !== null) lane.failingWritten(health === 'failing' ? performance.now() : undefined);
+    if (lane.wants && !this.#stopping) this.#do(this.#load(lane));
+    else this.#forgetIfIdle(lane);
+    this.#pump(lane);
+  }
+
+  #do(task: Promise<void>): void {
+    const tracked = task.finally(() => this.#tasks.delete(tracked));
+    this.#tasks.add(tracked);
   }
 
   #drop(lane: Lane): void {
@@ -280,8 +304,9 @@ export class Lanes {
   }
 
   #forgetIfIdle(lane: Lane): void {
-    if (lane.isEmpty && (!lane.failing || this.#lanes.size > MAX_REMEMBERED)) {
-      this.#lanes.delete(lane.due.webhookId);
-    }
+    if (!lane.isEmpty || this.#lanes.size <= MAX_REMEMBERED) return;
+    this.#lanes.delete(lane.due.webhookId);
+    this.#ready.delete(lane);
+    this.#alarm.forget(lane);
   }
 }

@@ -62,7 +62,7 @@ async function post(
   return { status: answer.status, line: JSON.parse((await printed)[0] as string) };
 }
 
-function sign(ageS = 0, keys = { secret, privateKey }): Record<string, string> {
+function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Record<string, string> {
   return signatureHeaders({ id: 'evt_1', timestamp: Math.floor(Date.now() / 1000) - ageS, body: BODY }, keys);
 }
 
@@ -84,8 +84,8 @@ test('refuses what is changed, old, unsigned or signed by others, with 401', asy
     [{ ...sign(), 'webhook-timestamp': 'now' }, BODY, /timestamp/],
     [{}, BODY, /header is missing/],
     [{ ...sign(), 'webhook-signature': 'v1, v1a,' }, BODY, /v1 signature/],
-    [sign(0, { secret: randomBytes(32), privateKey }), BODY, /v1 signature/],
-    [sign(0, { secret, privateKey: other }), BODY, /v1a signature matches no public key/],
+    [sign(0, { secrets: [randomBytes(32)], privateKey }), BODY, /v1 signature/],
+    [sign(0, { secrets: [secret], privateKey: other }), BODY, /v1a signature matches no public key/],
   ] as const) {
     const { status, line } = await post(headers, body);
     assert.equal(status, 401);

@@ -12,11 +12,11 @@ import {
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
-import type { Attempt } from '../model/delivery.ts';
+import type { Attempt, AttemptDetails } from '../model/delivery.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
-import { sendAttempt } from './send.ts';
+import { type Outgoing, type Sent, sendAttempt } from './send.ts';
 
 const secret = randomBytes(32);
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -69,10 +69,26 @@ function drip(socket: Socket, write: () => void): void {
   socket.on('close', () => clearInterval(timer));
 }
 
-function send(url: string, totalMs = 5_000): Promise<Attempt> {
+async function send(url: string, timeoutMs = 5_000): Promise<Attempt> {
+  const { attempt } = await sendWith({ url, timeoutMs });
+  return attempt;
+}
+
+function sendWith(given: Partial<Outgoing> & { url: string }): Promise<Sent> {
   return sendAttempt(
-    { dispatcher, now: () => NOW, userAgent: 'flowhook/test', totalMs },
-    { url, secret, privateKey, eventId: 'evt_1', eventType: 'workflow_finished', attempt: 3, body: BODY },
+    { dispatcher, now: () => NOW, userAgent: 'flowhook/test' },
+    {
+      secrets: [secret],
+      privateKey,
+      headers: {},
+      timeoutMs: 5_000,
+      queuedMs: 7,
+      eventId: 'evt_1',
+      eventType: 'workflow_finished',
+      attempt: 3,
+      body: BODY,
+      ...given,
+    },
   );
 }
 
@@ -95,7 +111,7 @@ test('posts the exact bytes, signed, with the headers that receivers need', asyn
   assert.equal(request.headers['webhook-timestamp'], String(Math.floor(NOW / 1000)));
   assert.equal(request.headers.authorization, undefined);
   new Webhook(`whsec_${secret.toString('base64')}`).verify(body, request.headers as Record<string, string>);
-  const { durationMs, ...rest } = attempt;
+  const { durationMs, details, ...rest } = attempt;
   assert.deepEqual(rest, { startedAt: NOW, outcome: 'ok', status: 200, error: null, response: 'thanks' });
   assert.ok(durationMs >= 0 && durationMs < 5_000);
 });
@@ -112,6 +128,112 @@ test('user and password of the URL become a Basic header and are not in the requ
   assert.equal(request.headers.host, host);
   const [, encoded = ''] = request.headers.authorization?.split(' ') ?? [];
   assert.equal(Buffer.from(encoded, 'base64').toString(), 'ann@x:p%3Ass%');
+});
+
+test("the webhook's own headers go along, and never in the place of those that make the delivery", async () => {
+  const got = Promise.withResolvers<IncomingMessage>();
+  const host = await receiver((request, response) => {
+    got.resolve(request);
+    response.end();
+  });
+  await sendWith({
+    url: `http://ann:pass@${host}/`,
+    headers: {
+      'X-Source': 'flowhook',
+      Authorization: 'Bearer b',
+      'Webhook-Id': 'evil',
+      'content-type': 'a/b',
+    },
+  });
+  const { headers } = await got.promise;
+  assert.equal(headers['x-source'], 'flowhook');
+  assert.equal(headers.authorization, 'Bearer b');
+  assert.equal(headers['webhook-id'], 'evt_1');
+  assert.equal(headers['content-type'], 'application/json');
+});
+
+test('while a secret is being replaced, receivers with the old and with the new one accept', async () => {
+  const got = Promise.withResolvers<IncomingMessage>();
+  const host = await receiver((request, response) => {
+    got.resolve(request);
+    response.end();
+  });
+  const newer = randomBytes(32);
+  await sendWith({ url: `http://${host}/`, secrets: [newer, secret] });
+  const headers = (await got.promise).headers as Record<string, string>;
+  assert.match(headers['webhook-signature'] ?? '', /^v1,\S+ v1,\S+ v1a,\S+$/);
+  for (const one of [newer, secret]) new Webhook(`whsec_${one.toString('base64')}`).verify(BODY, headers);
+  const [first] = (headers['webhook-signature'] ?? '').split(' ');
+  new Webhook(`whsec_${newer.toString('base64')}`).verify(BODY, {
+    ...headers,
+    'webhook-signature': first ?? '',
+  });
+});
+
+test('tells what was sent without its secrets, what came, where, and how long each phase took', async () => {
+  const host = await receiver((_request, response) => {
+    response.writeHead(200, { 'x-served-by': 'a', 'set-cookie': ['b=1', 'c=2'] }).end();
+  });
+  const url = `http://ann:pass@${host}/hooks?x=1#part`;
+  const first = (await sendWith({ url, headers: { 'x-key': 'hush' } })).attempt.details;
+  assert.equal(first?.url, `http://${host}/hooks?x=1`);
+  assert.equal(first?.remoteAddress, '127.0.0.1');
+  const { requestHeaders, responseHeaders, timing } = first ?? ({} as AttemptDetails);
+  assert.deepEqual(
+    { ...requestHeaders, 'webhook-signature': '' },
+    {
+      host,
+      'content-length': String(Buffer.byteLength(BODY)),
+      'content-type': 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'flowhook/test',
+      authorization: '***',
+      'x-key': '***',
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': String(Math.floor(NOW / 1000)),
+      'webhook-signature': '',
+      'webhook-event': 'workflow_finished',
+      'webhook-attempt': '3',
+    },
+  );
+  assert.ok(!JSON.stringify(first).includes('hush') && !JSON.stringify(first).includes('pass'));
+  assert.equal(responseHeaders['x-served-by'], 'a');
+  assert.equal(responseHeaders['set-cookie'], 'b=1, c=2');
+  assert.equal(timing.queuedMs, 7);
+  assert.equal(timing.dnsMs, null, 'an IP literal is not looked up');
+  assert.equal(timing.tlsMs, null);
+  assert.ok(timing.connectMs !== null && timing.firstByteMs !== null);
+  assert.ok(timing.connectMs <= timing.firstByteMs);
+
+  await nextTurn();
+  const second = (await sendWith({ url })).attempt.details;
+  assert.equal(second?.timing.connectMs, null, 'the connection was open');
+  assert.equal(second?.remoteAddress, '127.0.0.1');
+});
+
+test('tells how far an attempt without an answer has come', async () => {
+  const named = await sendWith({ url: 'http://localhost:9/' });
+  assert.equal(named.attempt.details?.remoteAddress, null);
+  const silent = await tcp(() => undefined);
+  const hung = await sendWith({ url: `http://${silent}/`, timeoutMs: 60 });
+  assert.equal(hung.attempt.details?.remoteAddress, '127.0.0.1');
+  assert.equal(hung.attempt.details?.timing.firstByteMs, null);
+  assert.deepEqual(hung.attempt.details?.responseHeaders, {});
+});
+
+test('Retry-After counts with 429 and 503 alone', async () => {
+  const host = await receiver((request, response) => {
+    response.writeHead(Number(request.url?.slice(1)), { 'retry-after': '7' }).end();
+  });
+  for (const [status, expected] of [
+    [429, 7_000],
+    [503, 7_000],
+    [200, null],
+    [301, null],
+    [500, null],
+  ] as const) {
+    assert.equal((await sendWith({ url: `http://${host}/${status}` })).retryAfterMs, expected);
+  }
 });
 
 test('2xx alone is success; redirects are named and not followed', async () => {
@@ -146,7 +268,7 @@ test('an endpoint that never answers is given up in time', async () => {
   const attempt = await send(`http://${host}/`, 60);
   assert.equal(attempt.outcome, 'timeout');
   assert.equal(attempt.status, null);
-  assert.equal(attempt.error, 'The answer was not complete within 0.06 s');
+  assert.equal(attempt.error, 'The request was sent, but no answer with complete headers came within 0.06 s');
 });
 
 test('an answer that drips is given up in time, whatever its status', async () => {
@@ -226,12 +348,12 @@ test('says whether nobody listens, the connection breaks, or the answer is no HT
   );
   for (const [url, outcome, error] of [
     [`http://127.0.0.1:${port}/`, 'connect', /nothing listens/],
-    [`http://${resetting}/`, 'protocol', /closed before the answer was complete/],
+    [`http://${resetting}/`, 'protocol', /reset before the answer was complete/],
     [`http://${closing}/`, 'protocol', /closed before the answer was complete/],
     [`http://${halfway}/`, 'protocol', /closed before the answer was complete/],
     [`http://${babbling}/`, 'protocol', /not valid HTTP/],
     [`http://${wordy}/`, 'protocol', /headers of the answer are larger/],
-    [`https://${babbling}/`, 'tls', /No secure connection/],
+    [`https://${babbling}/`, 'tls', /does not speak TLS/],
     ['http://10.0.0.5/', 'blocked', /10\.0\.0\.5 is a private address.*FLOWHOOK_ALLOW_NETWORKS/],
     ['http://localhost:9/', 'blocked', /::1 is a loopback address/],
     ['http://receiver.example/', 'dns', /receiver\.example could not be looked up/],
@@ -242,3 +364,8 @@ test('says whether nobody listens, the connection breaks, or the answer is no HT
     assert.equal(attempt.response, null);
   }
 });
+
+/** Undici gives a connection free a turn after its answer has ended. */
+function nextTurn(): Promise<void> {
+  return new Promise((go) => setImmediate(go));
+}

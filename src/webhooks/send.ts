@@ -1,10 +1,15 @@
 /** One attempt: one signed request to one webhook, and what came of it. */
 import type { KeyObject } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
-import type { Attempt } from '../model/delivery.ts';
+import type { Attempt, AttemptDetails } from '../model/delivery.ts';
+import { connectionOf, type RequestTrace, traceRequest } from '../net/connection.ts';
 import type { Clock } from '../std/clock.ts';
-import { AttemptTimeoutError, failureOf } from './failure.ts';
+import { readStart } from './answer.ts';
+import { CutOffError, endedUnanswered, failureOf } from './failure.ts';
+import { loggedRequest, loggedResponse } from './headers.ts';
+import { retryAfterMs } from './retry-after.ts';
 import { signatureHeaders } from './sign.ts';
 
 /** What the attempts of one process share. The time to connect is bounded by the dispatcher. */
@@ -12,76 +17,177 @@ export interface Sender {
   dispatcher: Dispatcher;
   now: Clock;
   userAgent: string;
-  /** From the start to the last byte of the answer that is read. */
-  totalMs?: number;
 }
 
 export interface Outgoing {
   url: string;
-  secret: Uint8Array;
+  /** Each makes one `v1` signature, newest first. */
+  secrets: readonly Uint8Array[];
   privateKey: KeyObject;
+  /** The webhook's own, as `headersMistake` lets them through. */
+  headers: Record<string, string>;
+  /** From the start to the last byte of the answer that is read. */
+  timeoutMs: number;
+  /** How long it has waited in its lane; for the log. */
+  queuedMs: number;
   eventId: string;
   eventType: string;
   /** 1 for the first. */
   attempt: number;
-  /** Sent exactly as it is. */
+  /** Sent exactly as it is. Not empty. */
   body: string;
   /** Cuts the attempt off; whoever aborts knows what to make of its outcome. */
   signal?: AbortSignal;
 }
 
-const TOTAL_MS = 15_000;
-/** Of an answer no more than this is read; its sender must not decide how long an attempt takes. */
-const MAX_READ_BYTES = 64 * 1024;
-const KEPT_BYTES = 2 * 1024;
+export interface Sent {
+  attempt: Attempt;
+  /** How long the endpoint asks to be left alone (429 and 503 with `Retry-After`, at most 24 hours), or null. */
+  retryAfterMs: number | null;
+}
 
-/** Sends and never throws: whatever goes wrong becomes the attempt's outcome and sentence. */
-export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Attempt> {
+/** Answers 1xx before the real one; more are a flood that would only cost time. */
+const MAX_INTERIM = 32;
+const MAX_LOCATION = 200;
+
+/** What is known of an attempt at any moment. */
+interface Progress {
+  trace: RequestTrace | undefined;
+  status: number | null;
+  headers: IncomingHttpHeaders;
+  firstByteMs: number | null;
+}
+
+/**
+ * Sends. Whatever goes wrong on the way becomes the attempt's outcome and sentence.
+ *
+ * @throws TypeError when the URL cannot be read; subscribe takes none such
+ */
+export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
+  const url = new URL(outgoing.url);
   const startedAt = sender.now();
   const startMs = performance.now();
-  const totalMs = sender.totalMs ?? TOTAL_MS;
-  const abort = new AbortController();
-  const timer = setTimeout(() => {
-    abort.abort(new AttemptTimeoutError(`The answer was not complete within ${totalMs / 1000} s`));
-  }, totalMs);
-  let status: number | null = null;
-  const ended = (came: Pick<Attempt, 'outcome' | 'error' | 'response'>): Attempt => ({
-    startedAt,
-    durationMs: Math.round(performance.now() - startMs),
-    status,
-    ...came,
-  });
-
+  const headers = headersOf(sender, { outgoing, url, startedAt });
+  const progress: Progress = { trace: undefined, status: null, headers: {}, firstByteMs: null };
+  const cutOff = new AbortController();
+  const timer = setTimeout(
+    () => cutOff.abort(new CutOffError('timeout', lateness(progress, outgoing.timeoutMs))),
+    outgoing.timeoutMs,
+  );
+  let came: Pick<Attempt, 'outcome' | 'error' | 'response'>;
+  let failed: unknown;
   try {
-    const answer = await sender.dispatcher.request({
-      ...target(outgoing.url),
-      headers: headers(sender, outgoing, startedAt),
-      body: outgoing.body,
-      signal: outgoing.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, outgoing.signal]),
-    });
-    status = answer.statusCode;
-    const response = await readStart(answer.body, answer.headers['content-encoding']);
-    if (status >= 200 && status < 300) return ended({ outcome: 'ok', error: null, response });
-    return ended({ outcome: 'http', error: remark(status), response });
+    const response = await exchange(sender.dispatcher, { outgoing, url, headers, cutOff, progress });
+    const error = remark(progress);
+    came = { outcome: error === null ? 'ok' : 'http', error, response };
   } catch (error) {
-    return ended({ ...failureOf(error), response: null });
+    failed = error;
+    came = { ...failureOf(error), response: null };
   } finally {
     clearTimeout(timer);
   }
-}
-
-function target(url: string): Pick<Dispatcher.RequestOptions, 'origin' | 'path' | 'method'> {
-  const parsed = new URL(url);
-  return { origin: parsed.origin, path: parsed.pathname + parsed.search, method: 'POST' };
-}
-
-function headers(sender: Sender, outgoing: Outgoing, startedAt: number): Record<string, string> {
-  const { eventId: id, body } = outgoing;
+  const { status } = progress;
+  const asksToWait = status === 429 || status === 503;
   return {
-    'content-type': 'application/json',
+    attempt: {
+      startedAt,
+      durationMs: Math.round(performance.now() - startMs),
+      status,
+      ...came,
+      details: {
+        url: url.origin + target(url),
+        requestHeaders: loggedRequest(
+          { host: url.host, 'content-length': String(Buffer.byteLength(outgoing.body)), ...headers },
+          outgoing.headers,
+        ),
+        responseHeaders: loggedResponse(progress.headers),
+        ...whereAndWhen(progress, { startMs, queuedMs: outgoing.queuedMs, failed }),
+      },
+    },
+    retryAfterMs: asksToWait ? retryAfterMs(progress.headers['retry-after'], sender.now()) : null,
+  };
+}
+
+interface Exchange {
+  outgoing: Outgoing;
+  url: URL;
+  headers: Record<string, string>;
+  cutOff: AbortController;
+  progress: Progress;
+}
+
+/**
+ * Sends and reads the start of the answer. An endpoint may close a connection that was kept open just as a request
+ * is written to it: that one was never read, so it goes once more instead of becoming a failed attempt.
+ */
+async function exchange(dispatcher: Dispatcher, input: Exchange): Promise<string> {
+  try {
+    return await request(dispatcher, input);
+  } catch (error) {
+    const { trace, status } = input.progress;
+    if (trace?.reused !== true || status !== null || !endedUnanswered(error)) throw error;
+    return request(dispatcher, input);
+  }
+}
+
+async function request(dispatcher: Dispatcher, input: Exchange): Promise<string> {
+  const { outgoing, url, headers, cutOff, progress } = input;
+  const body = Buffer.from(outgoing.body, 'utf8');
+  progress.trace = traceRequest(body);
+  let interim = 0;
+  const signal =
+    outgoing.signal === undefined ? cutOff.signal : AbortSignal.any([cutOff.signal, outgoing.signal]);
+  const answering = dispatcher.request({
+    origin: url.origin,
+    path: target(url),
+    method: 'POST',
+    headers,
+    body,
+    signal,
+    onInfo() {
+      interim += 1;
+      if (interim <= MAX_INTERIM) return;
+      cutOff.abort(
+        new CutOffError(
+          'protocol',
+          `More than ${MAX_INTERIM} interim answers (1xx) came instead of an answer`,
+        ),
+      );
+    },
+  });
+  // Undici hears of an abort only once the connection is made; then it sends nothing.
+  const answer = await Promise.race([answering, aborted(signal)]);
+  progress.firstByteMs = performance.now();
+  progress.status = answer.statusCode;
+  progress.headers = answer.headers;
+  return readStart(answer.body, answer.headers['content-encoding']);
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+function target(url: URL): string {
+  return url.pathname + url.search;
+}
+
+/** The webhook's own come first, so that none of them can take the place of what makes the delivery. */
+function headersOf(
+  sender: Sender,
+  input: { outgoing: Outgoing; url: URL; startedAt: number },
+): Record<string, string> {
+  const { outgoing, startedAt } = input;
+  const { eventId: id, body } = outgoing;
+  const own = Object.entries(outgoing.headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return {
     'accept-encoding': 'identity',
     'user-agent': sender.userAgent,
-    ...basicAuthorization(outgoing.url),
+    ...basicAuthorization(input.url),
+    ...Object.fromEntries(own),
+    'content-type': 'application/json',
     ...signatureHeaders({ id, timestamp: Math.floor(startedAt / 1000), body }, outgoing),
     'webhook-event': outgoing.eventType,
     'webhook-attempt': String(outgoing.attempt),
@@ -89,8 +195,7 @@ function headers(sender: Sender, outgoing: Outgoing, startedAt: number): Record<
 }
 
 /** User and password of a URL never belong into the request line. */
-function basicAuthorization(url: string): { authorization?: string } {
-  const { username, password } = new URL(url);
+function basicAuthorization({ username, password }: URL): { authorization?: string } {
   if (username === '' && password === '') return {};
   const plain = `${decoded(username)}:${decoded(password)}`;
   return { authorization: `Basic ${Buffer.from(plain, 'utf8').toString('base64')}` };
@@ -105,28 +210,39 @@ function decoded(text: string): string {
   }
 }
 
-/** The start of the answer as text. Leaving the loop early destroys the connection. */
-async function readStart(
-  body: AsyncIterable<Buffer>,
-  encoding: string | string[] | undefined,
-): Promise<string> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    if (bytes < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - bytes));
-    bytes += chunk.length;
-    if (bytes >= MAX_READ_BYTES) break;
-  }
-  // Nothing is ever unpacked here, so that a small answer cannot become a huge one.
-  if (encoding !== undefined && encoding !== 'identity') return `(${bytes} bytes, ${encoding})`;
-  const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true });
-  // PostgreSQL takes no NUL in text.
-  return text.replaceAll('\0', '\ufffd');
+function lateness({ trace, status }: Progress, timeoutMs: number): string {
+  const within = `within ${timeoutMs / 1_000} s`;
+  if (status !== null) return `Answered ${status}, but the answer was not complete ${within}`;
+  if (trace?.connection) return `The request was sent, but no answer with complete headers came ${within}`;
+  return `No connection could be made ${within}`;
 }
 
-function remark(status: number): string {
-  if (status >= 300 && status < 400)
-    return `Answered ${status}: redirects are not followed, subscribe the new URL`;
+function remark({ status, headers }: Progress): string | null {
+  if (status === null || (status >= 200 && status < 300)) return null;
+  if (status >= 300 && status < 400) {
+    const to = headers.location === undefined ? '' : ` to ${headers.location.slice(0, MAX_LOCATION)}`;
+    return `Answered ${status}${to}: redirects are not followed, subscribe the new URL`;
+  }
   if (status === 410) return 'Answered 410: the webhook is unsubscribed';
   return `Answered ${status}; only 2xx counts as received`;
+}
+
+function whereAndWhen(
+  { trace, firstByteMs }: Progress,
+  input: { startMs: number; queuedMs: number; failed: unknown },
+): Pick<AttemptDetails, 'remoteAddress' | 'timing'> {
+  const connection = trace?.connection ?? connectionOf(input.failed);
+  const since = (ms: number | null | undefined): number | null =>
+    ms === null || ms === undefined ? null : Math.max(0, Math.round(ms - input.startMs));
+  const made = trace?.reused === true ? undefined : connection;
+  return {
+    remoteAddress: connection?.remoteAddress ?? null,
+    timing: {
+      queuedMs: Math.round(input.queuedMs),
+      dnsMs: since(made?.lookedUpMs),
+      connectMs: since(made?.connectedMs),
+      tlsMs: since(made?.securedMs),
+      firstByteMs: since(firstByteMs),
+    },
+  };
 }

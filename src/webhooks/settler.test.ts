@@ -12,8 +12,17 @@ function settlement(deliveryId: string): Settlement {
     deliveryId,
     webhookId: 'wh_1',
     attempt: 1,
-    log: { startedAt: 0, durationMs: 1, outcome: 'ok', status: 200, error: null, response: '' },
+    log: {
+      startedAt: 0,
+      durationMs: 1,
+      outcome: 'ok',
+      status: 200,
+      error: null,
+      response: '',
+      details: null,
+    },
     next: { state: 'delivered' },
+    health: null,
   };
 }
 

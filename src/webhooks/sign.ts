@@ -12,21 +12,23 @@ export interface Signable {
 }
 
 /**
- * The headers that prove who sent a message. Both signatures are over `id.timestamp.body`.
+ * The headers that prove who sent a message. Every signature is over `id.timestamp.body`.
  *
- * @param keys `secret`: the bytes behind `whsec_`, shared with the receiver; `privateKey`: the team's ed25519
- *   key, whose public half anybody can fetch
+ * @param keys `secrets`: the bytes behind `whsec_`, shared with the receiver, newest first: while a secret is being
+ *   replaced both sign, so that a receiver may change over when it likes; `privateKey`: the team's ed25519 key,
+ *   whose public half anybody can fetch; null: there is no such signature
  */
 export function signatureHeaders(
   message: Signable,
-  keys: { secret: Uint8Array; privateKey: KeyObject },
+  keys: { secrets: readonly Uint8Array[]; privateKey: KeyObject | null },
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const content = Buffer.from(`${message.id}.${message.timestamp}.${message.body}`, 'utf8');
-  const v1 = createHmac('sha256', keys.secret).update(content).digest('base64');
-  const v1a = signWith(null, content, keys.privateKey).toString('base64');
+  const v1 = keys.secrets.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`);
+  const v1a =
+    keys.privateKey === null ? [] : [`v1a,${signWith(null, content, keys.privateKey).toString('base64')}`];
   return {
     'webhook-id': message.id,
     'webhook-timestamp': String(message.timestamp),
-    'webhook-signature': `v1,${v1} v1a,${v1a}`,
+    'webhook-signature': [...v1, ...v1a].join(' '),
   };
 }

@@ -30,9 +30,9 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** @param options.status what to answer; 204 unless told */
+/** @param options.status what to answer; 204 unless told. `delayMs` keeps the answer back */
 export async function startReceiver(
-  options: { status?: (received: Received) => number } = {},
+  options: { status?: (received: Received) => number; delayMs?: () => number } = {},
 ): Promise<Receiver> {
   const received: Received[] = [];
   const waiting = new Set<() => void>();
@@ -44,7 +44,9 @@ export async function startReceiver(
       const text = Buffer.concat(chunks).toString();
       const one = { headers: request.headers, text, event: JSON.parse(text) };
       received.push(one);
-      response.writeHead(options.status?.(one) ?? 204).end();
+      const answer = () => response.writeHead(options.status?.(one) ?? 204).end();
+      if (options.delayMs === undefined) answer();
+      else setTimeout(answer, options.delayMs());
       for (const check of waiting) check();
     });
   });

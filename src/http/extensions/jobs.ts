@@ -1,13 +1,13 @@
 /** Jobs, as callers may list, follow, cancel and repeat them. */
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin } from '../../model/job.ts';
 import { isWorkflowId } from '../../model/workflow.ts';
-import { nearest } from '../../std/nearest.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { oneOf, queryNames } from '../one-of.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
@@ -41,7 +41,7 @@ export const listJobs: Operation<KeyedCall> = {
 
   async handle({ services, caller, query, reply }) {
     const { store } = services;
-    const states = statesFrom(query);
+    const states = queryNames(query, 'state', JOB_STATES);
     const origin = originFrom(query);
     const limit = pageLimit(query);
     const before = idCursorFrom(query, (text) => isGeneratedId('job', text));
@@ -184,23 +184,7 @@ function jobIdFrom(text: string | undefined): string {
   return text;
 }
 
-function statesFrom(query: string): JobState[] | undefined {
-  return queryValue(query, 'state')
-    ?.split(',')
-    .map((name) => oneOf('state', name.trim(), JOB_STATES));
-}
-
 function originFrom(query: string): JobOrigin | undefined {
   const name = queryValue(query, 'origin');
-  return name === undefined ? undefined : oneOf('origin', name, JOB_ORIGINS);
-}
-
-function oneOf<T extends string>(parameter: string, name: string, names: readonly T[]): T {
-  const known = names.find((one) => one === name);
-  if (known !== undefined) return known;
-  const meant = nearest(name, names);
-  const advice = meant === undefined ? '' : `. Did you mean \`${meant}\`?`;
-  throw new Problem('field_invalid', {
-    sentence: `The query parameter \`${parameter}\` takes ${names.join(', ')}, or is left out${advice}`,
-  });
+  return name === undefined ? undefined : oneOf('The query parameter `origin`', name, JOB_ORIGINS);
 }

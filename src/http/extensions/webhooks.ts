@@ -1,59 +1,194 @@
-/** Webhooks beyond the contract: one at a time, and what it signs with. */
+/** Webhooks beyond the contract, one at a time: how it stands and is called, a test, a pause. */
 import { Problem } from '../../model/error.ts';
-import { toIso } from '../../std/clock.ts';
-import { webhookSecret } from '../../webhooks/secret.ts';
+import type { Webhook } from '../../model/webhook.ts';
+import {
+  changesFrom,
+  changeWebhook,
+  MAX_RATE,
+  MAX_TIMEOUT_MS,
+  MIN_RATE,
+  MIN_TIMEOUT_MS,
+} from '../../webhooks/change.ts';
+import { bodyFields, invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { shownWebhook } from './shown-webhook.ts';
+
+const MAX_REASON = 1_000;
+const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
+const refusals = { webhook_not_found: 'No webhook found' };
+const changed = {
+  type: 'object',
+  required: ['message', 'webhook'],
+  properties: { message: { type: 'string' }, webhook: { $ref: '#/components/schemas/WebhookDetail' } },
+};
 
 /** GET /v1/integrations/webhooks/{webhookId} */
 export const readWebhook: Operation<KeyedCall> = {
   id: 'readWebhook',
   group: 'Integrations',
-  summary: 'Shows one webhook',
+  summary: 'Shows one webhook: how it is called, and how it stands',
   parameters,
   answer: jsonResponse('The webhook', 'WebhookDetail'),
-  refusals: { webhook_not_found: 'No webhook found' },
+  refusals,
+
+  async handle(call) {
+    return shownWebhook(call.services.webhooks, await webhookOf(call));
+  },
+};
+
+/** PATCH /v1/integrations/webhooks/{webhookId} */
+export const updateWebhook: Operation<KeyedCall> = {
+  id: 'updateWebhook',
+  group: 'Integrations',
+  summary: 'Changes how a webhook is called. What is not named stays as it is',
+  parameters,
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          minProperties: 1,
+          additionalProperties: false,
+          properties: {
+            ordered: {
+              type: 'boolean',
+              description:
+                'One delivery at a time, in the order of the events; a failing one holds up the rest',
+            },
+            ratePerSecond: {
+              type: ['number', 'null'],
+              minimum: MIN_RATE,
+              maximum: MAX_RATE,
+              description: 'Requests a second at most; null: no limit',
+            },
+            timeoutMs: { type: 'integer', minimum: MIN_TIMEOUT_MS, maximum: MAX_TIMEOUT_MS },
+            headers: {
+              type: ['object', 'null'],
+              additionalProperties: { type: 'string' },
+              description: 'Sent with every delivery, and never shown again; null: none',
+            },
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('The webhook is changed', changed),
+  refusals: { field_invalid: 'A field is not valid', ...refusals },
+
+  async handle({ services, caller, params, request }) {
+    const changes = changesFrom(await bodyFields(request.raw, 'a JSON object with the settings to change'));
+    const id = webhookIdFrom(params.webhookId);
+    const webhook = await changeWebhook(services.webhooks, { teamId: caller.teamId, id, changes });
+    return { message: 'Webhook changed', webhook: await shownWebhook(services.webhooks, webhook) };
+  },
+};
+
+/** POST /v1/integrations/webhooks/{webhookId}/test */
+export const testWebhook: Operation<KeyedCall> = {
+  id: 'testWebhook',
+  group: 'Integrations',
+  summary: 'Sends an event `webhook_test` to this webhook alone, whatever it has subscribed',
+  parameters,
+  answer: jsonResponse(
+    'The event is on its way',
+    {
+      type: 'object',
+      required: ['message', 'eventId', 'deliveryId'],
+      properties: {
+        message: { type: 'string' },
+        eventId: { type: 'string' },
+        deliveryId: { type: 'string' },
+      },
+    },
+    { location: 'Where the delivery can be read' },
+  ),
+  refusals,
+
+  async handle(call) {
+    const { teamId, id, state } = await webhookOf(call);
+    const made = await call.services.store.webhooks.test({ teamId, id });
+    if (made === undefined) throw new Problem('webhook_not_found');
+    call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);
+    const message =
+      state === 'paused'
+        ? 'The webhook is paused: the test is sent when it is resumed'
+        : 'Test event on its way';
+    return { message, ...made };
+  },
+};
+
+/** POST /v1/integrations/webhooks/{webhookId}/pause */
+export const pauseWebhook: Operation<KeyedCall> = {
+  id: 'pauseWebhook',
+  group: 'Integrations',
+  summary: 'Pauses a webhook: what is due waits until it is resumed',
+  description: 'Events that happen meanwhile are kept for it. Asking twice is harmless.',
+  parameters,
+  requestBody: {
+    required: false,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_REASON } },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('The webhook is paused', changed),
+  refusals: { field_invalid: '`reason` is not valid', ...refusals },
+
+  async handle({ services, caller, params, request }) {
+    const reason = reasonFrom(await bodyFields(request.raw));
+    const id = webhookIdFrom(params.webhookId);
+    const webhook = await services.store.webhooks.pause({ teamId: caller.teamId, id, reason });
+    if (webhook === undefined) throw new Problem('webhook_not_found');
+    return { message: 'Webhook paused', webhook: await shownWebhook(services.webhooks, webhook) };
+  },
+};
+
+/** POST /v1/integrations/webhooks/{webhookId}/resume */
+export const resumeWebhook: Operation<KeyedCall> = {
+  id: 'resumeWebhook',
+  group: 'Integrations',
+  summary: 'Ends the pause of a webhook: what has waited is sent',
+  parameters,
+  answer: jsonResponse('The webhook is active', changed),
+  refusals,
 
   async handle({ services, caller, params }) {
     const id = webhookIdFrom(params.webhookId);
-    const webhook = await services.store.webhooks.get({ teamId: caller.teamId, id });
+    const webhook = await services.store.webhooks.resume({ teamId: caller.teamId, id });
     if (webhook === undefined) throw new Problem('webhook_not_found');
-    return {
-      id: webhook.id,
-      workflowId: webhook.workflowId,
-      createdAt: toIso(webhook.createdAt),
-      url: webhook.url,
-      events: webhook.events,
-      state: webhook.state,
-    };
+    return { message: 'Webhook resumed', webhook: await shownWebhook(services.webhooks, webhook) };
   },
 };
 
-/** GET /v1/integrations/webhooks/{webhookId}/secret */
-export const readWebhookSecret: Operation<KeyedCall> = {
-  id: 'readWebhookSecret',
-  group: 'Integrations',
-  summary: 'Shows the secret that a receiver verifies the `v1` signature with',
-  parameters,
-  answer: jsonResponse('The secret', {
-    type: 'object',
-    required: ['secret'],
-    properties: { secret: { type: 'string', description: 'whsec_ and base64' } },
-  }),
-  refusals: { webhook_not_found: 'No webhook found' },
+/**
+ * The webhook that the path names, if it is the caller's team's.
+ *
+ * @throws Problem `webhook_not_found`
+ */
+export async function webhookOf({ services, caller, params }: KeyedCall): Promise<Webhook> {
+  const id = webhookIdFrom(params.webhookId);
+  const webhook = await services.store.webhooks.get({ teamId: caller.teamId, id });
+  if (webhook === undefined) throw new Problem('webhook_not_found');
+  return webhook;
+}
 
-  async handle({ services, caller, params, reply }) {
-    const id = webhookIdFrom(params.webhookId);
-    const secret = await webhookSecret(services.webhooks, { teamId: caller.teamId, id });
-    reply.header('cache-control', 'no-store');
-    return { secret };
-  },
-};
-
-function webhookIdFrom(text: string | undefined): string {
+export function webhookIdFrom(text: string | undefined): string {
   if (!isGeneratedId('wh', text)) throw new Problem('webhook_not_found');
   return text;
+}
+
+function reasonFrom({ reason }: Record<string, unknown>): string {
+  if (reason === undefined) return PAUSED;
+  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.isWellFormed();
+  if (isText && reason.length <= MAX_REASON && !reason.includes('\0')) return reason;
+  return invalid(`\`reason\` must be a text of 1 to ${MAX_REASON} characters, or be left out`);
 }

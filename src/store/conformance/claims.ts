@@ -70,6 +70,26 @@ export function testClaims(open: Open): void {
     assert.deepEqual(order, ['a', 'b', 'a', 'b', 'a', 'a']);
   });
 
+  it('goes on at once, and stays fair, when the clock was set back', async ({ store, advance }) => {
+    await makeJobs(store, 'a', 2);
+    const slugs = await slugsOf(store);
+    const [first] = await claim(store, { limit: 1 });
+    await failAttempt(store, heldOf(first as Job));
+    await makeJobs(store, 'b', 3);
+    advance(-3_600_000);
+    const order: unknown[] = [];
+    for (let n = 0; n < 4; n++) {
+      const [job] = await claim(store, { limit: 1 });
+      assert.ok(job, 'what was queued before is due all the same');
+      order.push((await slugsOf(store)).get(job.teamId));
+      await failAttempt(store, heldOf(job));
+      advance(1);
+    }
+    assert.equal(slugs.size, 1);
+    assert.deepEqual(order.filter((team) => team === 'a').length, 1);
+    assert.notEqual(order.indexOf('a'), 3);
+  });
+
   it('takes the highest priority first, and of one priority what is due longest', async ({
     store,
     advance,

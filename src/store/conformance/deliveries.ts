@@ -1,22 +1,15 @@
 /** What every driver must do with deliveries. */
 import assert from 'node:assert/strict';
-import type { Attempt, NextStep } from '../../model/delivery.ts';
-import type { Settlement, Store } from '../store.ts';
-import {
-  allEvents,
-  caseWith,
-  claimOne,
-  failAttempt,
-  makeJob,
-  makeWorkflow,
-  type Open,
-  publishRun,
-} from './setup.ts';
+import type { Attempt } from '../../model/delivery.ts';
+import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
+import type { DeliveryFilter } from '../store.ts';
+import { FAILED, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
+import { allEvents, caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testDeliveries(open: Open): void {
   const it = caseWith(open);
 
-  it('fans an event out to those who are subscribed at that moment', async ({ store, byHand }) => {
+  it('fans an event out to those who are subscribed at that moment', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const foreign = await makeWorkflow(store, { team: 'foreign' });
@@ -26,11 +19,10 @@ export function testDeliveries(open: Open): void {
     const deaf = await subscribe(store, at, ['workflow_failed', 'workflow_queue', '|*|']);
     await subscribe(store, other, ['*']);
     await subscribe(store, foreign, ['*']);
-    const wide = await subscribe(store, other, ['workflow_started', 'workflow_queued']);
-    await byHand('webhook.widen', { teamId: at.teamId, id: wide });
+    const wide = await subscribe(store, { ...at, workflowId: null }, ['workflow_started', 'workflow_queued']);
     const gone = await subscribe(store, at, ['workflow_queued']);
     await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [gone] });
-    await byHand('webhook.pause', { teamId: at.teamId, id: paused });
+    await store.webhooks.pause({ teamId: at.teamId, id: paused, reason: 'For a test' });
 
     const job = await makeJob(store, at);
     await subscribe(store, at, ['queued', '*']);
@@ -38,18 +30,31 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(new Set(lanes.map((lane) => lane.webhookId)), new Set([all, aliased, wide]));
     assert.deepEqual(
       lanes.find((lane) => lane.webhookId === all),
-      { teamId: at.teamId, webhookId: all, url: `https://a.test/${'*'}`, secret: 'sealed' },
+      {
+        teamId: at.teamId,
+        webhookId: all,
+        url: 'https://a.test/*',
+        secrets: ['sealed'],
+        headers: null,
+        settings: DEFAULT_WEBHOOK_SETTINGS,
+        failingSince: null,
+      },
     );
     assert.deepEqual(await load(store, at.teamId, deaf), []);
-    const [event] = await allEvents(store, at.teamId);
-    const [due] = await load(store, at.teamId, all);
+    const [, event] = await allEvents(store, at.teamId);
+    const [, due] = await load(store, at.teamId, all);
     assert.deepEqual(due, {
       teamId: at.teamId,
       id: due?.id,
       webhookId: all,
+      origin: 'event',
+      class: 'live',
       attempt: 0,
+      dueAt: store.now(),
+      createdAt: store.now(),
       eventId: event?.id,
       eventType: 'workflow_queued',
+      sequence: 2,
       body: event?.body,
     });
     assert.match(due?.body ?? '', new RegExp(job.id));
@@ -60,36 +65,18 @@ export function testDeliveries(open: Open): void {
     assert.equal((await store.deliveries.lanes()).length, 4);
   });
 
-  it('finds the lanes of many webhooks and teams, and only those with something due', async ({
-    store,
-    advance,
-  }) => {
-    const expected = new Set<string>();
-    for (const team of ['a', 'b', 'c']) {
-      const at = await makeWorkflow(store, { team });
-      for (let n = 0; n < 4; n++) expected.add(await subscribe(store, at, ['*', String(n)]));
-      await publishRun(store, at, { a: 'Ada' });
-    }
-    const found = async () => new Set((await store.deliveries.lanes()).map((lane) => lane.webhookId));
-    assert.deepEqual(await found(), expected);
-    const [lane] = await store.deliveries.lanes();
-    const due = await load(store, lane?.teamId ?? '', lane?.webhookId ?? '');
-    assert.equal(due.length, 4);
-    const later = { state: 'waiting', nextAt: store.now() + 5_000 } as const;
-    await store.deliveries.settle({ settlements: due.map((delivery) => settlement(delivery, 1, later)) });
-    expected.delete(lane?.webhookId ?? '');
-    assert.deepEqual(await found(), expected);
-    advance(5_000);
-    assert.equal((await found()).size, 12);
-  });
-
   it('loads what is due longest first, as many as asked for', async ({ store, advance }) => {
     const { teamId, webhookId } = await oneDelivery(store);
     advance(10);
     await claimOne(store);
     const [first, second] = await load(store, teamId, webhookId);
     assert.deepEqual([first?.eventType, second?.eventType], ['workflow_queued', 'workflow_started']);
-    const one = await store.deliveries.load({ teamId, webhookId, limit: 1 });
+    const one = await store.deliveries.load({
+      teamId,
+      webhookId,
+      limits: { live: 1, retry: 1, replay: 1 },
+      ordered: false,
+    });
     assert.deepEqual(one, [first]);
     const later = { state: 'waiting', nextAt: store.now() + 5 } as const;
     await settle(store, first, 1, later);
@@ -109,15 +96,20 @@ export function testDeliveries(open: Open): void {
     const nextAt = store.now() + 5_000;
     await settle(store, due, 1, { state: 'waiting', nextAt }, FAILED);
     const target = { teamId, id: due.id };
-    assert.deepEqual(await store.deliveries.get(target), {
-      state: 'waiting',
+    const summary = {
+      id: due.id,
       webhookId,
       eventId: due.eventId,
-      attempts: [FAILED],
-    });
-    assert.deepEqual(await store.deliveries.list({ teamId, webhookId, limit: 5 }), [
-      { id: due.id, eventId: due.eventId, state: 'waiting', attempt: 1, nextAt },
-    ]);
+      eventType: 'workflow_queued',
+      origin: 'event',
+      state: 'waiting',
+      attempt: 1,
+      nextAt,
+      createdAt: store.now(),
+      last: { outcome: 'timeout', status: null, error: FAILED.error, at: FAILED.startedAt },
+    };
+    assert.deepEqual(await store.deliveries.get(target), { ...summary, body: due.body, attempts: [FAILED] });
+    assert.deepEqual(await store.deliveries.list({ teamId, webhookId, limit: 5 }), [summary]);
     await settle(store, due, 2, { state: 'delivered' });
     const delivered = await store.deliveries.get(target);
     assert.equal(delivered?.state, 'delivered');
@@ -177,9 +169,9 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual((await store.deliveries.get({ teamId, id: due.id }))?.attempts, [gone]);
   });
 
-  it('loads nothing for a webhook that is paused', async ({ store, byHand }) => {
+  it('loads nothing for a webhook that is paused', async ({ store }) => {
     const { teamId, webhookId } = await oneDelivery(store);
-    await byHand('webhook.pause', { teamId, id: webhookId });
+    await store.webhooks.pause({ teamId, id: webhookId, reason: 'For a test' });
     assert.deepEqual(await load(store, teamId, webhookId), []);
   });
 
@@ -221,65 +213,46 @@ export function testDeliveries(open: Open): void {
     });
     assert.deepEqual(await store.deliveries.lanes(), []);
   });
-}
 
-const OK: Attempt = {
-  startedAt: 1,
-  durationMs: 2,
-  outcome: 'ok',
-  status: 204,
-  error: null,
-  response: 'thanks',
-};
-const FAILED: Attempt = {
-  startedAt: 3,
-  durationMs: 4,
-  outcome: 'timeout',
-  status: null,
-  error: 'No answer within 15 s',
-  response: null,
-};
-
-interface Due {
-  teamId: string;
-  id: string;
-  webhookId: string;
-}
-
-function settlement({ teamId, id, webhookId }: Due, attempt: number, next: NextStep, log = OK): Settlement {
-  return { teamId, deliveryId: id, webhookId, attempt, next, log };
-}
-
-async function settle(
-  store: Store,
-  due: Due | undefined,
-  attempt: number,
-  next: NextStep,
-  log = OK,
-): Promise<void> {
-  await store.deliveries.settle({ settlements: [settlement(due as Due, attempt, next, log)] });
-}
-
-async function subscribe(
-  store: Store,
-  at: { teamId: string; workflowId: string },
-  events: string[],
-): Promise<string> {
-  const url = `https://a.test/${events.join()}`;
-  const result = await store.webhooks.subscribe({ ...at, url, events, secret: 'sealed', limit: 100 });
-  return (result as { webhook: { id: string } }).webhook.id;
-}
-
-function load(store: Store, teamId: string, webhookId: string) {
-  return store.deliveries.load({ teamId, webhookId, limit: 100 });
-}
-
-/** One webhook and one delivery that is due for it, of a job that is queued. */
-async function oneDelivery(store: Store) {
-  const at = await makeWorkflow(store);
-  const webhookId = await subscribe(store, at, ['*']);
-  await makeJob(store, at);
-  const [due] = await load(store, at.teamId, webhookId);
-  assert.ok(due !== undefined);
-  return { teamId: at.teamId, webhookId, due };
+  it('lists by state and time, in pages, the newest first', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at, ['workflow_failed']);
+    const ids: string[] = [];
+    const times: number[] = [];
+    // Two of each moment, so that the time alone does not say where a page ends.
+    for (let n = 0; n < 12; n++) {
+      if (n % 2 === 0) advance(10);
+      times.push(store.now());
+      ids.unshift((await store.webhooks.test({ teamId, id: webhookId }))?.deliveryId ?? '');
+    }
+    const due = await load(store, teamId, webhookId);
+    for (const [n, state] of (['delivered', 'dead', 'delivered', 'dead'] as const).entries()) {
+      await settle(store, due[n * 3], 1, { state });
+    }
+    const pages = async (filter: Partial<DeliveryFilter>, limit = 100) => {
+      const found: string[] = [];
+      for (;;) {
+        const before = found.at(-1);
+        const target = { teamId, webhookId, ...filter, limit };
+        const page = await store.deliveries.list(before === undefined ? target : { ...target, before });
+        assert.ok(page.length <= limit);
+        found.push(...page.map(({ id }) => id));
+        if (page.length < limit) return found;
+      }
+    };
+    const of = (...places: number[]) => places.map((place) => ids[11 - place]);
+    assert.deepEqual(await pages({}), ids);
+    for (const limit of [1, 5, 12]) assert.deepEqual(await pages({}, limit), ids);
+    assert.deepEqual(await pages({ states: ['dead'] }), of(9, 3));
+    assert.deepEqual(await pages({ states: ['dead', 'delivered'] }, 1), of(9, 6, 3, 0));
+    assert.deepEqual(await pages({ states: ['canceled'] }), []);
+    const [since, until] = [times[2] as number, times[6] as number];
+    assert.deepEqual(await pages({ since, until }, 2), of(7, 6, 5, 4, 3, 2));
+    assert.deepEqual(await pages({ since, until, states: ['waiting'] }, 2), of(7, 5, 4, 2));
+    assert.deepEqual(await pages({ webhookId: 'wh_x' }), []);
+    assert.deepEqual(await pages({ teamId: 'team_x' }), []);
+    const foreign = { teamId, webhookId, before: 'dlv_x', limit: 9 };
+    assert.deepEqual(await store.deliveries.list(foreign), [], 'a page behind nothing is empty');
+  });
 }

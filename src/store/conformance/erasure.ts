@@ -1,17 +1,8 @@
 /** What every driver must do when a person is erased. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { ChangesCursor, Store, TextPlace } from '../store.ts';
-import {
-  CLAIM,
-  caseWith,
-  failAttempt,
-  makeRunning,
-  makeWorkflow,
-  type Open,
-  publishRun,
-  readVersion,
-} from './setup.ts';
+import type { ChangesCursor, Store } from '../store.ts';
+import { CLAIM, caseWith, makeRunning, makeWorkflow, type Open, publishRun, readVersion } from './setup.ts';
 
 export function testErasure(open: Open): void {
   const it = caseWith(open);
@@ -129,101 +120,6 @@ export function testErasure(open: Open): void {
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: 'b', name: 'Bob' }]);
   });
 
-  it('finds texts in every place, and replaces only what is still the same', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const other = await makeWorkflow(store, { id: 'other' });
-    await failAttempt(store, await makeRunning(store, at), { error: 'No ADA@x.test here' });
-    await failAttempt(store, await makeRunning(store, other), { error: 'No ada@x.test there' });
-    const find = (place: TextPlace, workflowId: string | null = null) =>
-      allTexts(store, { teamId: at.teamId, workflowId, place, needles: ['ada@'] });
-    assert.equal((await find('jobError')).length, 2);
-    assert.equal((await find('event')).length, 2);
-    const [error] = await find('jobError', 'people');
-    assert.deepEqual([error?.workflowId, error?.text], ['people', 'No ADA@x.test here']);
-    const key = error?.key as string;
-    const rewrite = (was: string) =>
-      store.erasure.rewrite({
-        teamId: at.teamId,
-        place: 'jobError',
-        texts: [{ key, was, text: '[erased]' }],
-      });
-    assert.equal(await rewrite('something else'), 0);
-    assert.equal(await rewrite('No ADA@x.test here'), 1);
-    assert.equal((await find('jobError')).length, 1);
-    for (const place of ['response', 'attemptError', 'state', 'fields', 'jobLog', 'jobProgress'] as const) {
-      assert.deepEqual(await find(place), [], place);
-    }
-    assert.deepEqual(
-      await allTexts(store, { teamId: 'team_x', workflowId: null, place: 'event', needles: ['a'] }),
-      [],
-    );
-  });
-
-  it('finds a person in the log and the progress of a job, and replaces them there', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const held = await makeRunning(store, at);
-    const said = ['Hello', 'No ADA@x.test here', 'Good-bye'];
-    const lines = said.map((text, n) => ({ seq: n + 1, at: 1, level: 'info' as const, text }));
-    const progress = { records: 1, bytes: 2, pages: null, message: 'Reading ada@x.test' };
-    await store.jobs.report({ held, lines, progress });
-    const find = (place: TextPlace, workflowId: string | null = 'people') =>
-      allTexts(store, { teamId: at.teamId, workflowId, place, needles: ['ada@'] });
-    for (const place of ['jobLog', 'jobProgress'] as const) {
-      const [held, ...more] = await find(place);
-      assert.ok(held && more.length === 0, place);
-      assert.equal(held.workflowId, 'people');
-      assert.deepEqual(await find(place, 'other'), []);
-      const text = held.text.replace(/(No |Reading )ada@x.test/i, '[erased]');
-      const texts = [{ key: held.key, was: held.text, text }];
-      assert.equal(await store.erasure.rewrite({ teamId: at.teamId, place, texts }), 1);
-      assert.deepEqual(await find(place), []);
-    }
-    await store.jobs.report({ held, lines: [{ seq: 4, at: 1, level: 'info', text: 'More' }] });
-    const log = await store.jobs.log({ ...held, afterSeq: 0, limit: 10 });
-    assert.deepEqual(
-      log.map(({ text }) => text),
-      ['Hello', '[erased] here', 'Good-bye', 'More'],
-    );
-    const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
-    assert.equal(job?.progress?.message, '[erased]');
-  });
-
-  it('finds answers by the event that they answer', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const hook = { url: 'https://a.test/', events: ['*'], secret: 'sealed', limit: 10 };
-    const { webhook } = (await store.webhooks.subscribe({ ...at, ...hook })) as { webhook: { id: string } };
-    await publishRun(store, at, { a: 'Ada' });
-    const due = await store.deliveries.load({ teamId: at.teamId, webhookId: webhook.id, limit: 10 });
-    await store.deliveries.settle({
-      settlements: due.map(({ teamId, id: deliveryId, webhookId, eventType }) => ({
-        teamId,
-        deliveryId,
-        webhookId,
-        attempt: 1,
-        log: {
-          startedAt: store.now(),
-          durationMs: 1,
-          outcome: 'ok',
-          status: 200,
-          error: null,
-          response: `thanks for ${eventType}`,
-        },
-        next: { state: 'delivered' },
-      })),
-    });
-    const texts = await allTexts(store, {
-      teamId: at.teamId,
-      workflowId: 'people',
-      place: 'response',
-      needles: ['"id":"a"'],
-    });
-    assert.deepEqual(
-      texts.map(({ text }) => text),
-      ['thanks for workflow_data_change'],
-    );
-    assert.match(texts[0]?.about ?? '', /"differences"/);
-  });
-
   it('keeps who is suppressed by team and workflow, once, and makes runs start over', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { team: 'other' });
@@ -273,21 +169,4 @@ export function testErasure(open: Open): void {
     await publishRun(store, at, { a: 'Ada' });
     assert.deepEqual(await readVersion(store, { ...at, version: 2 }), [{ id: 'a', name: 'Ada' }]);
   });
-}
-
-async function allTexts(
-  store: Store,
-  input: { teamId: string; workflowId: string | null; place: TextPlace; needles: string[] },
-) {
-  const texts = [];
-  let after: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Store['erasure']['scanTexts']>> = await store.erasure.scanTexts({
-      ...input,
-      after,
-    });
-    texts.push(...page.texts);
-    after = page.next;
-  } while (after !== null);
-  return texts;
 }

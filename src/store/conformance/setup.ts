@@ -11,8 +11,6 @@ export interface Opened {
   store: Store;
   /** Moves the store's clock forward. */
   advance(ms: number): void;
-  /** Changes by hand what no operation of the store changes yet. */
-  byHand(change: HandMadeChange, row: { teamId: string; id: string }): Promise<void>;
   /** Closes the store and opens the same database again: what `store` was must no longer be used. */
   reopen(): Promise<Store>;
   /** What the tables say of a workflow that no operation tells. */
@@ -31,9 +29,6 @@ export interface Inspected {
   rows: number;
   versions: number;
 }
-
-/** `webhook.widen`: to every workflow of the team. */
-export type HandMadeChange = 'webhook.pause' | 'webhook.widen';
 
 export type Open = () => Promise<Opened>;
 

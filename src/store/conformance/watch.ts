@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Problem } from '../../model/error.ts';
 import type { Store, Touched } from '../store.ts';
+import { oneDelivery, settle, subscribe } from './sending.ts';
 import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testWatch(open: Open): void {
@@ -12,22 +13,68 @@ export function testWatch(open: Open): void {
     const told: Touched[] = [];
     store.watch((touched) => told.push(touched));
     await makeJob(store, at);
-    assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: false }]);
-    await store.webhooks.subscribe({ ...at, url: 'https://a.test/', events: ['*'], secret: 's', limit: 9 });
+    assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: false, lanes: [] }]);
+    const webhookId = await subscribe(store, at);
     assert.equal(told.length, 1);
     await claimOne(store);
-    assert.deepEqual(told.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true });
+    const lanes = [{ teamId: at.teamId, webhookId }];
+    assert.deepEqual(told.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true, lanes });
   });
 
   it('tells watchers that a webhook was removed, so that what is queued for it stops', async ({ store }) => {
     const at = await makeWorkflow(store);
-    const hook = { url: 'https://a.test/', events: ['*'], secret: 's', limit: 9 };
-    await store.webhooks.subscribe({ ...at, ...hook });
-    const ids = (await store.webhooks.list({ teamId: at.teamId })).map((webhook) => webhook.id);
+    const webhookId = await subscribe(store, at);
     const told: Touched[] = [];
     store.watch((touched) => told.push(touched));
-    await store.webhooks.unsubscribe({ teamId: at.teamId, ids });
-    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true }]);
+    await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [webhookId] });
+    const lanes = [{ teamId: at.teamId, webhookId }];
+    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
+  });
+
+  it('names the webhooks that got something due, and no more than 64', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const ids: string[] = [];
+    for (let n = 0; n < 65; n++) {
+      ids.push(await subscribe(store, at, n < 64 ? ['workflow_queued', String(n)] : ['workflow_canceled']));
+    }
+    const last = ids.at(-1) as string;
+    const told: Touched[] = [];
+    store.watch((touched) => told.push(touched));
+    const job = await makeJob(store, at);
+    assert.deepEqual(new Set(told.at(-1)?.lanes?.map((lane) => lane.webhookId)), new Set(ids.slice(0, -1)));
+    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
+    assert.deepEqual(told.at(-1)?.lanes, [{ teamId, webhookId: last }]);
+    const before = told.length;
+    // Both in one batch: that makes 65.
+    await Promise.all([
+      store.webhooks.test({ teamId, id: last }),
+      store.webhooks.test({ teamId, id: last }),
+      makeJob(store, at),
+    ]);
+    assert.equal(told.length, before + 1);
+    assert.deepEqual([told.at(-1)?.lanes, told.at(-1)?.deliveries], [null, true]);
+  });
+
+  it('names a webhook that is paused, resumed, changed or gets something once more', async ({ store }) => {
+    const { teamId, webhookId, due } = await oneDelivery(store);
+    const target = { teamId, id: webhookId };
+    const told: Touched[] = [];
+    store.watch((touched) => told.push(touched));
+    const acts = [
+      () => store.webhooks.pause({ ...target, reason: 'By hand' }),
+      () => store.webhooks.resume(target),
+      () => store.webhooks.change({ ...target, settings: { timeoutMs: 1 } }),
+      () => store.webhooks.rotate({ ...target, secret: 'second', overlapMs: 1 }),
+      () => store.deliveries.replay({ teamId, id: due.id }),
+    ];
+    for (const act of acts) {
+      await act();
+      assert.deepEqual(told.pop()?.lanes, [{ teamId, webhookId }]);
+      assert.deepEqual(told, []);
+    }
+    await settle(store, due, 1, { state: 'delivered' });
+    assert.deepEqual(told, [], 'what has been settled is nobody’s business');
   });
 
   it('goes on telling the others when a watcher throws', async ({ store }) => {
@@ -46,7 +93,13 @@ export function testWatch(open: Open): void {
     try {
       const noticed = nextTouch(store);
       const job = await makeJob(other, at);
-      assert.deepEqual(await noticed, { keys: true, jobs: true, cancels: true, deliveries: true });
+      assert.deepEqual(await noticed, {
+        keys: true,
+        jobs: true,
+        cancels: true,
+        deliveries: true,
+        lanes: null,
+      });
       assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
     } finally {
       await other.close();

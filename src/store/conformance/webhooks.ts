@@ -1,5 +1,6 @@
 /** What every driver must do with webhooks. */
 import assert from 'node:assert/strict';
+import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import { caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testWebhooks(open: Open): void {
@@ -23,6 +24,11 @@ export function testWebhooks(open: Open): void {
       url: hook.url,
       events: hook.events,
       state: 'active',
+      settings: DEFAULT_WEBHOOK_SETTINGS,
+      pausedAt: null,
+      pausedReason: null,
+      failingSince: null,
+      lastSuccessAt: null,
       createdAt: store.now(),
     });
     assert.deepEqual(await store.webhooks.list({ teamId: at.teamId }), [webhook]);
@@ -58,11 +64,11 @@ export function testWebhooks(open: Open): void {
     assert.equal((await byUrl('unknown')).length, 0);
   });
 
-  it('resumes a paused webhook that is subscribed again', async ({ store, byHand }) => {
+  it('resumes a paused webhook that is subscribed again', async ({ store }) => {
     const at = await makeWorkflow(store);
     await store.webhooks.subscribe({ ...at, ...hook });
     const [webhook] = await store.webhooks.list({ teamId: at.teamId });
-    await byHand('webhook.pause', { teamId: at.teamId, id: webhook?.id ?? '' });
+    await store.webhooks.pause({ teamId: at.teamId, id: webhook?.id ?? '', reason: 'For a test' });
     assert.equal((await store.webhooks.list({ teamId: at.teamId }))[0]?.state, 'paused');
     assert.deepEqual(await store.webhooks.subscribe({ ...at, ...hook }), { outcome: 'existing', webhook });
   });

@@ -39,7 +39,7 @@ const MAX_CANCELED = 500;
 
 /** Runs a batch to its commit. Never throws: what went wrong is in the answers. */
 export function runBatch(db: Database, batch: Batch): BatchResult {
-  const touched: Touched = { keys: false, jobs: false, cancels: false, deliveries: false };
+  const touched = untouched();
   const tx: Tx = { db, now: batch.now, publicUrl: batch.publicUrl, touched, cancelable: MAX_CANCELED };
   try {
     const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
@@ -49,10 +49,14 @@ export function runBatch(db: Database, batch: Batch): BatchResult {
     const refusal = packError(new Problem('database_unavailable', { cause: error }));
     return {
       answers: batch.calls.map(() => ({ ok: false, error: refusal })),
-      touched: { keys: false, jobs: false, cancels: false, deliveries: false },
+      touched: untouched(),
       cancelMore: false,
     };
   }
+}
+
+function untouched(): Touched {
+  return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
 }
 
 /** Hopes that no operation throws; gives up, with nothing changed, when one does. */

@@ -1,4 +1,5 @@
 /** Claiming: the due jobs that a node takes next, fair between teams. */
+import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../store.ts';
 import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
@@ -91,7 +92,8 @@ function waitingTeams(tx: Tx): WaitingTeam[] {
     teams.set(teamId, {
       teamId,
       running: running.get(teamId) ?? 0,
-      claimedAt: row.claimed_at,
+      // A time that is still to come was written before the clock was set back.
+      claimedAt: row.claimed_at > tx.now ? 0 : row.claimed_at,
       priorities: [row.priority],
       next: undefined,
     });
@@ -111,18 +113,19 @@ function runningByTeam(view: View): Map<string, number> {
   return new Map(rows.map(({ team_id, running }) => [team_id, running]));
 }
 
+const NEXT = `
+  select team_id, id, attempt, run_at, started_at from job indexed by job_due
+  where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?`;
+/** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
+const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
+
 /** The job that a team would get: of the highest priority at which one is due, what is due longest. */
 function nextJob(tx: Tx, team: WaitingTeam): DueJob | undefined {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
-    const due = tx.db.get<DueJob>(
-      `select team_id, id, attempt, run_at, started_at from job indexed by job_due
-       where state in ('queued', 'retrying') and slot = 0 and parked = 0
-         and team_id = ? and priority = ? and run_at <= ?
-       order by run_at limit 1`,
-      team.teamId,
-      priority,
-      tx.now,
-    );
+    const at = [team.teamId, priority];
+    const due =
+      tx.db.get<DueJob>(`${NEXT} and run_at <= ? order by run_at limit 1`, ...at, tx.now) ??
+      tx.db.get<DueJob>(`${NEXT} and run_at > ? order by run_at limit 1`, ...at, tx.now + LONGEST_WAIT_MS);
     if (due !== undefined) return due;
     team.priorities.shift();
   }

@@ -1,70 +1,15 @@
-/** Deliveries: what is due, for whom, and what became of it. */
-import type { Attempt, DeliveryState, DueDelivery } from '../../model/delivery.ts';
-import type { DueLane, Settlement } from '../store.ts';
+/** Deliveries: what became of them, and what they are. `lanes.ts` says which are due. */
+import type { Attempt, DeliveryOrigin, DeliveryState } from '../../model/delivery.ts';
+import { DELIVERY_STATES } from '../../model/delivery.ts';
+import type { EventType } from '../../model/event.ts';
+import type { DeliveryFilter, DeliverySummary, Settlement } from '../store.ts';
+import { WAITING_LANES } from './lanes.ts';
 import type { Tx, View } from './transaction.ts';
 import { cancelWaiting, removeWebhook } from './webhooks.ts';
 
-/**
- * Steps from team to team and from webhook to webhook through the index `delivery_due`, one seek each. The two
- * levels are apart because SQLite seeks only by the first column of a row value that it has just computed.
- */
-const WAITING_LANES = `
-  with recursive
-    waiting_team (team_id) as (
-      select min(team_id) from delivery where state = 'waiting'
-      union all
-      select (select min(d.team_id) from delivery d where d.state = 'waiting' and d.team_id > waiting_team.team_id)
-      from waiting_team where team_id is not null
-    ),
-    lane (team_id, webhook_id) as (
-      select team_id,
-             (select min(d.webhook_id) from delivery d
-              where d.state = 'waiting' and d.team_id = waiting_team.team_id)
-      from waiting_team where team_id is not null
-      union all
-      select team_id,
-             (select min(d.webhook_id) from delivery d
-              where d.state = 'waiting' and d.team_id = lane.team_id and d.webhook_id > lane.webhook_id)
-      from lane where webhook_id is not null
-    )`;
-const LANES = `
-  ${WAITING_LANES}
-  select lane.team_id as teamId, lane.webhook_id as webhookId, webhook.url, webhook.secret
-  from lane
-  join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
-  where webhook.state = 'active'
-    and exists (select 1 from delivery d
-                where d.state = 'waiting' and d.team_id = lane.team_id and d.webhook_id = lane.webhook_id
-                  and d.next_at <= ?)`;
-
-export function lanes(view: View): DueLane[] {
-  return view.db.all<DueLane>(LANES, view.now).map((lane) => ({ ...lane }));
-}
-
-export function load(
-  view: View,
-  { teamId, webhookId, limit }: { teamId: string; webhookId: string; limit: number },
-): DueDelivery[] {
-  return view.db
-    .all<DueDelivery>(
-      `select delivery.team_id as teamId, delivery.id, delivery.webhook_id as webhookId, delivery.attempt,
-              event.id as eventId, event.type as eventType, event.body
-       from delivery
-       join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
-       where delivery.team_id = ? and delivery.webhook_id = ? and delivery.state = 'waiting' and delivery.next_at <= ?
-         and exists (select 1 from webhook where webhook.team_id = delivery.team_id
-                     and webhook.id = delivery.webhook_id and webhook.state = 'active')
-       order by delivery.next_at, delivery.id limit ?`,
-      teamId,
-      webhookId,
-      view.now,
-      limit,
-    )
-    .map((delivery) => ({ ...delivery }));
-}
-
 export function settle(tx: Tx, { settlements }: { settlements: readonly Settlement[] }): void {
   for (const settlement of settlements) {
+    noteHealth(tx, settlement);
     if (!settleOne(tx, settlement)) continue;
     logAttempt(tx, settlement);
     if (settlement.next.state === 'canceled') removeWebhook(tx, settlement.teamId, settlement.webhookId);
@@ -85,6 +30,28 @@ export function cancelRemoved(tx: Tx): void {
   for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 
+/** What an attempt has shown of the endpoint is so even when the delivery has been settled otherwise. */
+function noteHealth(tx: Tx, { teamId, webhookId, health }: Settlement): void {
+  if (health === 'failing') {
+    tx.db.run(
+      `update webhook set failing_since = ?
+       where team_id = ? and id = ? and state <> 'deleted' and failing_since is null`,
+      tx.now,
+      teamId,
+      webhookId,
+    );
+  }
+  if (health === 'well') {
+    tx.db.run(
+      `update webhook set failing_since = null, last_success_at = ?
+       where team_id = ? and id = ? and state <> 'deleted'`,
+      tx.now,
+      teamId,
+      webhookId,
+    );
+  }
+}
+
 /** Answers whether the settlement counts. */
 function settleOne(tx: Tx, { teamId, deliveryId, attempt, next }: Settlement): boolean {
   if (next.state === 'delivered') {
@@ -98,8 +65,9 @@ function settleOne(tx: Tx, { teamId, deliveryId, attempt, next }: Settlement): b
     );
     return delivered > 0;
   }
+  // A failed one gives way to what has just happened; a replayed one stays behind both.
   const settled = tx.db.run(
-    `update delivery set state = ?, next_at = ?, attempt = ?
+    `update delivery set state = ?, next_at = ?, attempt = ?, class = max(class, 1)
      where team_id = ? and id = ? and attempt = ? and state = 'waiting'`,
     next.state,
     next.state === 'waiting' ? next.nextAt : null,
@@ -115,8 +83,8 @@ function settleOne(tx: Tx, { teamId, deliveryId, attempt, next }: Settlement): b
 function logAttempt(tx: Tx, { teamId, deliveryId, attempt, log }: Settlement): void {
   tx.db.run(
     `insert or replace into attempt
-       (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     teamId,
     deliveryId,
     attempt,
@@ -126,47 +94,110 @@ function logAttempt(tx: Tx, { teamId, deliveryId, attempt, log }: Settlement): v
     log.status,
     log.error,
     log.response,
+    log.details === null ? null : JSON.stringify(log.details),
   );
 }
 
 export function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
-): { state: DeliveryState; webhookId: string; eventId: string; attempts: Attempt[] } | undefined {
-  const delivery = view.db.get<{ state: DeliveryState; webhookId: string; eventId: string }>(
-    `select delivery.state, delivery.webhook_id as webhookId, event.id as eventId
-     from delivery
-     join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
-     where delivery.team_id = ? and delivery.id = ?`,
+): (DeliverySummary & { body: string; attempts: Attempt[] }) | undefined {
+  const found = summary(view, teamId, id);
+  if (found === undefined) return undefined;
+  const { body } = view.db.get<{ body: string }>(
+    'select body from event where team_id = ? and id = ?',
     teamId,
-    id,
-  );
-  if (delivery === undefined) return undefined;
+    found.eventId,
+  ) as { body: string };
   const attempts = view.db
-    .all<Attempt>(
-      `select started_at as startedAt, duration_ms as durationMs, outcome, status, error, response
+    .all<Attempt & { details: string | null }>(
+      `select started_at as startedAt, duration_ms as durationMs, outcome, status, error, response, details
        from attempt where team_id = ? and delivery_id = ? order by number`,
       teamId,
       id,
     )
-    .map((attempt) => ({ ...attempt }));
-  return { ...delivery, attempts };
+    .map((attempt) => ({
+      ...attempt,
+      details: attempt.details === null ? null : JSON.parse(attempt.details),
+    }));
+  return { ...found, body, attempts };
 }
 
 export function list(
   view: View,
-  { teamId, webhookId, limit }: { teamId: string; webhookId: string; limit: number },
-): { id: string; eventId: string; state: DeliveryState; attempt: number; nextAt: number | null }[] {
-  return view.db
-    .all<{ id: string; eventId: string; state: DeliveryState; attempt: number; nextAt: number | null }>(
-      `select delivery.id, event.id as eventId, delivery.state, delivery.attempt, delivery.next_at as nextAt
-       from delivery indexed by delivery_webhook
-       join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
-       where delivery.team_id = ? and delivery.webhook_id = ?
-       order by delivery.id desc limit ?`,
-      teamId,
-      webhookId,
-      limit,
-    )
-    .map((delivery) => ({ ...delivery }));
+  input: DeliveryFilter & { before?: string; limit: number },
+): DeliverySummary[] {
+  const { teamId, webhookId, states = DELIVERY_STATES, since = 0, limit, before } = input;
+  let end: Place = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
+  if (before !== undefined) {
+    const last = placeOf(view, { teamId, webhookId, id: before });
+    if (last === undefined) return [];
+    if (last.createdAt < end.createdAt) end = last;
+  }
+  // One seek for each state, so that those which are rare are found among those which are many.
+  const places = states.flatMap((state) =>
+    view.db.all<Place>(BACKWARDS, teamId, webhookId, state, since, end.createdAt, end.id, limit),
+  );
+  places.sort((a, b) => -byAge(a, b));
+  return places.slice(0, limit).map(({ id }) => summary(view, teamId, id) as DeliverySummary);
+}
+
+const BACKWARDS = `
+  select created_at as createdAt, id from delivery indexed by delivery_history
+  where team_id = ? and webhook_id = ? and state = ? and created_at >= ? and (created_at, id) < (?, ?)
+  order by created_at desc, id desc limit ?`;
+
+/** Where a delivery stands in the history of its webhook. */
+export interface Place {
+  createdAt: number;
+  id: string;
+}
+
+/** The oldest first. */
+export function byAge(a: Place, b: Place): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+}
+
+function placeOf(view: View, at: { teamId: string; webhookId: string; id: string }): Place | undefined {
+  return view.db.get<Place>(
+    'select created_at as createdAt, id from delivery where team_id = ? and id = ? and webhook_id = ?',
+    at.teamId,
+    at.id,
+    at.webhookId,
+  );
+}
+
+interface SummaryRow {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  eventType: EventType;
+  origin: DeliveryOrigin;
+  state: DeliveryState;
+  attempt: number;
+  nextAt: number | null;
+  createdAt: number;
+  outcome: Attempt['outcome'] | null;
+  status: number | null;
+  error: string | null;
+  at: number;
+}
+
+function summary(view: View, teamId: string, id: string): DeliverySummary | undefined {
+  const row = view.db.get<SummaryRow>(
+    `select delivery.id, delivery.webhook_id as webhookId, event.id as eventId, event.type as eventType,
+            delivery.origin, delivery.state, delivery.attempt, delivery.next_at as nextAt,
+            delivery.created_at as createdAt, attempt.outcome, attempt.status, attempt.error,
+            attempt.started_at as at
+     from delivery
+     join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
+     left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
+                      and attempt.number = delivery.attempt
+     where delivery.team_id = ? and delivery.id = ?`,
+    teamId,
+    id,
+  );
+  if (row === undefined) return undefined;
+  const { outcome, status, error, at, ...rest } = row;
+  return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }

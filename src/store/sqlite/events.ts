@@ -1,8 +1,9 @@
 /** Events, and the deliveries that they cause: written in the transaction of what happened. */
+import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import type { StoredEvent } from '../store.ts';
-import type { Tx, View } from './transaction.ts';
+import { type Tx, touchLane, type View } from './transaction.ts';
 
 interface EventRow {
   team_id: string;
@@ -15,21 +16,48 @@ interface EventRow {
   created_at: number;
 }
 
+interface NewEvent {
+  teamId: string;
+  type: EventType;
+  /** null: of no workflow, so that only those hear of it who hear of the whole team. */
+  workflowId: string | null;
+  jobId: string | null;
+  finishedAt: number | null;
+  data: Record<string, unknown>;
+}
+
 /**
  * Appends an event and, for every webhook that is subscribed to it at this moment, a delivery that is due now.
  * A paused webhook gets its delivery too: it waits until the webhook is resumed or unsubscribed.
  */
-export function appendEvent(
+export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
+  const { sequence } = writeEvent(tx, event);
+  const { teamId, workflowId, type } = event;
+  for (const { id } of tx.db.all<{ id: string }>(SUBSCRIBED, teamId, workflowId ?? '', `|${type}|`)) {
+    if (id === options.exceptWebhookId) continue;
+    addDelivery(tx, { teamId, webhookId: id, sequence, origin: 'event' });
+  }
+}
+
+/** Appends an event that goes to one webhook alone, whatever it has subscribed. */
+export function appendTestEvent(
   tx: Tx,
-  event: {
-    teamId: string;
-    type: EventType;
-    workflowId: string;
-    jobId: string;
-    finishedAt: number | null;
-    data: Record<string, unknown>;
-  },
-): void {
+  event: NewEvent,
+  webhookId: string,
+): { eventId: string; deliveryId: string } {
+  const { id, sequence } = writeEvent(tx, event);
+  const { teamId } = event;
+  return { eventId: id, deliveryId: addDelivery(tx, { teamId, webhookId, sequence, origin: 'test' }) };
+}
+
+// The index is named, because the planner would walk through all webhooks of the team, the deleted ones included.
+const SUBSCRIBED = `
+  select id from webhook indexed by webhook_same
+  where team_id = ? and coalesce(workflow_id, '') in (?, '') and state <> 'deleted'
+    and (instr(fires_for, ?) > 0 or instr(fires_for, '|*|') > 0)
+  order by id`;
+
+function writeEvent(tx: Tx, event: NewEvent): { id: string; sequence: number } {
   const { teamId, type, workflowId, jobId } = event;
   const counter = tx.db.get<{ sequence: number }>(
     'update team set last_sequence = last_sequence + 1 where id = ? returning last_sequence as sequence',
@@ -50,34 +78,28 @@ export function appendEvent(
     eventBody({ ...event, id, at: tx.now, sequence }),
     tx.now,
   );
-  fanOut(tx, { teamId, workflowId, type, sequence });
+  return { id, sequence };
 }
 
-// The index is named, because the planner would walk through all webhooks of the team, the deleted ones included.
-const SUBSCRIBED = `
-  select id from webhook indexed by webhook_same
-  where team_id = ? and coalesce(workflow_id, '') in (?, '') and state <> 'deleted'
-    and (instr(fires_for, ?) > 0 or instr(fires_for, '|*|') > 0)
-  order by id`;
-
-function fanOut(
+function addDelivery(
   tx: Tx,
-  event: { teamId: string; workflowId: string; type: EventType; sequence: number },
-): void {
-  const { teamId, workflowId, type, sequence } = event;
-  for (const webhook of tx.db.all<{ id: string }>(SUBSCRIBED, teamId, workflowId, `|${type}|`)) {
-    tx.db.run(
-      `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
-       values (?, ?, ?, ?, 'waiting', ?, ?)`,
-      teamId,
-      newId('dlv'),
-      webhook.id,
-      sequence,
-      tx.now,
-      tx.now,
-    );
-    tx.touched.deliveries = true;
-  }
+  delivery: { teamId: string; webhookId: string; sequence: number; origin: DeliveryOrigin },
+): string {
+  const { teamId, webhookId, sequence, origin } = delivery;
+  const id = newId('dlv');
+  tx.db.run(
+    `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin)
+     values (?, ?, ?, ?, 'waiting', ?, ?, ?)`,
+    teamId,
+    id,
+    webhookId,
+    sequence,
+    tx.now,
+    tx.now,
+    origin,
+  );
+  touchLane(tx, teamId, webhookId);
+  return id;
 }
 
 export function list(
@@ -91,14 +113,31 @@ export function list(
       afterSequence,
       limit,
     )
-    .map((row) => ({
-      teamId: row.team_id,
-      id: row.id,
-      sequence: row.sequence,
-      type: row.type,
-      workflowId: row.workflow_id,
-      jobId: row.job_id,
-      body: row.body,
-      createdAt: row.created_at,
-    }));
+    .map(toEvent);
+}
+
+export function get(view: View, { teamId, id }: { teamId: string; id: string }): StoredEvent | undefined {
+  const row = view.db.get<EventRow>('select * from event where team_id = ? and id = ?', teamId, id);
+  return row && toEvent(row);
+}
+
+export function newest(view: View, { teamId }: { teamId: string }): number {
+  const team = view.db.get<{ sequence: number }>(
+    'select last_sequence as sequence from team where id = ?',
+    teamId,
+  );
+  return team?.sequence ?? 0;
+}
+
+function toEvent(row: EventRow): StoredEvent {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    sequence: row.sequence,
+    type: row.type,
+    workflowId: row.workflow_id,
+    jobId: row.job_id,
+    body: row.body,
+    createdAt: row.created_at,
+  };
 }

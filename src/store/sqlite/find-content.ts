@@ -95,7 +95,16 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     workflow: 't.workflow_id',
   },
   response: { ...OF_AN_ATTEMPT, column: 'response' },
+  attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
   attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
+  pausedReason: {
+    table: 'webhook',
+    keys: ['id'],
+    first: [''],
+    column: 'paused_reason',
+    rows: 500,
+    workflow: 't.workflow_id',
+  },
   jobError: {
     table: 'job',
     keys: ['id'],

@@ -168,6 +168,77 @@ test('brings a database of version 1 with all that is in it to the newest tables
   }
 });
 
+test('brings webhooks and deliveries of version 2 to this one', async () => {
+  const frozen = join(root, 'frozen');
+  await mkdir(frozen);
+  for (const name of ['0001_initial.sql', '0002_jobs.sql']) {
+    await copyFile(new URL(`./migrations/${name}`, import.meta.url), join(frozen, name));
+  }
+  run({ directory: frozen });
+  plantVersion2();
+
+  const options = {
+    clock: () => 10_000,
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  } as const;
+  const store = await openStore(`sqlite:${path}`, { ...options, own: true });
+  try {
+    const webhook = await store.webhooks.get({ teamId: 't', id: 'wh_1' });
+    const { settings, pausedAt, failingSince, lastSuccessAt } = webhook ?? {};
+    assert.deepEqual(settings, { ordered: false, ratePerSecond: null, timeoutMs: 15_000 });
+    assert.deepEqual([pausedAt, failingSince, lastSuccessAt], [null, null, null]);
+    const lane = { teamId: 't', webhookId: 'wh_1' };
+    const [due] = await store.deliveries.lanes();
+    assert.deepEqual([due?.webhookId, due?.secrets, due?.headers], ['wh_1', ['sealed'], null]);
+    const limits = { live: 9, retry: 9, replay: 9 };
+    const loaded = await store.deliveries.load({ ...lane, limits, ordered: false });
+    assert.deepEqual(
+      loaded.map(({ id, origin, class: name, attempt }) => [id, origin, name, attempt]),
+      [
+        ['dlv_2', 'event', 'live', 0],
+        ['dlv_3', 'event', 'retry', 1],
+      ],
+    );
+    const listed = await store.deliveries.list({ ...lane, limit: 9 });
+    assert.deepEqual(
+      listed.map(({ id, state, last }) => [id, state, last?.outcome]),
+      [
+        ['dlv_3', 'waiting', 'timeout'],
+        ['dlv_2', 'waiting', undefined],
+        ['dlv_1', 'delivered', 'ok'],
+      ],
+    );
+    const [attempt] = (await store.deliveries.get({ teamId: 't', id: 'dlv_1' }))?.attempts ?? [];
+    assert.deepEqual([attempt?.status, attempt?.details], [200, null]);
+  } finally {
+    await store.close();
+  }
+});
+
+/** A webhook and its deliveries as the version before this one wrote them. */
+function plantVersion2(): void {
+  const db = new Database(path);
+  db.exec(`
+    insert into team (id, slug, last_sequence, created_at) values ('t', 'default', 3, 1);
+    insert into webhook (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, created_at)
+    values ('t', 'wh_1', 'people', 'https://a.test/', '["*"]', '["*"]', '|*|', 'active', 'sealed', 1);
+    insert into event (team_id, sequence, id, type, body, created_at) values
+      ('t', 1, 'evt_1', 'workflow_queued', '{}', 1),
+      ('t', 2, 'evt_2', 'workflow_started', '{}', 2),
+      ('t', 3, 'evt_3', 'workflow_failed', '{}', 3);
+    insert into delivery (team_id, id, webhook_id, event_sequence, state, attempt, next_at, created_at) values
+      ('t', 'dlv_1', 'wh_1', 1, 'delivered', 1, null, 1),
+      ('t', 'dlv_2', 'wh_1', 2, 'waiting', 0, 2, 2),
+      ('t', 'dlv_3', 'wh_1', 3, 'waiting', 1, 1, 3);
+    insert into attempt (team_id, delivery_id, number, started_at, duration_ms, outcome, status) values
+      ('t', 'dlv_1', 1, 1, 1, 'ok', 200),
+      ('t', 'dlv_3', 1, 3, 1, 'timeout', null);
+  `);
+  db.close();
+}
+
 const COMMAND = { type: 'command', command: ['a'], protocol: 'ndjson', env: {}, directory: '.' };
 const MODULE = { type: 'module', file: 'a.mts' };
 /** As version 1 stored it. */

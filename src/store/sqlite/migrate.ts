@@ -1,17 +1,18 @@
-/** Brings a database file to the newest schema: numbered .sql files, one transaction each. */
+/** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
-import { Database } from './database.ts';
+import { Database, isBusy } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
+const WAL_MS = 5_000;
 
 /**
  * Runs the migrations that the database has not seen. An existing one is first copied beside itself. Several
- * processes may do this at the same time: each migration is claimed by the write lock before it runs. Throws an
+ * processes may do this at the same time: the migrations are claimed by the write lock before they run. Throws an
  * Error with a sentence when the schema is newer than this code, or a server runs on one that is older.
  */
 export function migrate(input: {
@@ -28,7 +29,7 @@ export function migrate(input: {
   const db = new Database(input.path);
   let ownership: Ownership | undefined;
   try {
-    db.exec('pragma journal_mode = wal');
+    useWal(db);
     // Migrations may rebuild tables that others refer to.
     db.exec('pragma foreign_keys = off');
     const found = schemaVersion(db);
@@ -41,11 +42,25 @@ export function migrate(input: {
     if (found === newest) return;
     if (found > 0 && input.own !== true) ownership = takeOwnership(input.path);
     if (found > 0) backUp(db, { path: input.path, version: found, now: input.now, log: input.log });
-    for (const migration of migrations) runMigration(db, migration);
+    run(db, migrations);
     input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
   } finally {
     ownership?.release();
     db.close();
+  }
+}
+
+/** Two that turn to it at the same moment lock each other out, and SQLite does not wait then: one tries again. */
+function useWal(db: Database): void {
+  const giveUpAt = performance.now() + WAL_MS;
+  for (;;) {
+    try {
+      db.exec('pragma journal_mode = wal');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > giveUpAt) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
   }
 }
 
@@ -65,13 +80,16 @@ function schemaVersion(db: Database): number {
   return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
 
-function runMigration(db: Database, migration: Migration): void {
+// All or none: who opens a new database at the same moment must not take it for one of an older version.
+function run(db: Database, migrations: readonly Migration[]): void {
   db.exec('begin immediate');
   try {
-    // Read under the lock: another process may have run it while this one waited.
-    if (schemaVersion(db) < migration.number) {
-      db.exec(migration.sql);
-      db.exec(`pragma user_version = ${migration.number}`);
+    // Read under the lock: another process may have run them while this one waited.
+    const found = schemaVersion(db);
+    for (const { number, sql } of migrations) {
+      if (found >= number) continue;
+      db.exec(sql);
+      db.exec(`pragma user_version = ${number}`);
     }
     db.exec('commit');
   } catch (error) {

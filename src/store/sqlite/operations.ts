@@ -9,14 +9,17 @@ import { prune as pruneJobs } from './job-history.ts';
 import { report } from './job-log.ts';
 import { enqueue } from './jobs.ts';
 import { create, revoke } from './keys.ts';
+import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import { replay, startReplay, stepReplays } from './replays.ts';
 import { fire } from './schedules.ts';
 import { stage } from './stage.ts';
 import { remove, sweep } from './sweep.ts';
 import { ensure, ensureSigningKey } from './teams.ts';
-import { subscribe, unsubscribe } from './webhooks.ts';
+import { change, pause as pauseWebhook, rotate, test } from './webhook-changes.ts';
+import { resume as resumeWebhook, subscribe, unsubscribe } from './webhooks.ts';
 import { apply, archive, pause, resume } from './workflows.ts';
 
 export const WRITES = {
@@ -50,7 +53,17 @@ export const WRITES = {
   'records.prune': prune,
   'webhooks.subscribe': subscribe,
   'webhooks.unsubscribe': unsubscribe,
+  'webhooks.rotate': rotate,
+  'webhooks.change': change,
+  'webhooks.pause': pauseWebhook,
+  'webhooks.resume': resumeWebhook,
+  'webhooks.test': test,
   'deliveries.settle': settle,
+  'deliveries.replay': replay,
+  'deliveries.startReplay': startReplay,
+  'deliveries.stepReplays': stepReplays,
+  'deliveries.expire': expire,
+  'deliveries.prune': pruneOutbox,
   'deliveries.cancelRemoved': cancelRemoved,
   'erasure.rewrite': rewrite,
   'erasure.remove': eraseRecords,

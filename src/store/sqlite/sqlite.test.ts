@@ -12,27 +12,26 @@ import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
 import { testErasure } from '../conformance/erasure.ts';
+import { testHeldTexts } from '../conformance/held-texts.ts';
 import { testJobHistory } from '../conformance/job-history.ts';
 import { testJobLog } from '../conformance/job-log.ts';
 import { testJobModel } from '../conformance/job-model.ts';
 import { testJobs } from '../conformance/jobs.ts';
+import { testLanes } from '../conformance/lanes.ts';
+import { testOutbox } from '../conformance/outbox.ts';
 import { testPublishing } from '../conformance/publishing.ts';
 import { testPush } from '../conformance/push.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
+import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
-import {
-  type HandMadeChange,
-  type Inspected,
-  type Open,
-  type Opened,
-  PUBLIC_URL,
-} from '../conformance/setup.ts';
+import { type Inspected, type Open, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
 import { testStaging } from '../conformance/staging.ts';
 import { testTeams } from '../conformance/teams.ts';
 import { testWatch } from '../conformance/watch.ts';
+import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
 import { testWorkflows } from '../conformance/workflows.ts';
 import { openStore } from '../open.ts';
@@ -60,8 +59,13 @@ describe('SQLite, synchronous=OFF', () => {
   testRetention(withoutDisk);
   testRandomRuns(withoutDisk);
   testWebhooks(withoutDisk);
+  testWebhookChanges(withoutDisk);
   testDeliveries(withoutDisk);
+  testLanes(withoutDisk);
+  testReplays(withoutDisk);
+  testOutbox(withoutDisk);
   testErasure(withoutDisk);
+  testHeldTexts(withoutDisk);
   testWatch(withoutDisk);
 });
 
@@ -94,11 +98,6 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
     },
     advance: (ms) => {
       nowMs += ms;
-    },
-    byHand: async (change, { teamId, id }) => {
-      const db = new Database(path);
-      db.run(CHANGES[change], teamId, id);
-      db.close();
     },
     another: () => openStore(`sqlite:${path}`, options),
     close: async () => {
@@ -137,8 +136,3 @@ function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflo
     versions: count('version where team_id = ? and workflow_id = ?', teamId, workflowId),
   };
 }
-
-const CHANGES: Record<HandMadeChange, string> = {
-  'webhook.pause': `update webhook set state = 'paused' where team_id = ? and id = ?`,
-  'webhook.widen': 'update webhook set workflow_id = null where team_id = ? and id = ?',
-};

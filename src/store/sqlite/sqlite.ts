@@ -18,12 +18,15 @@ import * as history from './job-history.ts';
 import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
+import { lane, lanes, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
+import { PRUNE_START } from './outbox-retention.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
 import { reading } from './reader.ts';
 import * as records from './records.ts';
+import { getReplay } from './replays.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
 import * as teams from './teams.ts';
@@ -83,6 +86,8 @@ function compose(parts: {
   let scrubbing: Promise<unknown> = Promise.resolve();
   /** Jobs are pruned a few workflows a call: where the next one goes on. */
   let prunedUpTo = history.PRUNE_START;
+  /** Events are pruned a few a call. */
+  let prunedEvents = PRUNE_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -184,7 +189,7 @@ function compose(parts: {
       prunable: read(prunable),
       prune: write('records.prune'),
     },
-    events: { list: read(events.list) },
+    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
     webhooks: {
       subscribe: write('webhooks.subscribe'),
       list: read(webhooks.list),
@@ -192,13 +197,30 @@ function compose(parts: {
       byUrl: read(webhooks.byUrl),
       unsubscribe: write('webhooks.unsubscribe'),
       secret: read(webhooks.secret),
+      headers: read(webhooks.headers),
+      rotate: write('webhooks.rotate'),
+      change: write('webhooks.change'),
+      pause: write('webhooks.pause'),
+      resume: write('webhooks.resume'),
+      test: write('webhooks.test'),
     },
     deliveries: {
-      lanes: read(deliveries.lanes) as Store['deliveries']['lanes'],
-      load: read(deliveries.load),
+      lanes: read(lanes) as Store['deliveries']['lanes'],
+      lane: read(lane),
+      load: read(load),
       settle: write('deliveries.settle'),
       get: read(deliveries.get),
       list: read(deliveries.list),
+      replay: write('deliveries.replay'),
+      startReplay: write('deliveries.startReplay'),
+      getReplay: read(getReplay),
+      stepReplays: write('deliveries.stepReplays'),
+      expire: write('deliveries.expire'),
+      prune: async (input) => {
+        const { attemptsDone, next } = await write('deliveries.prune')({ ...input, after: prunedEvents });
+        prunedEvents = next ?? PRUNE_START;
+        return { done: attemptsDone && next === null };
+      },
     },
     erasure: {
       workflows: read(erase.workflows),

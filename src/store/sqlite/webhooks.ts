@@ -1,15 +1,31 @@
-/** Webhooks: who is subscribed to what. */
-import { eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
+/** Webhooks: who is subscribed to what. `webhook-changes.ts` has what may be done to one that is there. */
+import {
+  DEFAULT_WEBHOOK_SETTINGS,
+  eventSetKey,
+  firesFor,
+  type Webhook,
+  type WebhookSettings,
+} from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
-import type { Tx, View } from './transaction.ts';
+import { type Tx, touchLane, type View } from './transaction.ts';
 
-interface WebhookRow {
+export interface Target {
+  teamId: string;
+  id: string;
+}
+
+export interface WebhookRow {
   team_id: string;
   id: string;
   workflow_id: string | null;
   url: string;
   events: string;
   state: Webhook['state'];
+  settings: string;
+  paused_at: number | null;
+  paused_reason: string | null;
+  failing_since: number | null;
+  last_success_at: number | null;
   created_at: number;
 }
 
@@ -17,39 +33,43 @@ export function subscribe(
   tx: Tx,
   input: {
     teamId: string;
-    workflowId: string;
+    workflowId: string | null;
     url: string;
     events: readonly string[];
     secret: string;
     limit: number;
+    settings?: WebhookSettings;
   },
 ):
   | { outcome: 'created' | 'existing'; webhook: Webhook }
   | { outcome: 'workflow_not_found' }
   | { outcome: 'limit_reached' } {
-  const { teamId, workflowId, url, events, limit } = input;
+  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
   const workflow = tx.db.get(
     'select 1 from workflow where team_id = ? and id = ? and archived_at is null',
     teamId,
     workflowId,
   );
-  if (workflow === undefined) return { outcome: 'workflow_not_found' };
+  if (workflowId !== null && workflow === undefined) return { outcome: 'workflow_not_found' };
 
   const same = tx.db.get<WebhookRow>(
     `select * from webhook
      where team_id = ? and coalesce(workflow_id, '') = ? and url = ? and event_set = ? and state <> 'deleted'`,
     teamId,
-    workflowId,
+    workflowId ?? '',
     url,
     eventSetKey(events),
   );
   if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
   if (activeCount(tx, teamId, workflowId) >= limit) return { outcome: 'limit_reached' };
-  if (same !== undefined) return { outcome: 'existing', webhook: resume(tx, same) };
+  if (same !== undefined) {
+    return { outcome: 'existing', webhook: resume(tx, { teamId, id: same.id }) as Webhook };
+  }
 
   const row = tx.db.get<WebhookRow>(
-    `insert into webhook (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, created_at)
-     values (?, ?, ?, ?, ?, ?, ?, 'active', ?, ?) returning *`,
+    `insert into webhook
+       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
+     values (?, ?, ?, ?, ?, ?, ?, 'active', ?, ?, ?) returning *`,
     teamId,
     newId('wh'),
     workflowId,
@@ -58,30 +78,38 @@ export function subscribe(
     eventSetKey(events),
     firesFor(events),
     input.secret,
+    JSON.stringify(settings),
     tx.now,
   ) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-function activeCount(tx: Tx, teamId: string, workflowId: string): number {
+function activeCount(tx: Tx, teamId: string, workflowId: string | null): number {
   const row = tx.db.get<{ count: number }>(
     `select count(*) as count from webhook
      where team_id = ? and coalesce(workflow_id, '') = ? and state <> 'deleted' and state = 'active'`,
     teamId,
-    workflowId,
+    workflowId ?? '',
   );
   return row?.count ?? 0;
 }
 
-function resume(tx: Tx, { team_id, id }: WebhookRow): Webhook {
-  tx.touched.deliveries = true;
-  return toWebhook(
-    tx.db.get<WebhookRow>(
-      `update webhook set state = 'active' where team_id = ? and id = ? returning *`,
-      team_id,
-      id,
-    ) as WebhookRow,
+/** Ends a pause; also `subscribe` does. */
+export function resume(tx: Tx, { teamId, id }: Target): Webhook | undefined {
+  const row = tx.db.get<WebhookRow>(
+    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
+     where team_id = ? and id = ? and state = 'paused' returning *`,
+    teamId,
+    id,
   );
+  return row === undefined ? get(tx, { teamId, id }) : changed(tx, row);
+}
+
+/** Whoever sends to it must look at it anew. */
+export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
+  if (row === undefined) return undefined;
+  touchLane(tx, row.team_id, row.id);
+  return toWebhook(row);
 }
 
 // The index of those that are not deleted is named, because the planner would walk through all that ever were.
@@ -97,7 +125,7 @@ export function list(view: View, { teamId, workflowId }: { teamId: string; workf
     .map(toWebhook);
 }
 
-export function get(view: View, { teamId, id }: { teamId: string; id: string }): Webhook | undefined {
+export function get(view: View, { teamId, id }: Target): Webhook | undefined {
   const row = view.db.get<WebhookRow>(
     `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,
@@ -141,7 +169,7 @@ export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
   if (removed === 0) return false;
   cancelWaiting(tx, teamId, id);
   // So that what is queued in memory for it is dropped.
-  tx.touched.deliveries = true;
+  touchLane(tx, teamId, id);
   return true;
 }
 
@@ -158,7 +186,7 @@ export function cancelWaiting(tx: Tx, teamId: string, webhookId: string): void {
   );
 }
 
-export function secret(view: View, { teamId, id }: { teamId: string; id: string }): string | undefined {
+export function secret(view: View, { teamId, id }: Target): string | undefined {
   return view.db.get<{ secret: string }>(
     `select secret from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,
@@ -166,7 +194,15 @@ export function secret(view: View, { teamId, id }: { teamId: string; id: string 
   )?.secret;
 }
 
-function toWebhook(row: WebhookRow): Webhook {
+export function headers(view: View, { teamId, id }: Target): string | null | undefined {
+  return view.db.get<{ headers: string | null }>(
+    `select headers from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    id,
+  )?.headers;
+}
+
+export function toWebhook(row: WebhookRow): Webhook {
   return {
     teamId: row.team_id,
     id: row.id,
@@ -174,6 +210,11 @@ function toWebhook(row: WebhookRow): Webhook {
     url: row.url,
     events: JSON.parse(row.events),
     state: row.state,
+    settings: JSON.parse(row.settings),
+    pausedAt: row.paused_at,
+    pausedReason: row.paused_reason,
+    failingSince: row.failing_since,
+    lastSuccessAt: row.last_success_at,
     createdAt: row.created_at,
   };
 }

@@ -91,7 +91,13 @@ test('starts the thread anew when it dies, as often as it takes, and tells the w
   const writer = new Writer(open, { ...options, restartMs: 1, onTouched: told.resolve });
   await writer.start();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
-  assert.deepEqual(await told.promise, { keys: true, jobs: true, cancels: true, deliveries: true });
+  assert.deepEqual(await told.promise, {
+    keys: true,
+    jobs: true,
+    cancels: true,
+    deliveries: true,
+    lanes: null,
+  });
   assert.ok(writer.alive);
   assert.equal(((await writer.call('teams.ensure', { slug: 'a' })) as Team).slug, 'a');
   await writer.close();

@@ -25,7 +25,7 @@ const MAX_WAITING = 20_000;
 /** A thread that has died is started anew after this long. */
 const RESTART_MS = 1_000;
 /** What may have changed when nobody here knows what did. */
-const EVERYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true };
+const EVERYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
 
 interface Waiting extends Call {
   resolve(value: unknown): void;

@@ -41,12 +41,13 @@ const DRAIN_MS = 1_000;
  * orphaned by the second pair of brackets, so that a program that waits for all of its children does not wait
  * for it. It writes a line when it is ready.
  */
-const WATCHER = `( (
+const WATCHER = `: "$( (
   trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
-  echo >&0
+  echo >&3
+  exec <&3 >/dev/null 2>&1 3<&- 4<&-
   read -r _
   kill -KILL 0
-) <&3 3<&- 4<&- >/dev/null 2>&1 & )`;
+) & )"`;
 const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
 /** Standard output is the records. */
 const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" <"$input"`;

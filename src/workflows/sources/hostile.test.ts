@@ -194,6 +194,14 @@ test('one that puts a pipe or a link in the place of its state does not hold up 
   }
 });
 
+test('of many that stop their own group at once, each is still started and killed', async (t) => {
+  const runs = await Promise.all(
+    Array.from({ length: 30 }, () => start(t, { command: ['sh', '-c', 'kill -STOP 0; sleep 600'] })),
+  );
+  for (const run of runs) run.kill();
+  for (const { end } of await Promise.all(runs.map(finish))) assert.equal(end.ok, false);
+});
+
 test('one that stops its own group is still killed', async (t) => {
   const run = await start(t, { command: sh('echo {}; kill -STOP 0'), killGraceMs: 50 });
   const finished = finish(run);

@@ -20,6 +20,8 @@ const LINES: [line: string, level: string][] = [
   ['{"severity":"ERROR"}', 'error'],
   ['{"level":"strange"}', 'info'],
   ['{"level":', 'info'],
+  ['{"level":"constructor"}', 'info'],
+  ['{"level":"__proto__"}', 'info'],
   ['{"flowhook":"log","level":"error","text":5}', 'error'],
   ['', 'info'],
 ];

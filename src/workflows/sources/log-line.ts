@@ -71,7 +71,11 @@ function parse(line: string): Record<string, unknown> | undefined {
 
 /** A level by its name, or by its number as pino writes it (10 to 60). */
 function levelNamed(level: unknown): LogLevel | undefined {
-  if (typeof level === 'string') return LEVELS[level.toLowerCase()];
+  if (typeof level === 'string') {
+    const name = level.toLowerCase();
+    // Any program may write `constructor` here.
+    return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined;
+  }
   if (typeof level !== 'number') return undefined;
   return LOG_LEVELS[Math.min(Math.max(Math.floor(level / 10) - 2, 0), 3)];
 }

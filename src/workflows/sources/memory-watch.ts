@@ -5,9 +5,11 @@
  * memory of the whole group is added up. One look at the process table serves all runs.
  */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { processes, READS_A_TURN } from './process-mark.ts';
 
 const TICK_MS = 250;
 /** A process that belongs to nobody here is asked again after so many looks: its number may be another's by then. */
@@ -48,7 +50,7 @@ async function look(): Promise<void> {
   looking = true;
   try {
     const groups = new Set([...watched].map(({ groupId }) => groupId));
-    const members = process.platform === 'linux' ? membersByProc(groups) : await membersByPs(groups);
+    const members = await (process.platform === 'linux' ? membersByProc(groups) : membersByPs(groups));
     for (const group of watched) {
       const all = members.get(group.groupId) ?? [];
       if (sum(all.map(({ residentBytes }) => residentBytes)) <= group.limitBytes) continue;
@@ -70,14 +72,15 @@ async function look(): Promise<void> {
 let strangers = new Set<number>();
 let looks = 0;
 
-function membersByProc(groups: ReadonlySet<number>): Map<number, Member[]> {
+async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, Member[]>> {
   const forget = looks++ % FORGET_AFTER === 0;
   const known = forget ? new Set<number>() : strangers;
   strangers = new Set();
   const members: (Member & { group: number })[] = [];
-  for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry);
-    if (!Number.isInteger(pid)) continue;
+  let reads = 0;
+  for (const pid of await processes()) {
+    // A run may have started thousands: others have their turn in between.
+    if (!known.has(pid) && ++reads % READS_A_TURN === 0) await nextTurn();
     const found = known.has(pid) ? undefined : statOf(pid);
     if (found !== undefined && groups.has(found.group)) members.push({ pid, ...found });
     else strangers.add(pid);

@@ -1,7 +1,8 @@
 /** Tells one process from a later one with the same pid, and whether a process group still lives. */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { ProcessMark } from '../../model/job.ts';
 
@@ -40,13 +41,13 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
 export async function groupGone(groupId: number): Promise<boolean> {
   const deadline = performance.now() + VANISH_MS;
   for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, 50)) {
-    if (!groupRuns(groupId)) return true;
+    if (!(await groupRuns(groupId))) return true;
     if (performance.now() > deadline) return false;
     await wait(pauseMs);
   }
 }
 
-function groupRuns(groupId: number): boolean {
+async function groupRuns(groupId: number): Promise<boolean> {
   try {
     process.kill(-groupId, 0);
   } catch (error) {
@@ -55,11 +56,21 @@ function groupRuns(groupId: number): boolean {
   // A dead process that nobody reaps still answers to signals: in a container whose first process does not
   // reap, for ever. So on Linux the group counts as gone when only such processes are left.
   if (process.platform !== 'linux') return true;
-  return readdirSync('/proc').some((entry) => {
-    if (!/^\d+$/.test(entry)) return false;
-    const [state, , group] = statOf(Number(entry)) ?? [];
-    return Number(group) === groupId && state !== 'Z' && state !== 'X';
-  });
+  let reads = 0;
+  for (const pid of await processes()) {
+    if (++reads % READS_A_TURN === 0) await nextTurn();
+    const [state, , group] = statOf(pid) ?? [];
+    if (Number(group) === groupId && state !== 'Z' && state !== 'X') return true;
+  }
+  return false;
+}
+
+/** Files of /proc that are read in one turn of the event loop: each takes some 20 µs. */
+export const READS_A_TURN = 100;
+
+/** Every process there is (Linux). */
+export async function processes(): Promise<number[]> {
+  return (await readdir('/proc')).map(Number).filter(Number.isInteger);
 }
 
 let boot: string | undefined;

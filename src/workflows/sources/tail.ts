@@ -3,7 +3,9 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
 import type { LogLevel } from '../../model/job.ts';
+import { printable } from '../../std/printable.ts';
 import { FOR_FLOWHOOK, readLogLine } from './log-line.ts';
+import { createMask } from './mask.ts';
 
 const KEPT_LINES = 20;
 /** A longer line becomes several. */
@@ -17,8 +19,6 @@ const BURST_MS = 250;
 const LINE_BYTES = 200;
 /** Everybody else has a turn after so many. */
 const LINES_A_TURN = 500;
-/** Shorter secrets are not masked: they would mask ordinary words. */
-const MASKED_LENGTH = 5;
 
 export interface Tail {
   /** The last 20 lines, at most 8 KiB. */
@@ -60,11 +60,12 @@ export function followTail(
       const { kind: _, ...progress } = said;
       options.onProgress({
         ...progress,
-        ...(said.message === undefined ? {} : { message: printable(mask.apply(said.message)) }),
+        ...(said.message === undefined ? {} : { message: printable(mask.apply(said.message)).trimEnd() }),
       });
       return;
     }
-    for (const text of said.text.split(/\r\n|[\r\n]/)) keep(said.level, printable(mask.apply(text)));
+    for (const text of said.text.split(/\r\n|[\r\n]/))
+      keep(said.level, printable(mask.apply(text)).trimEnd());
   }
 
   function keep(level: LogLevel, line: string): void {
@@ -148,29 +149,5 @@ export function followTail(
       }
       return text;
     },
-  };
-}
-
-function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must go.
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '').trimEnd();
-}
-
-/**
- * Knows each secret as it is printed: one of several lines, such as a private key, line by line; and as it stands
- * in JSON, where quotes and line breaks are escaped.
- */
-function createMask(secrets: ReadonlyMap<string, string>) {
-  const written = [...secrets.values()].flatMap((value) => [
-    ...value.split(/\r?\n/),
-    JSON.stringify(value).slice(1, -1),
-  ]);
-  const hidden = [...new Set(written)]
-    .filter((text) => text.length >= MASKED_LENGTH)
-    .sort((a, b) => b.length - a.length);
-  return {
-    longest: Math.max(hidden[0]?.length ?? 0, 1),
-    apply: (text: string): string =>
-      hidden.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
   };
 }

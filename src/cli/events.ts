@@ -1,0 +1,53 @@
+/** `flowhook events`: what happened, in order, from the database itself. */
+import type { Command } from 'commander';
+import { parseExactly } from '../model/record.ts';
+import { toIso } from '../std/clock.ts';
+import type { StoredEvent } from '../store/store.ts';
+import { UsageError } from './exit.ts';
+import { findTeams, wholeNumber } from './find.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+import { columns } from './words.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+export function addEvents(program: Command): void {
+  const events = program.command('events').description('events: what happened, in order');
+  const list = events
+    .command('list')
+    .description('list events of a team, oldest first (with --json: their bodies, as webhooks are sent them)')
+    .option('--team <slug>', 'its team, when there are several')
+    .option('--after <sequence>', 'only those after this one (default: the newest)')
+    .option('--limit <number>', `at most so many (default: ${DEFAULT_LIMIT})`);
+  addStoreOptions(list).action(listEvents);
+}
+
+async function listEvents(options: Options): Promise<void> {
+  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_LIMIT, 1, MAX_LIMIT);
+  const after =
+    options.after === undefined
+      ? undefined
+      : wholeNumber('--after', options.after, 0, Number.MAX_SAFE_INTEGER);
+  await withStore(options, { make: false }, async (store) => {
+    const [team, ...others] = await findTeams(store, options.team);
+    if (team === undefined) throw new UsageError('There is no team yet. `flowhook serve` makes one');
+    if (others.length > 0) {
+      const slugs = [team, ...others].map(({ slug }) => slug).join(', ');
+      throw new UsageError(`Events are counted for each team: say which with --team (${slugs})`);
+    }
+    const teamId = team.id;
+    const afterSequence = after ?? Math.max(0, (await store.events.newest({ teamId })) - limit);
+    const found = await store.events.list({ teamId, afterSequence, limit });
+    print(
+      options,
+      found.map(({ body }) => parseExactly(body)),
+      columns(found.map(cellsOf)),
+    );
+    if (found.length === 0 && options.json !== true) process.stderr.write('There is no such event\n');
+  });
+}
+
+function cellsOf({ sequence, id, type, workflowId, jobId, createdAt }: StoredEvent): string[] {
+  return [String(sequence), toIso(createdAt), type, workflowId ?? '-', id, jobId ?? ''];
+}

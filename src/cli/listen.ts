@@ -1,0 +1,172 @@
+/** `flowhook webhooks listen`: brings the events of a server to an address on the developer's own machine. */
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { canonicalEvent, EVENT_TYPES, type EventType } from '../model/event.ts';
+import { urlMistake } from '../model/webhook.ts';
+import { nearest } from '../std/nearest.ts';
+import { printable } from '../std/printable.ts';
+import { UsageError } from './exit.ts';
+import { untilInterrupted } from './follow-job.ts';
+import { type Forwarded, forwardEvent } from './forward-event.ts';
+import { followEvents, type Remote, readEvent, type WireEvent } from './remote-events.ts';
+import { configOf, type Options } from './settings.ts';
+import { durationWords } from './words.ts';
+
+const KEY_VARIABLE = 'FLOWHOOK_KEY';
+const CTRL_C = '\u0003';
+
+export function addListen(webhooks: Command): void {
+  webhooks
+    .command('listen')
+    .description('forward the events of a server to a local address, signed, until Ctrl-C')
+    .requiredOption('--forward-to <url>', 'where your receiver listens: http://127.0.0.1:9000/hook')
+    .option('--server <url>', 'the server (default: http://, with the address and port of the settings)')
+    .option('--key <key>', `an API key with the scope read (default: the variable ${KEY_VARIABLE})`)
+    .option('--workflow <id>', 'only events of this workflow')
+    .option('--events <names>', 'only these, with commas between (default: every event)')
+    .option('--secret <whsec>', 'sign with this secret (default: a new one, printed at the start)')
+    .option('--print', 'print the body of each event')
+    .option('--resend <event>', 'forward this event once, and end')
+    .option('--json', 'print JSON, one object a line')
+    .addHelpText(
+      'after',
+      '\nOn a terminal the key r sends the last event once more. An event that your receiver refuses is not sent\n' +
+        'again by itself. While the server is away this waits, and goes on with what happened meanwhile.\n' +
+        'Exit codes: 0 ended by Ctrl-C (with --resend: delivered), 1 failed, 3 no such event, 4 the key was refused.',
+    )
+    .action(listen);
+}
+
+async function listen(options: Options): Promise<void> {
+  const forwardTo = urlFrom('--forward-to', options.forwardTo);
+  const remote = remoteFrom(options);
+  const { secret, key } = secretFrom(options.secret);
+  const isWanted = filterFrom(options);
+  const say = (text: string) => void process.stderr.write(`${text}\n`);
+  const forward = async (event: WireEvent) => {
+    const result = await forwardEvent(event, { url: forwardTo, key });
+    report(event, result, options);
+    return result;
+  };
+  say(`Signing secret: ${secret}`);
+
+  if (options.resend !== undefined) {
+    const { isDelivered } = await forward(await readEvent(remote, String(options.resend)));
+    process.exitCode = isDelivered ? 0 : 1;
+    return;
+  }
+
+  const interrupted = untilInterrupted();
+  let last: WireEvent | undefined;
+  const leaveKeys = listenForKeys({
+    resend: () => (last === undefined ? say('There is nothing to send again yet') : void forward(last)),
+    end: () => process.kill(process.pid, 'SIGINT'),
+  });
+  try {
+    const events = followEvents(remote, {
+      signal: interrupted.signal,
+      say,
+      onReady: () =>
+        say(
+          `Listening for events of ${remote.server}, forwarding to ${forwardTo}. Ctrl-C ends${process.stdin.isTTY ? ', r sends the last one again' : ''}`,
+        ),
+    });
+    for await (const event of events) {
+      if (!isWanted(event)) continue;
+      last = event;
+      await forward(event);
+    }
+  } finally {
+    leaveKeys();
+    interrupted.clear();
+  }
+}
+
+function report(event: WireEvent, result: Forwarded, options: Options): void {
+  const { id, type, sequence, workflowId } = event.fields;
+  if (options.json === true) {
+    const { status, error, durationMs } = result;
+    process.stdout.write(`${JSON.stringify({ event: event.fields, status, error, durationMs })}\n`);
+    return;
+  }
+  const outcome = result.error ?? `${result.status}`;
+  const line = [
+    new Date().toISOString(),
+    `#${sequence}`,
+    type,
+    workflowId ?? '-',
+    id,
+    `→ ${outcome}`,
+    durationWords(result.durationMs),
+  ];
+  process.stdout.write(`${printable(line.join('  '))}\n`);
+  if (options.print === true) process.stdout.write(`${printable(JSON.stringify(event.fields, null, 2))}\n`);
+}
+
+/** Single keys, where there is a terminal; there Ctrl-C comes as a key as well. */
+function listenForKeys(on: { resend(): void; end(): void }): () => void {
+  const { stdin } = process;
+  if (stdin.isTTY !== true) return () => {};
+  const onData = (text: string) => {
+    if (text === 'r') on.resend();
+    if (text === 'q' || text === CTRL_C) on.end();
+  };
+  stdin.setRawMode(true).setEncoding('utf8').on('data', onData);
+  return () => {
+    stdin.off('data', onData);
+    stdin.setRawMode(false).pause();
+  };
+}
+
+function remoteFrom(options: Options): Remote {
+  const config = configOf({});
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  const server =
+    options.server === undefined
+      ? `http://${host}:${config.port}`
+      : urlFrom('--server', options.server).replace(/\/+$/, '');
+  const key = options.key ?? config.environment.get(KEY_VARIABLE);
+  if (key === undefined) {
+    throw new UsageError(
+      `The server needs an API key: give it with --key or ${KEY_VARIABLE}. ` +
+        '`flowhook keys create --team TEAM --scopes read` makes one',
+    );
+  }
+  return { server, key: String(key) };
+}
+
+function urlFrom(flag: string, value: unknown): string {
+  const mistake = urlMistake(value)?.replace('`webhookUrl`', flag);
+  if (mistake !== undefined) throw new UsageError(mistake);
+  return String(value);
+}
+
+function secretFrom(given: unknown): { secret: string; key: Buffer } {
+  const secret = given === undefined ? `whsec_${randomBytes(32).toString('base64')}` : String(given);
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  if (!secret.startsWith('whsec_') || key.length < 24) {
+    throw new UsageError('--secret must be whsec_ and at least 24 bytes as base64');
+  }
+  return { secret, key };
+}
+
+function filterFrom(options: Options): (event: WireEvent) => boolean {
+  const names =
+    options.events === undefined
+      ? ['*']
+      : String(options.events)
+          .split(',')
+          .map((name) => name.trim());
+  const types = names.map(typeFrom);
+  return ({ fields: { type, workflowId } }) =>
+    (types.includes('*') || types.includes(type as EventType)) &&
+    (options.workflow === undefined || workflowId === options.workflow);
+}
+
+function typeFrom(name: string): EventType | '*' {
+  const type = canonicalEvent(name);
+  if (type !== undefined) return type;
+  const meant = nearest(name, EVENT_TYPES);
+  const advice = meant === undefined ? `There are ${EVENT_TYPES.join(', ')}` : `Did you mean ${meant}?`;
+  throw new UsageError(`--events: no event has the name "${name}". ${advice}`);
+}

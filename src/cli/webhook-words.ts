@@ -1,0 +1,67 @@
+/** Webhooks and deliveries in words: lines of lists, and what an attempt came to. */
+import { outcomeWords, type ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
+import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
+import { toIso } from '../std/clock.ts';
+import type { DeliverySummary } from '../store/store.ts';
+import { inWords, oneLine } from './job-words.ts';
+import { durationWords } from './words.ts';
+
+const MAX_URL_SHOWN = 60;
+
+/** The cells of one line of a list. `team` is its slug. */
+export function webhookCells(webhook: ShownWebhook, team: string, nowMs: number): string[] {
+  return [
+    webhook.id,
+    `${team}/${webhook.workflowId ?? '*'}`,
+    standWords(webhook, nowMs),
+    oneLine(webhook.events.join(','), 50),
+    oneLine(webhook.url, MAX_URL_SHOWN),
+  ];
+}
+
+/** `active, took one 3 min ago`, `active, failing for 2 h`, `paused`. */
+export function standWords(webhook: ShownWebhook, nowMs: number): string {
+  if (webhook.state === 'paused') return 'paused';
+  if (webhook.failingSince !== null) return `failing for ${agoWords(webhook.failingSince, nowMs)}`;
+  if (webhook.lastSuccessAt === null) return 'active';
+  return `active, took one ${agoWords(webhook.lastSuccessAt, nowMs)} ago`;
+}
+
+/** The cells of one line of a list. */
+export function deliveryCells(delivery: DeliverySummary, nowMs: number): string[] {
+  const { id, state, origin, eventType, attempt, createdAt, last } = delivery;
+  return [
+    id,
+    state,
+    origin === 'event' ? eventType : `${eventType} (${origin})`,
+    toIso(createdAt),
+    attempt === 1 ? '1 attempt' : `${attempt} attempts`,
+    state === 'waiting' ? nextWords(delivery, nowMs) : '',
+    last === null ? '' : oneLine(outcomeWords(last), 100),
+  ];
+}
+
+/** `next try in 3 min 20 s`, `due now`. */
+export function nextWords({ nextAt }: Pick<DeliverySummary, 'nextAt'>, nowMs: number): string {
+  if (nextAt === null) return 'waits';
+  return nextAt <= nowMs ? 'due now' : `next try ${inWords(nextAt, nowMs)}`;
+}
+
+type Attempt = ShownDeliveryDetail['attempts'][number];
+
+/** Where the time of an attempt went: `1.2 s: waited 3 ms, name 20 ms, connection 8 ms, first byte 1.1 s`. */
+export function timingWords({ durationMs, timing }: Pick<Attempt, 'durationMs' | 'timing'>): string {
+  const steps: (readonly [string, number | null | undefined])[] = [
+    ['waited', timing?.queuedMs],
+    ['name', timing?.dnsMs],
+    ['connection', timing?.connectMs],
+    ['TLS', timing?.tlsMs],
+    ['first byte', timing?.firstByteMs],
+  ];
+  const said = steps.flatMap(([name, ms]) => (ms == null ? [] : [`${name} ${durationWords(ms)}`]));
+  return `${durationWords(durationMs)}${said.length === 0 ? '' : `: ${said.join(', ')}`}`;
+}
+
+function agoWords(iso: string, nowMs: number): string {
+  return durationWords(Math.max(0, nowMs - Date.parse(iso)));
+}

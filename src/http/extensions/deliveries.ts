@@ -1,0 +1,114 @@
+/** Deliveries: those of a webhook, one with all its attempts, and one once more. */
+import { DELIVERY_STATES } from '../../model/delivery.ts';
+import { Problem } from '../../model/error.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { invalid, queryTime } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { queryNames } from '../one-of.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
+import { webhookOf } from './webhooks.ts';
+
+const parameters = [pathParameter('deliveryId', 'Delivery id')];
+const time = { type: 'string', format: 'date-time' };
+
+/** GET /v1/integrations/webhooks/{webhookId}/deliveries */
+export const listWebhookDeliveries: Operation<KeyedCall> = {
+  id: 'listWebhookDeliveries',
+  group: 'Integrations',
+  summary: 'The deliveries of a webhook, newest first',
+  parameters: [
+    pathParameter('webhookId', 'Webhook id'),
+    {
+      name: 'state',
+      in: 'query',
+      description: `Only in these states, with commas between: ${DELIVERY_STATES.join(', ')}`,
+      schema: { type: 'string' },
+    },
+    { name: 'since', in: 'query', description: 'Made at this time or later', schema: time },
+    { name: 'until', in: 'query', description: 'Made at this time or earlier', schema: time },
+    ...PAGE_PARAMETERS,
+  ],
+  answer: pageResponse('deliveries', 'Delivery'),
+  refusals: { field_invalid: 'A parameter has a bad value', webhook_not_found: 'No webhook found' },
+
+  async handle(call) {
+    const { query, reply, services } = call;
+    const states = queryNames(query, 'state', DELIVERY_STATES);
+    const since = queryTime(query, 'since');
+    const until = queryTime(query, 'until');
+    if (since !== undefined && until !== undefined && since > until) {
+      invalid('The query parameter `since` must not be after `until`');
+    }
+    const limit = pageLimit(query);
+    const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
+    const { teamId, id } = await webhookOf(call);
+    const found = await services.store.deliveries.list({
+      teamId,
+      webhookId: id,
+      ...(states === undefined ? {} : { states }),
+      ...(since === undefined ? {} : { since }),
+      ...(until === undefined ? {} : { until }),
+      ...(before === undefined ? {} : { before }),
+      limit: limit + 1,
+    });
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    if (found.length > limit && last !== undefined) {
+      const path = `/v1/integrations/webhooks/${id}/deliveries`;
+      reply.header('link', nextLink(path, query, makeIdCursor(last.id)));
+    }
+    return { deliveries: page.map(shownDelivery) };
+  },
+};
+
+/** GET /v1/deliveries/{deliveryId} */
+export const readDelivery: Operation<KeyedCall> = {
+  id: 'readDelivery',
+  group: 'Integrations',
+  summary:
+    'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
+  parameters,
+  answer: jsonResponse('The delivery', 'DeliveryDetail'),
+  refusals: { delivery_not_found: 'No delivery found' },
+
+  async handle({ services, caller, params }) {
+    const id = deliveryIdFrom(params.deliveryId);
+    const delivery = await services.store.deliveries.get({ teamId: caller.teamId, id });
+    if (delivery === undefined) throw new Problem('delivery_not_found');
+    return shownDeliveryDetail(delivery);
+  },
+};
+
+/** POST /v1/deliveries/{deliveryId}/replay */
+export const replayDelivery: Operation<KeyedCall> = {
+  id: 'replayDelivery',
+  group: 'Integrations',
+  summary: 'Sends the same event to the same webhook once more, as a delivery of its own',
+  parameters,
+  answer: jsonResponse(
+    'The new delivery is on its way',
+    {
+      type: 'object',
+      required: ['message', 'deliveryId'],
+      properties: { message: { type: 'string' }, deliveryId: { type: 'string' } },
+    },
+    { location: 'Where the new delivery can be read' },
+  ),
+  refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
+
+  async handle({ services, caller, params, reply }) {
+    const id = deliveryIdFrom(params.deliveryId);
+    const deliveryId = await services.store.deliveries.replay({ teamId: caller.teamId, id });
+    if (deliveryId === undefined) throw new Problem('delivery_not_found');
+    reply.header('location', `/v1/deliveries/${deliveryId}`);
+    return { message: 'The event is on its way once more', deliveryId };
+  },
+};
+
+function deliveryIdFrom(text: string | undefined): string {
+  if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
+  return text;
+}

@@ -1,0 +1,107 @@
+/** Events: what happened in a team, in order, for receivers that were away. */
+import { Problem } from '../../model/error.ts';
+import { invalid } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { queryNumber } from '../number-query.ts';
+import { queryValue } from '../query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { leaving } from '../send-bytes.ts';
+
+const DEFAULT_LIMIT = 100;
+/** Events are of 20 kB at most: an answer stays under 5 MB. */
+const MAX_LIMIT = 250;
+const MAX_WAIT_S = 25;
+const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
+
+/** GET /v1/events */
+export const listEvents: Operation<KeyedCall> = {
+  id: 'listEvents',
+  group: 'Integrations',
+  summary: 'The events of a team after a sequence, in order, with the bodies that webhooks are sent',
+  description:
+    'A receiver that was away catches up: `next` is the `after` of the next call. With `wait` the answer is held ' +
+    'until there is an event, or the time is over.',
+  parameters: [
+    {
+      name: 'after',
+      in: 'query',
+      description:
+        'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
+      schema: { oneOf: [{ type: 'integer', minimum: 0 }, { const: 'now' }], default: 0 },
+    },
+    {
+      name: 'limit',
+      in: 'query',
+      description: `At most so many, ${DEFAULT_LIMIT} by default`,
+      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+    },
+    {
+      name: 'wait',
+      in: 'query',
+      description: 'Seconds to wait for one',
+      schema: { type: 'integer', minimum: 0, maximum: MAX_WAIT_S },
+    },
+  ],
+  answer: jsonResponse('The events', {
+    type: 'object',
+    required: ['events', 'next'],
+    properties: {
+      events: { type: 'array', items: { $ref: '#/components/schemas/Event' } },
+      next: { type: 'integer', description: 'The `after` of the next call' },
+    },
+  }),
+  refusals: {
+    field_invalid: 'A parameter has a bad value',
+    overloaded: { description: 'Too many calls wait', headers: { 'retry-after': 'Seconds' } },
+  },
+
+  async handle({ services, caller, query, reply }) {
+    const { teamId } = caller;
+    const { events } = services.store;
+    const isNow = queryValue(query, 'after') === 'now';
+    const asked = isNow ? undefined : afterFrom(query);
+    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+    const waitMs = (queryNumber(query, 'wait', { least: 0, most: MAX_WAIT_S }) ?? 0) * 1_000;
+    const after = asked ?? (isNow ? await events.newest({ teamId }) : 0);
+    let found = await events.list({ teamId, afterSequence: after, limit });
+    if (found.length === 0 && waitMs > 0) {
+      await services.eventWaits.until({ teamId, after, ms: waitMs, signal: leaving({ reply }) });
+      found = await events.list({ teamId, afterSequence: after, limit });
+    }
+    const next = found.at(-1)?.sequence ?? after;
+    // The bodies as they are stored: a number that a double cannot hold stays what it was.
+    const bodies = found.map(({ body }) => body).join(',');
+    reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+    return reply.send(`{"events":[${bodies}],"next":${next}}`);
+  },
+};
+
+/** GET /v1/events/{eventId} */
+export const readEvent: Operation<KeyedCall> = {
+  id: 'readEvent',
+  group: 'Integrations',
+  summary: 'Shows one event, exactly as webhooks are sent it',
+  parameters: [pathParameter('eventId', 'Event id')],
+  answer: jsonResponse('The event', 'Event'),
+  refusals: { event_not_found: 'No event found' },
+
+  async handle({ services, caller, params, reply }) {
+    const id = params.eventId;
+    const event = isGeneratedId('evt', id)
+      ? await services.store.events.get({ teamId: caller.teamId, id })
+      : undefined;
+    if (event === undefined) throw new Problem('event_not_found');
+    return reply.type('application/json; charset=utf-8').send(event.body);
+  },
+};
+
+function afterFrom(query: string): number | undefined {
+  try {
+    return queryNumber(query, 'after', WHOLE);
+  } catch {
+    return invalid(
+      'The query parameter `after` must be the `sequence` of an event, or `now`, or be left out',
+    );
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * How much a lane may ask of its endpoint: what is learned of each attempt, and what follows from it.
+ *
+ *              10 faults in a row, or half of 20 in a minute
+ *     closed ───────────────────────────────────────────────▶ open: one probe after 30 s, 1, 2, 4, 8, 15, 15 … min
+ *       ▲  1..16 requests at once                              ▲ │
+ *       │  +1 after as many quick successes,         any fault │ │ the probe is answered
+ *       │  half after a fault or a 429                         │ ▼
+ *       └───────────────────────────────────────────────── half open: 1 request at once, 2, 4
+ *                       four at once went well
+ *
+ * While it is open, nothing but the probe uses up an attempt. A fault is an endpoint that cannot be reached, does
+ * not answer in time, or answers 5xx; an answer that merely refuses (4xx, 3xx) says that the endpoint is there.
+ */
+import { type Attempt, MAX_RETRY_AFTER_MS } from './delivery.ts';
+
+/** Requests to one webhook at once: at the start, and at most. */
+export const START_LIMIT = 4;
+export const MAX_LIMIT = 16;
+/** An endpoint that takes longer than this is slow, and so is a request that has been under way for longer. */
+export const SLOW_MS = 1_000;
+/** As is one whose last so many attempts failed. */
+const SLOW_FAILURES = 3;
+/** The share of the newest attempt in the moving average of durations. */
+const NEWEST_SHARE = 0.3;
+/** What opens the breaker: so many faults in a row, or half of at least so many attempts within a minute. */
+const MAX_FAULTS = 10;
+const MIN_ATTEMPTS = 20;
+const MINUTE_MS = 60_000;
+/** Waits before the probes, from one to the next; the last one repeats. */
+export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 480_000, 900_000];
+/** A webhook without any success for so long is paused. */
+const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
+
+/** What an attempt says of its endpoint: it took it, it refused it, it has too much to do, it is out of order. */
+export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
+
+/** What is known of an endpoint. Times in epoch milliseconds. */
+export interface LaneHealth {
+  readonly state: 'closed' | 'open' | 'half_open';
+  /** Requests at once. */
+  readonly limit: number;
+  /** Nothing is sent before; 0 when it does not rest. */
+  readonly restsUntil: number;
+  /** Since when every attempt has failed. */
+  readonly failingSince: number | null;
+  /** Successes that count towards the next, larger limit. */
+  readonly streak: number;
+  /** The last so many attempts failed; of those the last so many were faults. */
+  readonly failures: number;
+  readonly faults: number;
+  /** Moving average of what an attempt takes; null before the first. */
+  readonly averageMs: number | null;
+  /** How often it has opened since it was last closed. */
+  readonly openings: number;
+  readonly minute: { readonly since: number; readonly attempts: number; readonly faults: number };
+}
+
+/** A lane that begins. One that failed when it was last heard of starts slowly, for its endpoint may just be back. */
+export function startHealth(failingSince: number | null): LaneHealth {
+  return {
+    state: failingSince === null ? 'closed' : 'half_open',
+    limit: failingSince === null ? START_LIMIT : 1,
+    restsUntil: 0,
+    failingSince,
+    streak: 0,
+    failures: 0,
+    faults: 0,
+    averageMs: null,
+    openings: 0,
+    minute: { since: 0, attempts: 0, faults: 0 },
+  };
+}
+
+export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>): Verdict {
+  if (outcome === 'ok') return 'well';
+  if (outcome !== 'http') return 'fault';
+  if (status === 429) return 'busy';
+  return status !== null && status >= 500 ? 'fault' : 'refused';
+}
+
+/**
+ * What is known after an attempt.
+ *
+ * @param seen.probe whether it was sent while the breaker was open; what was sent before says nothing then
+ * @param seen.restMs how long the endpoint asked to be left alone, see `restAfter`
+ * @param seen.random in [0, 1): 0–20 % are added to the wait before a probe, so that it is never early
+ */
+export function learn(
+  before: LaneHealth,
+  seen: {
+    verdict: Verdict;
+    tookMs: number;
+    probe: boolean;
+    restMs: number;
+    nowMs: number;
+    random: number;
+  },
+): LaneHealth {
+  const { verdict, nowMs } = seen;
+  const health = counted(before, seen);
+  const isFault = verdict === 'fault';
+  if (before.state === 'open' && !seen.probe) return health;
+  if (isFault && (before.state !== 'closed' || isOutOfOrder(health))) return opened(health, seen);
+  if (before.state === 'open') return { ...health, state: 'half_open', limit: 1, streak: 0 };
+  if (isFault || verdict === 'busy') {
+    return { ...health, limit: Math.max(1, Math.floor(health.limit / 2)), streak: 0 };
+  }
+  const counts = verdict === 'well' && (before.state === 'half_open' || seen.tookMs <= SLOW_MS);
+  if (!counts) return { ...health, streak: 0 };
+  return health.streak + 1 < health.limit ? { ...health, streak: health.streak + 1 } : raised(health, nowMs);
+}
+
+function counted(before: LaneHealth, seen: Parameters<typeof learn>[1]): LaneHealth {
+  const { verdict, tookMs, nowMs, restMs } = seen;
+  const isFault = verdict === 'fault';
+  const within =
+    nowMs - before.minute.since < MINUTE_MS ? before.minute : { attempts: 0, faults: 0, since: nowMs };
+  const { averageMs } = before;
+  return {
+    ...before,
+    restsUntil: restMs > 0 ? Math.max(before.restsUntil, nowMs + restMs) : before.restsUntil,
+    failingSince: verdict === 'well' ? null : (before.failingSince ?? nowMs),
+    failures: verdict === 'well' ? 0 : before.failures + 1,
+    faults: isFault ? before.faults + 1 : 0,
+    averageMs: averageMs === null ? tookMs : averageMs + NEWEST_SHARE * (tookMs - averageMs),
+    minute: {
+      since: within.since,
+      attempts: within.attempts + 1,
+      faults: within.faults + (isFault ? 1 : 0),
+    },
+  };
+}
+
+function isOutOfOrder({ faults, minute }: LaneHealth): boolean {
+  return faults >= MAX_FAULTS || (minute.attempts >= MIN_ATTEMPTS && minute.faults * 2 >= minute.attempts);
+}
+
+function opened(health: LaneHealth, { nowMs, random }: { nowMs: number; random: number }): LaneHealth {
+  const waitMs = PROBE_MS[Math.min(health.openings, PROBE_MS.length - 1)] ?? 0;
+  return {
+    ...health,
+    state: 'open',
+    limit: 1,
+    streak: 0,
+    faults: 0,
+    openings: health.openings + 1,
+    restsUntil: Math.max(health.restsUntil, Math.ceil(nowMs + waitMs * (1 + 0.2 * random))),
+    minute: { since: nowMs, attempts: 0, faults: 0 },
+  };
+}
+
+function raised(health: LaneHealth, nowMs: number): LaneHealth {
+  if (health.state === 'closed') {
+    return { ...health, limit: Math.min(MAX_LIMIT, health.limit + 1), streak: 0 };
+  }
+  if (health.limit < START_LIMIT) return { ...health, limit: health.limit * 2, streak: 0 };
+  const minute = { since: nowMs, attempts: 0, faults: 0 };
+  return { ...health, state: 'closed', limit: START_LIMIT + 1, streak: 0, openings: 0, minute };
+}
+
+/** Whether it gets less of what all lanes share. */
+export function isSlow({ state, averageMs, failures }: LaneHealth): boolean {
+  return state !== 'closed' || failures >= SLOW_FAILURES || (averageMs ?? 0) > SLOW_MS;
+}
+
+/**
+ * For how long a lane rests after an attempt.
+ *
+ * @param retryAfterMs what a 429 or 503 asked for; null when it asked for nothing
+ * @param waitMs until this delivery is tried again by its schedule
+ */
+export function restAfter(retryAfterMs: number | null, waitMs: number): number {
+  return retryAfterMs === null ? 0 : Math.min(Math.max(waitMs, retryAfterMs), MAX_RETRY_AFTER_MS);
+}
+
+/** Why a webhook is paused after a failed attempt: a sentence; null while it is not. */
+export function pauseReason(
+  { failingSince }: LaneHealth,
+  nowMs: number,
+  error: string | null,
+): string | null {
+  if (failingSince === null || nowMs - failingSince < PAUSE_AFTER_MS) return null;
+  return (
+    `Nothing has been received for five days, since ${new Date(failingSince).toISOString()}. The last attempt: ` +
+    `${error ?? 'it failed'}. What is due waits; resume the webhook when its endpoint is well`
+  );
+}

@@ -1,0 +1,163 @@
+/** What every driver must do to find what is due, and for whom. */
+import assert from 'node:assert/strict';
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../model/webhook.ts';
+import type { Store } from '../store.ts';
+import { dueLanes, FAILED, load, MANY, oneDelivery, settle, settlement, subscribe } from './sending.ts';
+import { caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
+
+const ORDERED: WebhookSettings = { ...DEFAULT_WEBHOOK_SETTINGS, ordered: true };
+
+export function testLanes(open: Open): void {
+  const it = caseWith(open);
+
+  it('finds the lanes of many webhooks and teams, and only those with something due', async ({
+    store,
+    advance,
+  }) => {
+    const expected = new Set<string>();
+    for (const team of ['a', 'b', 'c']) {
+      const at = await makeWorkflow(store, { team });
+      for (let n = 0; n < 4; n++) expected.add(await subscribe(store, at, ['*', String(n)]));
+      await publishRun(store, at, { a: 'Ada' });
+    }
+    assert.deepEqual(await dueLanes(store), expected);
+    const [lane] = await store.deliveries.lanes();
+    assert.ok(lane);
+    const due = await load(store, lane.teamId, lane.webhookId);
+    assert.equal(due.length, 4);
+    const later = { state: 'waiting', nextAt: store.now() + 5_000 } as const;
+    await store.deliveries.settle({ settlements: due.map((delivery) => settlement(delivery, 1, later)) });
+    expected.delete(lane.webhookId);
+    assert.deepEqual(await dueLanes(store), expected);
+    advance(5_000);
+    assert.equal((await dueLanes(store)).size, 12);
+  });
+
+  it('finds one lane as it finds all, and nothing that is paused, gone or not due', async ({ store }) => {
+    const { teamId, webhookId, due } = await oneDelivery(store);
+    const lane = () => store.deliveries.lane({ teamId, webhookId });
+    assert.deepEqual(await lane(), (await store.deliveries.lanes())[0]);
+    assert.equal(await store.deliveries.lane({ teamId: 'team_x', webhookId }), undefined);
+    await store.webhooks.pause({ teamId, id: webhookId, reason: 'For a test' });
+    assert.equal(await lane(), undefined);
+    assert.deepEqual(await store.deliveries.lanes(), []);
+    assert.deepEqual(await load(store, teamId, webhookId), []);
+    await store.webhooks.resume({ teamId, id: webhookId });
+    assert.equal((await lane())?.webhookId, webhookId);
+    await settle(store, due, 1, { state: 'waiting', nextAt: store.now() + 1 }, FAILED);
+    assert.equal(await lane(), undefined);
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.equal(await lane(), undefined);
+  });
+
+  it('hands out all that sending needs: two secrets while the older one signs along', async ({
+    store,
+    advance,
+  }) => {
+    const { teamId, webhookId } = await oneDelivery(store);
+    const lane = async () => (await store.deliveries.lanes())[0];
+    const settings = { ...DEFAULT_WEBHOOK_SETTINGS, ratePerSecond: 3 };
+    await store.webhooks.change({ teamId, id: webhookId, settings, headers: 'sealed headers' });
+    await store.webhooks.rotate({ teamId, id: webhookId, secret: 'second', overlapMs: 1_000 });
+    assert.deepEqual(await lane(), {
+      teamId,
+      webhookId,
+      url: 'https://a.test/*',
+      secrets: ['second', 'sealed'],
+      headers: 'sealed headers',
+      settings,
+      failingSince: null,
+    });
+    advance(999);
+    assert.equal((await lane())?.secrets.length, 2);
+    advance(1);
+    assert.deepEqual((await lane())?.secrets, ['second']);
+  });
+
+  it('loads of each class as many as asked for: live before retry before replay', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const webhookId = await subscribe(store, at, ['workflow_queued']);
+    const target = { teamId: at.teamId, webhookId };
+    await queueAndFail(store, at, 9);
+    const due = await load(store, at.teamId, webhookId);
+    const now = { state: 'waiting', nextAt: store.now() } as const;
+    for (const delivery of due.slice(0, 3)) await settle(store, delivery, 1, now, FAILED);
+    for (const delivery of due.slice(3, 6)) await store.deliveries.replay(delivery);
+    const loaded = async (limits: { live: number; retry: number; replay: number }) =>
+      (await store.deliveries.load({ ...target, limits, ordered: false })).map((one) => one.class);
+    const all = [...Array(6).fill('live'), ...Array(3).fill('retry'), ...Array(3).fill('replay')];
+    assert.deepEqual(await loaded(MANY), all);
+    assert.deepEqual(await loaded({ live: 1, retry: 2, replay: 1 }), ['live', 'retry', 'retry', 'replay']);
+    assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 2 }), ['replay', 'replay']);
+    // A replay that failed is still one.
+    const [replayed] = await store.deliveries.load({
+      ...target,
+      limits: { live: 0, retry: 0, replay: 1 },
+      ordered: false,
+    });
+    await settle(store, replayed, 1, now, FAILED);
+    assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 9 }), ['replay', 'replay', 'replay']);
+  });
+
+  it('loads in the order of the events, due or not, and waits for the first', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at, ['workflow_queued'], ORDERED);
+    await queueAndFail(store, at, 4);
+    const inOrder = (live = 9) =>
+      store.deliveries.load({ teamId, webhookId, limits: { ...MANY, live }, ordered: true });
+    const [first, second, ...rest] = await inOrder();
+    assert.equal(rest.length, 2);
+    const nextAt = store.now() + 1_000;
+    await settle(store, first, 1, { state: 'waiting', nextAt }, FAILED);
+    assert.deepEqual(
+      (await inOrder(2)).map((due) => [due.id, due.dueAt, due.class]),
+      [
+        [first?.id, nextAt, 'retry'],
+        [second?.id, store.now(), 'live'],
+      ],
+    );
+    assert.deepEqual(await store.deliveries.lanes(), [], 'the others are due, but the first one is not');
+    assert.equal(await store.deliveries.lane({ teamId, webhookId }), undefined);
+    advance(1_000);
+    assert.equal((await store.deliveries.lanes()).length, 1);
+    await settle(store, first, 2, { state: 'delivered' });
+    assert.equal((await store.deliveries.lanes()).length, 1);
+    // What is sent once more takes the place of its event.
+    const replayed = await store.deliveries.replay({ teamId, id: first?.id ?? '' });
+    assert.equal((await inOrder())[0]?.id, replayed);
+  });
+
+  it('finds an unordered lane again whose webhook was ordered', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const webhookId = await subscribe(store, at, ['workflow_queued'], ORDERED);
+    await queueAndFail(store, at, 2);
+    const [first] = await load(store, at.teamId, webhookId);
+    await settle(store, first, 1, { state: 'waiting', nextAt: store.now() + 1_000 }, FAILED);
+    assert.equal((await store.deliveries.lanes()).length, 0);
+    await store.webhooks.change({ teamId: at.teamId, id: webhookId, settings: { ordered: false } });
+    const [lane] = await store.deliveries.lanes();
+    assert.deepEqual(lane?.settings, DEFAULT_WEBHOOK_SETTINGS);
+  });
+
+  it('finds 1,000 lanes however much waits in each', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const ids = await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => subscribe(store, at, ['workflow_queued', String(n)])),
+    );
+    await queueAndFail(store, at, 100);
+    assert.deepEqual(await dueLanes(store), new Set(ids));
+  });
+}
+
+/** Queues and ends so many jobs, one after the other. */
+async function queueAndFail(
+  store: Store,
+  at: { teamId: string; workflowId: string },
+  jobs: number,
+): Promise<void> {
+  for (let n = 0; n < jobs; n++) {
+    await makeJob(store, at);
+    await failAttempt(store, await claimOne(store));
+  }
+}

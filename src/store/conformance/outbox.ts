@@ -1,0 +1,201 @@
+/** What every driver must do with events: their order, their numbers, who hears of them, how long they stay. */
+import assert from 'node:assert/strict';
+import type { Store } from '../store.ts';
+import { FAILED, load, oneDelivery, settle, subscribe } from './sending.ts';
+import { allEvents, caseWith, makeJob, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
+
+export function testOutbox(open: Open): void {
+  const it = caseWith(open);
+
+  it('tells of a job in the order in which it went', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at);
+    await publishRun(store, at, { a: 'Ada' });
+    const went = ['workflow_queued', 'workflow_started', 'workflow_data_change', 'workflow_finished'];
+    const types = async () => (await allEvents(store, teamId)).map(({ type }) => type);
+    assert.deepEqual(await types(), went);
+    assert.deepEqual(
+      (await load(store, teamId, webhookId)).map(({ eventType }) => eventType),
+      went,
+    );
+    await publishRun(store, at, { a: 'Ada' });
+    went.push('workflow_queued', 'workflow_started', 'workflow_finished');
+    assert.deepEqual(await types(), went, 'nothing has changed');
+    const job = await makeJob(store, at);
+    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
+    went.push('workflow_queued', 'workflow_canceled');
+    const held = await makeRunning(store, at);
+    await store.jobs.cancel({ teamId, id: held.jobId, by: 'somebody' });
+    await store.jobs.endCanceled({ held });
+    went.push('workflow_queued', 'workflow_started', 'workflow_canceled');
+    assert.deepEqual(await types(), went);
+  });
+
+  it('numbers the events of a team without gaps, however many write', async ({ store, another }) => {
+    const other = await another();
+    try {
+      const ats = await Promise.all(
+        Array.from({ length: 40 }, (_, n) =>
+          makeWorkflow(store, { id: `w${n}`, team: n % 2 === 0 ? 'a' : 'b' }),
+        ),
+      );
+      await Promise.all(
+        ats.map(async (at, n) => {
+          const writer = n % 3 === 0 ? other : store;
+          const job = await makeJob(writer, at);
+          await writer.jobs.cancel({ teamId: at.teamId, id: job.id, by: 'somebody' });
+        }),
+      );
+      for (const teamId of new Set(ats.map((at) => at.teamId))) {
+        const events = await allEvents(store, teamId);
+        assert.deepEqual(
+          events.map(({ sequence }) => sequence),
+          Array.from({ length: 40 }, (_, n) => n + 1),
+        );
+        for (const { sequence, parsed } of events) assert.equal(parsed.sequence, sequence);
+        assert.equal(await store.events.newest({ teamId }), 40);
+      }
+      assert.equal(await store.events.newest({ teamId: 'team_x' }), 0);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('reads on behind a sequence, and one event by its id', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada' });
+    const { teamId } = at;
+    const [, second, third] = await store.events.list({ teamId, afterSequence: 0, limit: 9 });
+    assert.deepEqual(await store.events.list({ teamId, afterSequence: 1, limit: 2 }), [second, third]);
+    assert.deepEqual(await store.events.get({ teamId, id: second?.id ?? '' }), second);
+    assert.equal(await store.events.get({ teamId: 'team_x', id: second?.id ?? '' }), undefined);
+    assert.deepEqual(await store.events.list({ teamId, afterSequence: 4, limit: 2 }), []);
+  });
+
+  it('counts a subscription that is one millisecond old, and none that has ended', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const [late, gone] = [await subscribe(store, at, ['job.queued']), await subscribe(store, at, ['*'])];
+    advance(1);
+    await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [gone] });
+    await makeJob(store, at);
+    assert.equal((await load(store, at.teamId, late)).length, 1);
+    assert.deepEqual(await store.deliveries.list({ teamId: at.teamId, webhookId: gone, limit: 9 }), []);
+  });
+
+  it('gives up what has waited too long, paused or not, a few at a time', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const [active, paused] = [await subscribe(store, at, ['job.queued']), await subscribe(store, at)];
+    await store.webhooks.pause({ teamId, id: paused, reason: 'By hand' });
+    const target = { teamId, workflowId: null };
+    const wide = await subscribe(store, target, ['workflow_queued', 'x']);
+    await publishRun(store, at, { a: 'Ada' });
+    const [sent] = await load(store, teamId, wide);
+    await settle(store, sent, 1, { state: 'delivered' });
+    advance(1_000);
+    const expire = () => store.deliveries.expire({ olderMs: 1_000, limit: 2 });
+    assert.deepEqual(await expire(), { done: true }, 'not yet');
+    advance(1);
+    await makeJob(store, at);
+    assert.deepEqual(await expire(), { done: false });
+    while (!(await expire()).done);
+    const states = async (webhookId: string) =>
+      (await store.deliveries.list({ teamId, webhookId, limit: 9 })).map(({ state }) => state);
+    assert.deepEqual(await states(active), ['waiting', 'dead']);
+    assert.deepEqual(await states(paused), ['waiting', 'dead', 'dead', 'dead', 'dead']);
+    assert.deepEqual(await states(wide), ['waiting', 'delivered']);
+    assert.equal((await load(store, teamId, active)).length, 1);
+  });
+
+  it('forgets attempts that are old, and keeps their deliveries', async ({ store }) => {
+    const { teamId, due } = await oneDelivery(store);
+    const now = store.now();
+    const attempts = [1, 2, 3].map((days) => ({ ...FAILED, startedAt: now - (4 - days) * DAY }));
+    for (const [n, log] of attempts.entries()) {
+      await settle(store, due, n + 1, { state: 'waiting', nextAt: now }, log);
+    }
+    await pruneAll(store, { attemptsMs: 1.5 * DAY, eventsMs: 30 * DAY });
+    const found = await store.deliveries.get({ teamId, id: due.id });
+    assert.deepEqual([found?.attempt, found?.attempts], [3, attempts.slice(2)]);
+    assert.equal(found?.last?.at, now - DAY);
+    await pruneAll(store, { attemptsMs: DAY / 2, eventsMs: 30 * DAY });
+    assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.last, null);
+  });
+
+  it('forgets old events with their deliveries, except what waits and the newest', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { team: 'other' });
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at);
+    await publishRun(store, at, { a: 'Ada' });
+    const [first, second, third, fourth] = await load(store, teamId, webhookId);
+    for (const due of [first, third, fourth]) await settle(store, due, 1, { state: 'delivered' });
+    const replayed = await store.deliveries.replay({ teamId, id: third?.id ?? '' });
+    const keep = { attemptsMs: 1e15, eventsMs: 30 * DAY };
+    advance(30 * DAY);
+    await pruneAll(store, keep);
+    const sequences = async (team = teamId) =>
+      (await store.events.list({ teamId: team, afterSequence: 0, limit: 9 })).map(({ sequence }) => sequence);
+    assert.deepEqual(await sequences(), [1, 2, 3, 4], 'not yet');
+    advance(1);
+    await makeJob(store, other);
+    await pruneAll(store, keep);
+    assert.deepEqual(await sequences(), [2, 3, 4]);
+    assert.deepEqual(await sequences(other.teamId), [1]);
+    assert.equal(await store.deliveries.get({ teamId, id: first?.id ?? '' }), undefined);
+    assert.equal((await store.deliveries.get({ teamId, id: third?.id ?? '' }))?.attempts.length, 1);
+
+    await settle(store, second, 1, { state: 'dead' }, FAILED);
+    const [again] = (await load(store, teamId, webhookId)).filter(({ id }) => id === replayed);
+    await settle(store, again, 1, { state: 'delivered' });
+    await pruneAll(store, keep);
+    assert.deepEqual(await sequences(), [4]);
+    const left = await store.deliveries.list({ teamId, webhookId, limit: 9 });
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      [fourth?.id],
+    );
+    assert.equal(await store.events.newest({ teamId }), 4);
+    await makeJob(store, at);
+    assert.deepEqual(await sequences(), [4, 5]);
+  });
+
+  it('deletes an event with more deliveries than one step may, and ends', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const ids = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => subscribe(store, at, ['workflow_queued', String(n)])),
+    );
+    const job = await makeJob(store, at);
+    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
+    await store.webhooks.unsubscribe({ teamId, ids });
+    advance(2 * DAY);
+    const steps = await pruneAll(store, { attemptsMs: DAY, eventsMs: DAY }, 5);
+    assert.ok(steps > 2 && steps < 12, `${steps} steps`);
+    assert.equal((await allEvents(store, teamId)).length, 1);
+    for (const webhookId of ids) {
+      assert.deepEqual(await store.deliveries.list({ teamId, webhookId, limit: 9 }), []);
+    }
+  });
+}
+
+const DAY = 86_400_000;
+
+/** Answers how many steps it took. */
+async function pruneAll(
+  store: Store,
+  keep: { attemptsMs: number; eventsMs: number },
+  limit = 2,
+): Promise<number> {
+  for (let steps = 1; ; steps++) {
+    if ((await store.deliveries.prune({ ...keep, limit })).done) return steps;
+    assert.ok(steps < 100, 'it never ends');
+  }
+}

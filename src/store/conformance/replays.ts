@@ -1,0 +1,171 @@
+/** What every driver must do to send events once more. */
+import assert from 'node:assert/strict';
+import type { DeliveryState } from '../../model/delivery.ts';
+import type { Replay, Store } from '../store.ts';
+import { FAILED, load, oneDelivery, settle, subscribe } from './sending.ts';
+import { caseWith, makeWorkflow, type Open } from './setup.ts';
+
+export function testReplays(open: Open): void {
+  const it = caseWith(open);
+
+  it('sends one event once more: the same bytes in a delivery of its own', async ({ store, advance }) => {
+    const { teamId, webhookId, due } = await oneDelivery(store);
+    await settle(store, due, 1, { state: 'delivered' });
+    advance(50);
+    const id = await store.deliveries.replay({ teamId, id: due.id });
+    const [again, ...more] = await load(store, teamId, webhookId);
+    const { class: _, origin, createdAt, dueAt, ...same } = due;
+    assert.deepEqual(again, {
+      ...same,
+      id,
+      origin: 'replay',
+      class: 'replay',
+      createdAt: createdAt + 50,
+      dueAt: dueAt + 50,
+    });
+    assert.equal(origin, 'event');
+    assert.equal(more.length, 0);
+    assert.notEqual(await store.deliveries.replay({ teamId, id: due.id }), id);
+    assert.equal(await store.deliveries.replay({ teamId: 'team_x', id: due.id }), undefined);
+    assert.equal(await store.deliveries.replay({ teamId, id: 'dlv_x' }), undefined);
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.equal(await store.deliveries.replay({ teamId, id: due.id }), undefined);
+  });
+
+  it('replays a selection, each event once, and survives a crash between any two steps', async ({
+    store,
+    reopen,
+  }) => {
+    const at = await manyDeliveries(store, 10);
+    const { teamId, webhookId, ids } = at;
+    // Two deliveries of one event are selected, and one of another is not.
+    await store.deliveries.replay({ teamId, id: ids[0] as string });
+    await endAll(store, at, 'dead');
+    const [spared] = await load(store, teamId, await subscribe(store, at, ['x']));
+    assert.equal(spared, undefined);
+    const started = (await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] })) as Replay;
+    assert.deepEqual(started, {
+      teamId,
+      id: started.id,
+      webhookId,
+      states: ['dead'],
+      since: 0,
+      until: store.now(),
+      made: 0,
+      state: 'running',
+      createdAt: store.now(),
+    });
+    let current = store;
+    for (let steps = 0; ; steps++) {
+      assert.ok(steps < 20);
+      const { done } = await current.deliveries.stepReplays({ limit: 3, waiting: 100 });
+      current = await reopen();
+      if (done) break;
+    }
+    const replay = await current.deliveries.getReplay({ teamId, id: started.id });
+    assert.deepEqual(replay, { ...started, made: 10, state: 'done' });
+    const due = await load(current, teamId, webhookId);
+    assert.equal(new Set(due.map((delivery) => delivery.eventId)).size, 10);
+    assert.equal(due.length, 10);
+    assert.ok(due.every((delivery) => delivery.class === 'replay'));
+    assert.deepEqual(await current.deliveries.stepReplays({ limit: 3, waiting: 100 }), { done: true });
+    assert.equal(await current.deliveries.getReplay({ teamId: 'team_x', id: started.id }), undefined);
+  });
+
+  it('makes no more than may wait, and goes on when some have been sent', async ({ store }) => {
+    const at = await manyDeliveries(store, 5);
+    const { teamId, webhookId } = at;
+    await endAll(store, at, 'delivered');
+    const one = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
+    const two = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
+    const states = async () =>
+      Promise.all(
+        [one, two].map(async (replay) => {
+          const { state, made } = (await store.deliveries.getReplay({
+            teamId,
+            id: replay?.id ?? '',
+          })) as Replay;
+          return `${state} ${made}`;
+        }),
+      );
+    const stepAll = async () => {
+      while (!(await store.deliveries.stepReplays({ limit: 2, waiting: 3 })).done);
+    };
+    await stepAll();
+    assert.deepEqual(await states(), ['running 3', 'running 0']);
+    assert.equal((await load(store, teamId, webhookId)).length, 3);
+    await endAll(store, at, 'delivered');
+    await stepAll();
+    // What it has made itself is not made once more, and the second one takes what room there is.
+    assert.deepEqual(await states(), ['done 5', 'running 1']);
+    for (let n = 0; n < 2; n++) {
+      await endAll(store, at, 'delivered');
+      await stepAll();
+    }
+    assert.deepEqual(await states(), ['done 5', 'done 5']);
+  });
+
+  it('selects by the time of the deliveries and by their states', async ({ store, advance }) => {
+    const at = await manyDeliveries(store, 6, advance);
+    const { teamId, webhookId, ids, times } = at;
+    const all = await load(store, teamId, webhookId);
+    await settle(store, all[1], 1, { state: 'dead' }, FAILED);
+    await settle(store, all[2], 1, { state: 'dead' }, FAILED);
+    await settle(store, all[3], 1, { state: 'delivered' });
+    const since = times[2] as number;
+    const until = times[4] as number;
+    const states = ['dead', 'delivered', 'canceled'] as const;
+    const replay = await store.deliveries.startReplay({ teamId, webhookId, states, since, until });
+    assert.deepEqual([replay?.since, replay?.until, replay?.states.length], [since, until, 3]);
+    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    const made = (await load(store, teamId, webhookId)).filter(({ origin }) => origin === 'replay');
+    const selected = all.filter(({ id }) => [ids[2], ids[3]].includes(id));
+    assert.deepEqual(
+      made.map(({ eventId }) => eventId),
+      selected.map(({ eventId }) => eventId),
+    );
+  });
+
+  it('ends the replay of a webhook that is gone, and begins none', async ({ store }) => {
+    const at = await manyDeliveries(store, 2);
+    const { teamId, webhookId } = at;
+    const input = { teamId, webhookId, states: ['canceled', 'waiting'] } as const;
+    const replay = await store.deliveries.startReplay(input);
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.equal(await store.deliveries.startReplay(input), undefined);
+    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    const ended = await store.deliveries.getReplay({ teamId, id: replay?.id ?? '' });
+    assert.deepEqual([ended?.state, ended?.made], ['done', 0]);
+  });
+}
+
+interface Many {
+  teamId: string;
+  workflowId: string;
+  webhookId: string;
+  ids: string[];
+  times: number[];
+}
+
+/** A webhook with so many deliveries of as many events. */
+async function manyDeliveries(store: Store, count: number, advance = (_: number) => {}): Promise<Many> {
+  const at = await makeWorkflow(store);
+  const webhookId = await subscribe(store, at, ['workflow_failed']);
+  const ids: string[] = [];
+  const times: number[] = [];
+  for (let n = 0; n < count; n++) {
+    advance(1_000);
+    times.push(store.now());
+    const made = await store.webhooks.test({ teamId: at.teamId, id: webhookId });
+    ids.push(made?.deliveryId ?? '');
+  }
+  return { ...at, webhookId, ids, times };
+}
+
+async function endAll(
+  store: Store,
+  { teamId, webhookId }: Many,
+  state: Extract<DeliveryState, 'delivered' | 'dead'>,
+): Promise<void> {
+  for (const due of await load(store, teamId, webhookId)) await settle(store, due, 1, { state });
+}

@@ -1,0 +1,207 @@
+/** What every driver must do with a webhook that is there: rotation, settings, pauses, tests, health. */
+import assert from 'node:assert/strict';
+import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
+import type { Store } from '../store.ts';
+import { FAILED, load, OK, oneDelivery, settlement, subscribe } from './sending.ts';
+import { allEvents, caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
+
+export function testWebhookChanges(open: Open): void {
+  const it = caseWith(open);
+
+  it('takes settings with a new webhook only', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const settings = { ordered: true, ratePerSecond: 2.5, timeoutMs: 20_000 };
+    const id = await subscribe(store, at, ['*'], settings);
+    assert.equal(await subscribe(store, at, ['*'], DEFAULT_WEBHOOK_SETTINGS), id);
+    assert.deepEqual((await store.webhooks.get({ teamId: at.teamId, id }))?.settings, settings);
+  });
+
+  it('changes what is named and leaves the rest', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const target = { teamId: at.teamId, id: await subscribe(store, at) };
+    const changed = await store.webhooks.change({ ...target, settings: { timeoutMs: 1 }, headers: 'sealed' });
+    assert.deepEqual(changed?.settings, { ...DEFAULT_WEBHOOK_SETTINGS, timeoutMs: 1 });
+    await store.webhooks.change({ ...target, settings: { ratePerSecond: 7 } });
+    assert.equal(await store.webhooks.headers(target), 'sealed');
+    const webhook = await store.webhooks.change({ ...target, headers: null });
+    assert.equal(await store.webhooks.headers(target), null);
+    assert.deepEqual(webhook?.settings, { ordered: false, ratePerSecond: 7, timeoutMs: 1 });
+    assert.deepEqual(await store.webhooks.get(target), webhook);
+    assert.equal(await store.webhooks.headers({ ...target, teamId: 'team_x' }), undefined);
+  });
+
+  it('rotates a secret; without an overlap the one before is gone at once', async ({ store }) => {
+    const { teamId, webhookId: id } = await oneDelivery(store);
+    const secrets = async () => (await store.deliveries.lanes())[0]?.secrets;
+    await store.webhooks.rotate({ teamId, id, secret: 'second', overlapMs: 1_000 });
+    await store.webhooks.rotate({ teamId, id, secret: 'third', overlapMs: 1_000 });
+    assert.deepEqual(await secrets(), ['third', 'second']);
+    await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
+    assert.deepEqual(await secrets(), ['fourth']);
+    assert.equal(await store.webhooks.secret({ teamId, id }), 'fourth');
+  });
+
+  it('tells the others that hear of the workflow or of the team that a webhook is paused, once', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { id: 'other' });
+    const { teamId } = at;
+    const url = 'https://ada:secret@a.test/?x=1';
+    const created = await store.webhooks.subscribe({ ...at, url, events: ['*'], secret: 's', limit: 9 });
+    const { webhook } = created as { webhook: { id: string } };
+    const neighbour = await subscribe(store, at, ['webhook_paused']);
+    const wide = await subscribe(store, { teamId, workflowId: null });
+    const elsewhere = await subscribe(store, other);
+    const deaf = await subscribe(store, at, ['workflow_finished']);
+    const target = { teamId, id: webhook.id };
+
+    const paused = await store.webhooks.pause({ ...target, reason: 'It failed for 5 days' });
+    const pausedAt = store.now();
+    assert.deepEqual(
+      [paused?.state, paused?.pausedAt, paused?.pausedReason],
+      ['paused', pausedAt, 'It failed for 5 days'],
+    );
+    advance(5);
+    assert.deepEqual(await store.webhooks.pause({ ...target, reason: 'Once more' }), paused);
+    const [event, ...more] = await allEvents(store, teamId);
+    assert.deepEqual([event?.type, event?.workflowId, more.length], ['webhook_paused', 'people', 0]);
+    assert.deepEqual(event?.parsed.data, {
+      webhookId: webhook.id,
+      url: 'https://a.test/?x=1',
+      pausedAt: new Date(pausedAt).toISOString(),
+      reason: 'It failed for 5 days',
+    });
+    for (const [id, told] of [
+      [neighbour, 1],
+      [wide, 1],
+      [elsewhere, 0],
+      [deaf, 0],
+    ] as const) {
+      assert.equal((await load(store, teamId, id)).length, told);
+    }
+    assert.deepEqual(await store.deliveries.list({ teamId, webhookId: webhook.id, limit: 9 }), []);
+
+    // One that hears of the whole team is the business of those who do so too.
+    await store.webhooks.pause({ teamId, id: wide, reason: 'By hand' });
+    assert.equal((await allEvents(store, teamId)).at(-1)?.workflowId, null);
+    assert.equal((await load(store, teamId, neighbour)).length, 1);
+  });
+
+  it('forgets since when a webhook has failed when it is resumed or subscribed again', async ({ store }) => {
+    const { teamId, webhookId: id, workflowId, due } = await oneDelivery(store);
+    for (const resume of [
+      () => store.webhooks.resume({ teamId, id }),
+      () => subscribe(store, { teamId, workflowId }),
+    ]) {
+      await note(store, due, 'failing');
+      await store.webhooks.pause({ teamId, id, reason: 'It fails' });
+      assert.notEqual((await store.webhooks.get({ teamId, id }))?.failingSince, null);
+      await resume();
+      const webhook = await store.webhooks.get({ teamId, id });
+      assert.deepEqual(
+        [webhook?.state, webhook?.pausedAt, webhook?.pausedReason, webhook?.failingSince],
+        ['active', null, null, null],
+      );
+      assert.deepEqual(await store.webhooks.resume({ teamId, id }), webhook, 'twice is harmless');
+      assert.equal((await store.deliveries.lanes()).length, 1);
+    }
+  });
+
+  it('notes since when a webhook fails, and when it was last well', async ({ store, advance }) => {
+    const { teamId, webhookId: id, due } = await oneDelivery(store);
+    const health = async () => {
+      const webhook = await store.webhooks.get({ teamId, id });
+      return [webhook?.failingSince, webhook?.lastSuccessAt];
+    };
+    const since = store.now();
+    await note(store, due, 'failing');
+    advance(10);
+    await note(store, due, 'failing');
+    assert.deepEqual(await health(), [since, null]);
+    assert.equal((await store.deliveries.lanes())[0]?.failingSince, since);
+    await note(store, due, null);
+    assert.deepEqual(await health(), [since, null]);
+    await note(store, due, 'well');
+    assert.deepEqual(await health(), [null, store.now()]);
+    advance(10);
+    await note(store, due, 'failing');
+    assert.deepEqual(await health(), [store.now(), store.now() - 10]);
+  });
+
+  it('sends a test to one webhook alone, whatever it has subscribed', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const id = await subscribe(store, at, ['workflow_failed']);
+    const all = await subscribe(store, at);
+    const made = await store.webhooks.test({ teamId, id });
+    assert.deepEqual(await load(store, teamId, all), []);
+    const [due, ...more] = await load(store, teamId, id);
+    assert.deepEqual(
+      [due?.id, due?.eventId, due?.eventType, due?.origin, due?.class, more.length],
+      [made?.deliveryId, made?.eventId, 'webhook_test', 'test', 'live', 0],
+    );
+    const event = await store.events.get({ teamId, id: made?.eventId ?? '' });
+    assert.equal(event?.body, due?.body);
+    const { type, workflowId, data } = JSON.parse(due?.body ?? '');
+    assert.deepEqual([type, workflowId, data.webhookId], ['webhook_test', 'people', id]);
+
+    // To a paused one it is sent when it is resumed.
+    await store.webhooks.pause({ teamId, id: all, reason: 'By hand' });
+    assert.notEqual(await store.webhooks.test({ teamId, id: all }), undefined);
+    assert.equal(await store.deliveries.lane({ teamId, webhookId: all }), undefined);
+  });
+
+  it('knows nothing of a webhook that is gone or another team’s', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const id = await subscribe(store, at);
+    const nothing = async (target: { teamId: string; id: string }) => {
+      assert.equal(await store.webhooks.rotate({ ...target, secret: 's', overlapMs: 1 }), undefined);
+      assert.equal(await store.webhooks.change({ ...target, settings: {} }), undefined);
+      assert.equal(await store.webhooks.pause({ ...target, reason: 'x' }), undefined);
+      assert.equal(await store.webhooks.resume(target), undefined);
+      assert.equal(await store.webhooks.test(target), undefined);
+    };
+    await nothing({ teamId: 'team_x', id });
+    await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [id] });
+    await nothing({ teamId: at.teamId, id });
+    assert.deepEqual(await allEvents(store, at.teamId), []);
+  });
+
+  it('hears of every workflow of the team when it belongs to none', async ({ store }) => {
+    const { teamId } = await makeWorkflow(store);
+    const id = await subscribe(store, { teamId, workflowId: null }, ['workflow_queued']);
+    assert.equal(await subscribe(store, { teamId, workflowId: null }, ['workflow_queued']), id);
+    assert.equal((await store.webhooks.get({ teamId, id }))?.workflowId, null);
+    for (const workflow of ['one', 'two']) {
+      await makeJob(store, await makeWorkflow(store, { id: workflow }));
+    }
+    await makeJob(store, await makeWorkflow(store, { team: 'foreign' }));
+    assert.equal((await load(store, teamId, id)).length, 2);
+  });
+
+  it('settles for a webhook that is gone', async ({ store }) => {
+    const { teamId, webhookId, due } = await oneDelivery(store);
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    const settlements = [{ ...settlement(due, 1, { state: 'delivered' }), health: 'well' as const }];
+    await store.deliveries.settle({ settlements });
+    assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.state, 'delivered');
+  });
+}
+
+/** Settles an attempt that says so much of the endpoint; the delivery stays due. */
+async function note(
+  store: Store,
+  { teamId, id }: { teamId: string; id: string },
+  health: 'failing' | 'well' | null,
+): Promise<void> {
+  const { webhookId, attempt } = (await store.deliveries.get({ teamId, id })) as {
+    webhookId: string;
+    attempt: number;
+  };
+  const next = { state: 'waiting', nextAt: store.now() } as const;
+  const log = health === 'well' ? OK : FAILED;
+  const one = settlement({ teamId, id, webhookId }, attempt + 1, next, log);
+  await store.deliveries.settle({ settlements: [{ ...one, health }] });
+}

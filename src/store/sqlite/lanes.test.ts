@@ -1,0 +1,28 @@
+/** Finding lanes: that it costs what their number costs. What it finds is in the conformance cases. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentLogger } from '../../observe/log.ts';
+import { Database } from './database.ts';
+import { LANES } from './lanes.ts';
+import { migrate } from './migrate.ts';
+
+test('steps through the lanes and never through the deliveries', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-lanes-'));
+  const path = join(directory, 'flowhook.db');
+  migrate({ path, log: silentLogger, now: 1 });
+  const db = new Database(path);
+  t.after(async () => {
+    db.close();
+    await rm(directory, { recursive: true });
+  });
+  const steps = db.all<{ detail: string }>(`explain query plan ${LANES}`, 1).map(({ detail }) => detail);
+  const reading = steps.filter((step) => /^(SCAN|SEARCH) (delivery|d|webhook)\b/.test(step));
+  assert.equal(reading.length, 9, steps.join('\n'));
+  for (const step of reading) assert.match(step, /^SEARCH \w+ USING (COVERING )?INDEX /);
+  assert.ok(!steps.some((step) => step.includes('TEMP B-TREE')), 'nothing is sorted');
+  const ofALane = reading.filter((step) => /class=\? AND next_at<\?/.test(step));
+  assert.equal(ofALane.length, 3, 'one seek for each class');
+});

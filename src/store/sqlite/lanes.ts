@@ -1,0 +1,121 @@
+/** Lanes: the webhooks that have deliveries due, and what is due for one of them. */
+import {
+  DELIVERY_CLASSES,
+  type DeliveryClass,
+  type DeliveryOrigin,
+  type DueDelivery,
+} from '../../model/delivery.ts';
+import type { DueLane, LaneName } from '../store.ts';
+import type { View } from './transaction.ts';
+
+/**
+ * Steps from team to team and from webhook to webhook through the index `delivery_due`, one seek each. The two
+ * levels are apart because SQLite seeks only by the first column of a row value that it has just computed.
+ */
+export const WAITING_LANES = `
+  with recursive
+    waiting_team (team_id) as (
+      select min(team_id) from delivery where state = 'waiting'
+      union all
+      select (select min(d.team_id) from delivery d where d.state = 'waiting' and d.team_id > waiting_team.team_id)
+      from waiting_team where team_id is not null
+    ),
+    lane (team_id, webhook_id) as (
+      select team_id,
+             (select min(d.webhook_id) from delivery d
+              where d.state = 'waiting' and d.team_id = waiting_team.team_id)
+      from waiting_team where team_id is not null
+      union all
+      select team_id,
+             (select min(d.webhook_id) from delivery d
+              where d.state = 'waiting' and d.team_id = lane.team_id and d.webhook_id > lane.webhook_id)
+      from lane where webhook_id is not null
+    )`;
+
+interface LaneRow {
+  teamId: string;
+  webhookId: string;
+  url: string;
+  secret: string;
+  previousSecret: string | null;
+  headers: string | null;
+  settings: string;
+  failingSince: number | null;
+}
+
+const COLUMNS = `
+  webhook.team_id as teamId, webhook.id as webhookId, webhook.url, webhook.secret, webhook.headers,
+  webhook.settings, webhook.failing_since as failingSince,
+  iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
+// One seek for each class, for only within a class is the first the one that has been due longest.
+const HAS_DUE = `
+  webhook.state = 'active' and
+  case when json_extract(webhook.settings, '$.ordered') then
+    (select d.next_at from delivery d indexed by delivery_order
+     where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+     order by d.event_sequence, d.id limit 1) <= ?1
+  else ${DELIVERY_CLASSES.map(
+    (_, place) => `exists (
+      select 1 from delivery d indexed by delivery_due
+      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+        and d.class = ${place} and d.next_at <= ?1)`,
+  ).join(' or ')}
+  end`;
+/** Exported so that a test can ask how it is carried out. */
+export const LANES = `
+  ${WAITING_LANES}
+  select ${COLUMNS} from lane
+  cross join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
+  where ${HAS_DUE}`;
+const LANE = `select ${COLUMNS} from webhook where webhook.team_id = ?2 and webhook.id = ?3 and ${HAS_DUE}`;
+
+export function lanes(view: View): DueLane[] {
+  return view.db.all<LaneRow>(LANES, view.now).map(toLane);
+}
+
+export function lane(view: View, { teamId, webhookId }: LaneName): DueLane | undefined {
+  const row = view.db.get<LaneRow>(LANE, view.now, teamId, webhookId);
+  return row && toLane(row);
+}
+
+function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): DueLane {
+  const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
+  return { ...lane, secrets, settings: JSON.parse(settings) };
+}
+
+interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {
+  class: number;
+  origin: DeliveryOrigin;
+}
+
+const DUE_COLUMNS = `
+  delivery.team_id as teamId, delivery.id, delivery.webhook_id as webhookId, delivery.origin, delivery.class,
+  delivery.attempt, delivery.next_at as dueAt, delivery.created_at as createdAt,
+  event.id as eventId, event.type as eventType, event.sequence, event.body`;
+const OF_AN_ACTIVE_WEBHOOK = `
+  cross join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
+  where delivery.team_id = ? and delivery.webhook_id = ? and delivery.state = 'waiting'
+    and exists (select 1 from webhook where webhook.team_id = delivery.team_id
+                and webhook.id = delivery.webhook_id and webhook.state = 'active')`;
+const DUE_OF_A_CLASS = `
+  select ${DUE_COLUMNS} from delivery indexed by delivery_due ${OF_AN_ACTIVE_WEBHOOK}
+    and delivery.class = ? and delivery.next_at <= ?
+  order by delivery.next_at, delivery.id limit ?`;
+const IN_ORDER = `
+  select ${DUE_COLUMNS} from delivery indexed by delivery_order ${OF_AN_ACTIVE_WEBHOOK}
+  order by delivery.event_sequence, delivery.id limit ?`;
+
+export function load(
+  view: View,
+  input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean },
+): DueDelivery[] {
+  const { teamId, webhookId, limits } = input;
+  const rows = input.ordered
+    ? view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live)
+    : DELIVERY_CLASSES.flatMap((name, place) =>
+        limits[name] > 0
+          ? view.db.all<DueRow>(DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limits[name])
+          : [],
+      );
+  return rows.map((row) => ({ ...row, class: DELIVERY_CLASSES[row.class] as DeliveryClass }));
+}

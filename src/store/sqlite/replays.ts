@@ -1,0 +1,187 @@
+/**
+ * Replays: events that are sent once more, as new deliveries behind all others of their webhook.
+ *
+ * A replay of a selection walks through the history of its webhook and keeps its place in its row, moved in the
+ * transaction that makes the deliveries: a crash between two steps costs nothing. That each event comes once is
+ * kept by the index `delivery_replay`.
+ */
+import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { newId } from '../../std/id.ts';
+import type { DeliveryFilter, Replay } from '../store.ts';
+import { byAge, type Place } from './deliveries.ts';
+import { type Tx, touchLane, type View } from './transaction.ts';
+
+/** Webhooks whose replays one step looks at. */
+const MAX_WEBHOOKS = 1_000;
+
+interface ReplayRow {
+  team_id: string;
+  id: string;
+  webhook_id: string;
+  states: string;
+  since: number;
+  until: number;
+  after_at: number;
+  after_id: string;
+  made: number;
+  state: Replay['state'];
+  created_at: number;
+}
+
+export function replay(tx: Tx, { teamId, id }: { teamId: string; id: string }): string | undefined {
+  const original = tx.db.get<{ webhookId: string; sequence: number }>(
+    `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
+     from delivery
+     join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
+     where delivery.team_id = ? and delivery.id = ? and webhook.state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  if (original === undefined) return undefined;
+  return addReplayed(tx, { ...original, teamId, replayId: null });
+}
+
+export function startReplay(
+  tx: Tx,
+  input: DeliveryFilter & { states: readonly DeliveryState[] },
+): Replay | undefined {
+  const { teamId, webhookId, states, since = 0, until = tx.now } = input;
+  const webhook = tx.db.get(
+    `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    webhookId,
+  );
+  if (webhook === undefined) return undefined;
+  const row = tx.db.get<ReplayRow>(
+    `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
+     values (?, ?, ?, ?, ?, ?, 'running', ?) returning *`,
+    teamId,
+    newId('rpl'),
+    webhookId,
+    JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
+    since,
+    // What it makes itself must not be selected by it, for ever.
+    Math.min(until, tx.now),
+    tx.now,
+  ) as ReplayRow;
+  return toReplay(row);
+}
+
+export function getReplay(view: View, { teamId, id }: { teamId: string; id: string }): Replay | undefined {
+  const row = view.db.get<ReplayRow>('select * from replay where team_id = ? and id = ?', teamId, id);
+  return row && toReplay(row);
+}
+
+// Of each webhook the oldest one: the others follow when it is done.
+const RUNNING = `
+  select * from replay indexed by replay_running
+  where state = 'running' and id = (
+    select first.id from replay first indexed by replay_running
+    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
+    order by first.created_at, first.id limit 1)
+  order by team_id, webhook_id limit ?`;
+
+export function stepReplays(
+  tx: Tx,
+  { limit, waiting }: { limit: number; waiting: number },
+): { done: boolean } {
+  let room = limit;
+  for (const row of tx.db.all<ReplayRow>(RUNNING, MAX_WEBHOOKS)) {
+    const free = Math.min(room, waiting - replayedWaiting(tx, row, waiting));
+    if (free > 0) room -= step(tx, row, free);
+    if (room <= 0) return { done: false };
+  }
+  return { done: room === limit };
+}
+
+const REPLAYED_WAITING = `
+  select count(*) as count from (
+    select 1 from delivery indexed by delivery_due
+    where team_id = ? and webhook_id = ? and state = 'waiting' and class = 2 limit ?)`;
+
+function replayedWaiting(tx: Tx, { team_id, webhook_id }: ReplayRow, atMost: number): number {
+  return tx.db.get<{ count: number }>(REPLAYED_WAITING, team_id, webhook_id, atMost)?.count ?? 0;
+}
+
+const FORWARDS = `
+  select created_at as createdAt, id, event_sequence as sequence from delivery indexed by delivery_history
+  where team_id = ? and webhook_id = ? and state = ? and created_at <= ? and (created_at, id) > (?, ?)
+  order by created_at, id limit ?`;
+
+/** Takes a replay past so many deliveries; answers what that has cost, at least 1. */
+function step(tx: Tx, row: ReplayRow, limit: number): number {
+  const { team_id: teamId, id: replayId, webhook_id: webhookId } = row;
+  const after: Place = { createdAt: row.after_at, id: row.after_id };
+  if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
+  const isThere = tx.db.get(
+    `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    webhookId,
+  );
+  const selected = (isThere === undefined ? [] : (JSON.parse(row.states) as DeliveryState[]))
+    .flatMap((state) =>
+      tx.db.all<Place & { sequence: number }>(
+        FORWARDS,
+        teamId,
+        webhookId,
+        state,
+        row.until,
+        after.createdAt,
+        after.id,
+        limit,
+      ),
+    )
+    .sort(byAge)
+    .slice(0, limit);
+  const made = selected.filter(
+    ({ sequence }) => addReplayed(tx, { teamId, webhookId, sequence, replayId }) !== undefined,
+  ).length;
+  const last = selected.at(-1) ?? after;
+  tx.db.run(
+    'update replay set after_at = ?, after_id = ?, made = made + ?, state = ? where team_id = ? and id = ?',
+    last.createdAt,
+    last.id,
+    made,
+    selected.length < limit ? 'done' : 'running',
+    teamId,
+    replayId,
+  );
+  return Math.max(1, selected.length);
+}
+
+/** Nothing when this replay has made one of that event already. */
+function addReplayed(
+  tx: Tx,
+  delivery: { teamId: string; webhookId: string; sequence: number; replayId: string | null },
+): string | undefined {
+  const id = newId('dlv');
+  const made = tx.db.run(
+    `insert into delivery
+       (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)
+     values (?, ?, ?, ?, 'waiting', ?, ?, 'replay', 2, ?) on conflict do nothing`,
+    delivery.teamId,
+    id,
+    delivery.webhookId,
+    delivery.sequence,
+    tx.now,
+    tx.now,
+    delivery.replayId,
+  );
+  if (made === 0) return undefined;
+  touchLane(tx, delivery.teamId, delivery.webhookId);
+  return id;
+}
+
+function toReplay(row: ReplayRow): Replay {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    webhookId: row.webhook_id,
+    states: JSON.parse(row.states),
+    since: row.since,
+    until: row.until,
+    made: row.made,
+    state: row.state,
+    createdAt: row.created_at,
+  };
+}

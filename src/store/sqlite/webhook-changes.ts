@@ -1,0 +1,74 @@
+/** What may be done to a webhook that is there: another secret, other settings, a pause, a test. */
+import { pausedData, testData } from '../../model/event.ts';
+import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import { appendEvent, appendTestEvent } from './events.ts';
+import type { Tx } from './transaction.ts';
+import { changed, get, type Target, type WebhookRow } from './webhooks.ts';
+
+export function rotate(
+  tx: Tx,
+  { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
+): Webhook | undefined {
+  const row = tx.db.get<WebhookRow>(
+    `update webhook set previous_secret = iif(?1 > 0, secret, null), previous_until = ?2 + ?1, secret = ?3
+     where team_id = ?4 and id = ?5 and state <> 'deleted' returning *`,
+    overlapMs,
+    tx.now,
+    secret,
+    teamId,
+    id,
+  );
+  return changed(tx, row);
+}
+
+export function change(
+  tx: Tx,
+  input: Target & { settings?: Partial<WebhookSettings>; headers?: string | null },
+): Webhook | undefined {
+  const { teamId, id, settings = {}, headers } = input;
+  const row = tx.db.get<WebhookRow>(
+    `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  if (row === undefined) return undefined;
+  return changed(
+    tx,
+    tx.db.get<WebhookRow>(
+      `update webhook set settings = ?, headers = iif(?, ?, headers) where team_id = ? and id = ? returning *`,
+      JSON.stringify({ ...JSON.parse(row.settings), ...settings }),
+      headers === undefined ? 0 : 1,
+      headers ?? null,
+      teamId,
+      id,
+    ),
+  );
+}
+
+export function pause(tx: Tx, { teamId, id, reason }: Target & { reason: string }): Webhook | undefined {
+  const row = tx.db.get<WebhookRow>(
+    `update webhook set state = 'paused', paused_at = ?, paused_reason = ?
+     where team_id = ? and id = ? and state = 'active' returning *`,
+    tx.now,
+    reason,
+    teamId,
+    id,
+  );
+  if (row === undefined) return get(tx, { teamId, id });
+  const { workflow_id: workflowId, url } = row;
+  const data = pausedData({ id, url, pausedAt: tx.now, reason });
+  appendEvent(
+    tx,
+    { teamId, type: 'webhook_paused', workflowId, jobId: null, finishedAt: null, data },
+    { exceptWebhookId: id },
+  );
+  return changed(tx, row);
+}
+
+export function test(tx: Tx, { teamId, id }: Target): { eventId: string; deliveryId: string } | undefined {
+  const webhook = get(tx, { teamId, id });
+  if (webhook === undefined) return undefined;
+  const { workflowId } = webhook;
+  const event = { teamId, workflowId, jobId: null, finishedAt: null, data: testData(id) };
+  return appendTestEvent(tx, { ...event, type: 'webhook_test' }, id);
+}

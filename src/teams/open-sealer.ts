@@ -1,0 +1,53 @@
+/** The encryption key: where it comes from, and whether it is the one that sealed what is in the database. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSealer, type Sealer } from '../std/seal.ts';
+import type { Store } from '../store/store.ts';
+
+/** Of the settings. */
+export interface KeyPlace {
+  /** 32 bytes, when given; else they are made once into the data directory. */
+  encryptionKey: Buffer | undefined;
+  dataDirectory: string;
+}
+
+/**
+ * Opens what seals secrets, and makes sure that it is the key that sealed those in the database.
+ *
+ * @throws Error when it is another one
+ */
+export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer> {
+  const expected = await store.instance.get({ name: 'encryption_key' });
+  if (expected !== undefined && place.encryptionKey === undefined && !existsSync(keyFile(place))) {
+    throw new Error(
+      `The encryption key of this database is missing. Put back its file ${keyFile(place)}, or set ` +
+        `FLOWHOOK_ENCRYPTION_KEY to the key with the fingerprint ${expected}`,
+    );
+  }
+  const sealer = createSealer(place.encryptionKey ?? ownKey(place));
+  const stored = await store.instance.claim({ name: 'encryption_key', value: sealer.fingerprint });
+  if (stored !== sealer.fingerprint) {
+    throw new Error(
+      `The encryption key does not fit this database: its fingerprint is ${sealer.fingerprint}, the database was ` +
+        `sealed with ${stored}. Set FLOWHOOK_ENCRYPTION_KEY to the key used before, or put back its file ` +
+        `${keyFile(place)}`,
+    );
+  }
+  return sealer;
+}
+
+function keyFile(place: KeyPlace): string {
+  return join(place.dataDirectory, 'encryption.key');
+}
+
+function ownKey(place: KeyPlace): Buffer {
+  const path = keyFile(place);
+  if (!existsSync(path)) {
+    // On the disk before the database commits its fingerprint: an empty key file would lose every secret.
+    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  }
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
+  if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);
+  return key;
+}

@@ -1,0 +1,80 @@
+/** Changes how a webhook is called: its settings and its own headers, checked field by field. */
+import { Problem } from '../model/error.ts';
+import type { Webhook, WebhookSettings } from '../model/webhook.ts';
+import { nearest } from '../std/nearest.ts';
+import type { WebhookDeps } from './deps.ts';
+import { headersMistake } from './headers.ts';
+import { openHeaders, sealHeaders } from './own-headers.ts';
+
+export const MIN_RATE = 0.01;
+export const MAX_RATE = 1_000;
+export const MIN_TIMEOUT_MS = 1_000;
+export const MAX_TIMEOUT_MS = 30_000;
+
+const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
+
+/** What is not named stays; `headers: null` takes them away. */
+export interface WebhookChanges extends Partial<WebhookSettings> {
+  headers?: Record<string, string> | null;
+}
+
+/** @throws Problem `field_invalid` that names the first field that is wrong, and what it may be */
+export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
+  const mistake = changesMistake(fields);
+  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  return fields as WebhookChanges;
+}
+
+/** @throws Problem webhook_not_found */
+export async function changeWebhook(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  input: { teamId: string; id: string; changes: WebhookChanges },
+): Promise<Webhook> {
+  const { teamId, id } = input;
+  const { headers, ...settings } = input.changes;
+  const none = headers === null || (headers !== undefined && Object.keys(headers).length === 0);
+  const webhook = await deps.store.webhooks.change({
+    teamId,
+    id,
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(headers === undefined
+      ? {}
+      : { headers: none ? null : sealHeaders(deps.sealer, teamId, headers as Record<string, string>) }),
+  });
+  if (webhook === undefined) throw new Problem('webhook_not_found');
+  return webhook;
+}
+
+/** The names of a webhook's own headers. Their values are told to nobody: whoever set them knows them. */
+export async function headerNames(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<string[]> {
+  const sealed = (await deps.store.webhooks.headers({ teamId, id })) ?? null;
+  return Object.keys(openHeaders(deps.sealer, { teamId, sealed }));
+}
+
+function changesMistake(fields: Record<string, unknown>): string | undefined {
+  const names = Object.keys(fields);
+  if (names.length === 0) return `Name at least one of ${FIELDS.join(', ')}`;
+  const unknown = names.find((name) => !FIELDS.includes(name));
+  if (unknown !== undefined) {
+    const meant = nearest(unknown, FIELDS);
+    const shown = JSON.stringify(unknown.slice(0, 100));
+    return `A webhook has no setting ${shown}. ${meant === undefined ? `There are ${FIELDS.join(', ')}` : `Did you mean \`${meant}\`?`}`;
+  }
+  const { ordered, ratePerSecond, timeoutMs, headers } = fields;
+  if (ordered !== undefined && typeof ordered !== 'boolean') return '`ordered` must be true or false';
+  if (ratePerSecond !== undefined && ratePerSecond !== null && !isWithin(ratePerSecond, MIN_RATE, MAX_RATE)) {
+    return `\`ratePerSecond\` must be a number from ${MIN_RATE} to ${MAX_RATE}, or null for no limit`;
+  }
+  const isTimeout = isWithin(timeoutMs, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS) && Number.isInteger(timeoutMs);
+  if (timeoutMs !== undefined && !isTimeout) {
+    return `\`timeoutMs\` must be a whole number of milliseconds from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`;
+  }
+  return headers === undefined || headers === null ? undefined : headersMistake(headers);
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  return typeof value === 'number' && value >= least && value <= most;
+}

@@ -1,0 +1,210 @@
+/** Endpoints that are down and come back, that ask to be left alone, that are given up. The clock is the test's own. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
+import { createSealer } from '../std/seal.ts';
+import { newSealedSecret } from './secret.ts';
+
+const well = ({ response }: Arrived) => response.writeHead(204).end();
+const broken = ({ response }: Arrived) => response.writeHead(500).end();
+const DAY_MS = 24 * 3_600_000;
+
+/** An endpoint that measures how many requests it has at once. */
+function counting(answer: (arrived: Arrived) => void) {
+  const seen = { open: 0, most: 0 };
+  return {
+    seen,
+    answer(arrived: Arrived): void {
+      seen.open += 1;
+      seen.most = Math.max(seen.most, seen.open);
+      setImmediate(() => {
+        seen.open -= 1;
+        answer(arrived);
+      });
+    },
+  };
+}
+
+test('a down endpoint costs one probe at a time, and no attempts of what waits', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
+  const receiver = await endpoint(t, broken);
+  const webhookId = await subscribe(receiver.url);
+  await runs(40);
+  const one = lanes();
+  await one.tick();
+  const burst = receiver.arrived.length;
+  assert.ok(burst >= 10 && burst <= 10 + 4, `${burst} requests until it opened`);
+  // With the jitter of 10 %: 33 s, 66 s, 132 s.
+  for (const [waitMs, probes] of [
+    [32_999, 0],
+    [1, 1],
+    [65_999, 1],
+    [1, 2],
+    [131_999, 2],
+    [1, 3],
+  ] as const) {
+    advance(waitMs);
+    await one.tick();
+    assert.equal(receiver.arrived.length, burst + probes);
+  }
+  const listed = await store.deliveries.list({ teamId, webhookId, limit: 100 });
+  assert.equal(
+    listed.reduce((sum, { attempt }) => sum + attempt, 0),
+    burst + 3,
+  );
+});
+
+test('an endpoint that returns gets no herd: one request, then two, then four', async (t) => {
+  const { lanes, subscribe, runs, states, advance } = await setUp(t);
+  let isUp = false;
+  const { seen, answer } = counting((arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const receiver = await endpoint(t, answer);
+  const webhookId = await subscribe(receiver.url);
+  await runs(60);
+  const one = lanes();
+  await one.tick();
+  const atOnce: number[] = [];
+  isUp = true;
+  advance(33_000);
+  seen.most = 0;
+  const before = receiver.arrived.length;
+  const ticking = one.tick();
+  for (const count of [1, 2, 4]) {
+    await receiver.until(before + count);
+    atOnce.push(seen.most);
+  }
+  await ticking;
+  assert.deepEqual(atOnce.slice(0, 2), [1, 1]);
+  assert.ok((atOnce[2] ?? 0) <= 2);
+  assert.ok(seen.most <= 16);
+  advance(400_000);
+  await one.tick();
+  assert.deepEqual(await states(webhookId), { delivered: 60 });
+});
+
+test('after a restart an endpoint that was failing gets one request at first', async (t) => {
+  const { lanes, subscribe, runs, advance } = await setUp(t);
+  let isUp = false;
+  const { seen, answer } = counting((arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const receiver = await endpoint(t, answer);
+  await subscribe(receiver.url);
+  await runs(30);
+  await lanes().tick();
+  advance(3_600_000);
+  isUp = true;
+  seen.most = 0;
+  const before = receiver.arrived.length;
+  const ticking = lanes().tick();
+  await receiver.until(before + 2);
+  assert.equal(seen.most, 1);
+  await ticking;
+});
+
+test('Retry-After lets the whole lane rest, and what waits behind uses no attempts', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
+  let asks: Record<string, string> | undefined = { 'retry-after': '600' };
+  const receiver = await endpoint(t, ({ response }) => {
+    response.writeHead(asks === undefined ? 204 : 429, asks).end();
+  });
+  const webhookId = await subscribe(receiver.url);
+  await runs(20);
+  const one = lanes();
+  await one.tick();
+  const first = receiver.arrived.length;
+  assert.ok(first <= 4, `${first} were under way`);
+  advance(599_000);
+  await one.tick();
+  assert.equal(receiver.arrived.length, first);
+  const listed = await store.deliveries.list({ teamId, webhookId, limit: 100 });
+  assert.equal(
+    listed.reduce((sum, { attempt }) => sum + attempt, 0),
+    first,
+  );
+  asks = undefined;
+  advance(2_000);
+  await one.tick();
+  assert.equal(receiver.arrived.length, first + 20);
+});
+
+test('a webhook without success for five days is paused, and another one is told why', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
+  let isUp = false;
+  const failing = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const other = await endpoint(t, well);
+  const id = await subscribe(failing.url);
+  await subscribe(other.url, ['webhook_paused']);
+  const one = lanes();
+  for (let day = 0; day <= 5; day++) {
+    assert.equal((await store.webhooks.get({ teamId, id }))?.state, 'active');
+    await runs();
+    await one.tick();
+    advance(DAY_MS);
+  }
+  const webhook = await store.webhooks.get({ teamId, id });
+  assert.equal(webhook?.state, 'paused');
+  assert.match(webhook?.pausedReason ?? '', /five days.*Answered 500/);
+  await one.tick();
+  assert.equal(other.arrived.length, 1);
+  assert.match(other.arrived[0]?.body ?? '', /"webhook_paused"/);
+  const before = failing.arrived.length;
+  await runs();
+  await one.tick();
+  assert.equal(failing.arrived.length, before, 'what is due waits');
+  isUp = true;
+  await store.webhooks.resume({ teamId, id });
+  await one.tick();
+  assert.ok(((await states(id)).delivered ?? 0) > 0, 'it goes on at once');
+});
+
+test('a webhook whose secret cannot be opened rests a minute, without attempts, and holds up nobody', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
+  const receiver = await endpoint(t, well);
+  const other = await endpoint(t, well);
+  const id = await subscribe(receiver.url);
+  await subscribe(other.url);
+  const foreign = newSealedSecret(createSealer(randomBytes(32)), teamId);
+  await store.webhooks.rotate({ teamId, id, secret: foreign, overlapMs: 0 });
+  const said: unknown[] = [];
+  const one = lanes({ onError: (fields) => said.push(fields) });
+  await runs(5);
+  for (let look = 0; look < 5; look++) await one.tick();
+  advance(61_000);
+  await one.tick();
+  assert.equal(said.length, 1);
+  assert.equal(other.arrived.length, 5);
+  assert.equal(receiver.arrived.length, 0);
+  assert.deepEqual(await states(id), { waiting: 5 });
+});
+
+test('writes down that an endpoint fails and that it is well again only when that is news', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
+  let isUp = true;
+  const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const id = await subscribe(receiver.url);
+  const one = lanes();
+  const health = async () => {
+    const webhook = await store.webhooks.get({ teamId, id });
+    return [webhook?.failingSince, webhook?.lastSuccessAt];
+  };
+  await runs();
+  await one.tick();
+  const first = now();
+  assert.deepEqual(await health(), [null, first]);
+  advance(30_000);
+  await runs();
+  await one.tick();
+  assert.deepEqual(await health(), [null, first], 'within a minute it is no news');
+  isUp = false;
+  await runs();
+  await one.tick();
+  const failedAt = now();
+  advance(1_000);
+  await runs();
+  await one.tick();
+  assert.deepEqual(await health(), [failedAt, first]);
+  isUp = true;
+  advance(10_000);
+  await one.tick();
+  assert.deepEqual(await health(), [null, now()]);
+});

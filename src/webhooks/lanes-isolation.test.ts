@@ -1,0 +1,111 @@
+/** One endpoint's trouble is nobody else's. Receivers are real; those that misbehave never answer, or answer badly. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { test } from 'node:test';
+import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
+import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
+
+const well = ({ response }: Arrived) => response.writeHead(204).end();
+
+/** What five of fifty endpoints do. */
+const MISBEHAVIOURS: Record<string, (arrived: Arrived) => void> = {
+  hang: () => undefined,
+  drip: ({ response }) => response.writeHead(200).write('.'),
+  reset: ({ response }) => response.socket?.resetAndDestroy(),
+  'answer 500': ({ response }) => response.writeHead(500).end(),
+};
+
+for (const [what, misbehave] of Object.entries(MISBEHAVIOURS)) {
+  test(`5 of 50 endpoints ${what}: every delivery to the others arrives meanwhile`, async (t) => {
+    const { lanes, subscribe, runs } = await setUp(t);
+    const bad = await endpoint(t, misbehave);
+    const good = await endpoint(t, well);
+    for (let n = 0; n < 50; n++) await subscribe(`${n < 5 ? bad.url : good.url}/${n}`);
+    const one = lanes({ stopGraceMs: 0 });
+    one.start();
+    await runs(20);
+    await good.until(45 * 20);
+    assert.equal(new Set(good.arrived.map(({ id, path }) => id + path)).size, 900);
+    const open = bad.arrived.filter(({ response }) => !response.writableEnded && !response.destroyed);
+    assert.ok(open.length <= 5 * START_LIMIT, `${open.length} are still open`);
+  });
+}
+
+test('1,000 dead endpoints with 100 waiting each do not hold up a healthy one', {
+  timeout: 60_000,
+}, async (t) => {
+  const { lanes, subscribe, runs, store } = await setUp(t);
+  // A port that nothing listens at.
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as AddressInfo;
+  closed.close();
+  const good = await endpoint(t, well);
+  await Promise.all(Array.from({ length: 1_000 }, (_, n) => subscribe(`http://127.0.0.1:${port}/${n}`)));
+  await runs(100);
+  const due = await store.deliveries.lanes();
+  assert.equal(due.length, 1_000);
+  await subscribe(good.url);
+  const one = lanes({ stopGraceMs: 0 });
+  one.start();
+  await runs(20);
+  await good.until(20);
+  assert.ok((await store.deliveries.lanes()).length > 0, 'the dead ones still have something due');
+});
+
+test('200 endpoints that begin to hang at the same moment delay the others by about a second', async (t) => {
+  const { lanes, subscribe, runs, advance } = await setUp(t);
+  const hanging = await endpoint(t, () => undefined);
+  const good = await endpoint(t, well);
+  for (let n = 0; n < 200; n++) await subscribe(`${hanging.url}/${n}`);
+  await subscribe(good.url);
+  await runs(4);
+  const one = lanes({ stopGraceMs: 0 });
+  one.start();
+  // 800 requests would hang; 384 of all find room.
+  await hanging.until(380);
+  advance(1_000);
+  await good.until(4);
+  assert.ok(hanging.arrived.length <= 384 + 256, 'those that are known to hang get no more');
+});
+
+test('an endpoint that hangs holds up no other webhook, and gets no more than its lane may have', async (t) => {
+  const { lanes, subscribe, runs } = await setUp(t);
+  const hanging = await endpoint(t, () => undefined);
+  const healthy = await endpoint(t, well);
+  await subscribe(hanging.url);
+  await subscribe(healthy.url);
+  await runs(10);
+  const one = lanes({ stopGraceMs: 0 });
+  one.start();
+  await healthy.until(10);
+  assert.ok(hanging.arrived.length <= START_LIMIT);
+  await runs(5);
+  await healthy.until(15);
+  assert.ok(hanging.arrived.length <= START_LIMIT);
+});
+
+test('a quick endpoint gets up to sixteen at once', async (t) => {
+  const { lanes, subscribe, runs } = await setUp(t);
+  let held: Arrived[] | undefined;
+  const receiver = await endpoint(t, (arrived) => {
+    if (held === undefined) well(arrived);
+    else held.push(arrived);
+  });
+  await subscribe(receiver.url, ['*']);
+  await runs(60);
+  const one = lanes({ stopGraceMs: 0 });
+  await one.tick();
+  held = [];
+  const before = receiver.arrived.length;
+  await runs(20);
+  const ticking = one.tick();
+  await receiver.until(before + MAX_LIMIT);
+  assert.equal(held.length, MAX_LIMIT);
+  const waiting = held;
+  held = undefined;
+  for (const arrived of waiting) well(arrived);
+  await ticking;
+  assert.equal(receiver.arrived.length, 240);
+});

@@ -1,0 +1,97 @@
+/** Lanes that are stopped or die, and webhooks that go, while something is in flight. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { START_LIMIT } from '../model/lane.ts';
+
+test('what was in flight when its process died is sent again with the same id', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, ({ response }) => {
+    if (receiver.arrived.length > 1) response.writeHead(204).end();
+  });
+  const webhookId = await subscribe(receiver.url);
+  await runs();
+  const died = lanes();
+  void died.tick();
+  await receiver.until(1);
+  await lanes().tick();
+  const [first, second] = receiver.arrived;
+  assert.equal(second?.id, first?.id);
+  assert.equal(second?.body, first?.body);
+  assert.equal(receiver.arrived.length, 2);
+  const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
+  assert.equal(delivery?.state, 'delivered');
+  first?.response.destroy();
+});
+
+test('a webhook that is unsubscribed while it has a queue gets nothing more', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, () => undefined);
+  const webhookId = await subscribe(receiver.url);
+  await runs(20);
+  const one = lanes();
+  const first = one.tick();
+  await receiver.until(START_LIMIT);
+  await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+  const second = one.tick();
+  // Any look after the unsubscribing finds the lane gone; then the requests in flight may end.
+  await store.deliveries.lanes();
+  for (const { response } of receiver.arrived) response.writeHead(204).end();
+  await Promise.all([first, second]);
+  assert.equal(receiver.arrived.length, START_LIMIT);
+});
+
+test('stop waits for what is in flight, writes it down, and sends nothing more', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, () => undefined);
+  const webhookId = await subscribe(receiver.url);
+  await runs(10);
+  const one = lanes();
+  await one.stop();
+  one.start();
+  one.start();
+  await receiver.until(START_LIMIT);
+  let stopped = false;
+  const stopping = one.stop().then(() => {
+    stopped = true;
+  });
+  await store.deliveries.lanes();
+  assert.equal(stopped, false);
+  for (const { response } of receiver.arrived) response.writeHead(204).end();
+  await stopping;
+  await one.stop();
+  assert.equal(receiver.arrived.length, START_LIMIT);
+  const listed = await store.deliveries.list({ teamId, webhookId, limit: 100 });
+  const states = listed.map((delivery) => delivery.state).sort();
+  assert.deepEqual(states, [...Array(START_LIMIT).fill('delivered'), ...Array(6).fill('waiting')]);
+});
+
+test('stop gives an endpoint that hangs no longer than one attempt may take', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, () => undefined);
+  const webhookId = await subscribe(receiver.url, ['workflow_queued'], { timeoutMs: 100 });
+  await runs();
+  const one = lanes();
+  one.start();
+  await receiver.until(1);
+  await one.stop();
+  const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
+  assert.deepEqual([delivery?.state, delivery?.attempt], ['waiting', 1]);
+});
+
+test('stop cuts off what takes longer than its grace: it stays due, without an attempt used', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, () => undefined);
+  const webhookId = await subscribe(receiver.url);
+  await runs();
+  const one = lanes({ stopGraceMs: 20 });
+  one.start();
+  await receiver.until(1);
+  await one.stop();
+  const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
+  assert.deepEqual([delivery?.state, delivery?.attempt], ['waiting', 0]);
+  one.start();
+  await receiver.until(2);
+  const [first, second] = receiver.arrived.map(({ headers }) => headers['webhook-id']);
+  assert.equal(second, first);
+});

@@ -1,0 +1,65 @@
+/** Replays of selections, and what is given up and deleted with time, on a real store. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { silentLogger } from '../observe/log.ts';
+import { webhookReplay } from './replay.ts';
+import { webhookRetention } from './retention.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const quiet = { log: silentLogger, random: () => 0.5 };
+
+test('replays a selection in parts, no more at a time than are soon sent, each event once', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  const webhookId = await subscribe(receiver.url, ['*']);
+  await runs(100);
+  const one = lanes();
+  await one.tick();
+  const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
+  assert.ok(started);
+  const replay = webhookReplay({ store, ...quiet });
+  await replay.tick();
+  assert.equal((await store.deliveries.getReplay({ teamId, id: started.id }))?.made, 256);
+  assert.equal((await store.deliveries.getReplay({ teamId, id: started.id }))?.state, 'running');
+  await one.tick();
+  await replay.tick();
+  await one.tick();
+  const done = await store.deliveries.getReplay({ teamId, id: started.id });
+  assert.deepEqual([done?.state, done?.made], ['done', 300]);
+  assert.equal(receiver.arrived.length, 600);
+  assert.equal(new Set(receiver.arrived.map(({ id }) => id)).size, 300);
+});
+
+test('gives up what has waited longer than the schedule lasts, and deletes what is old', async (t) => {
+  const { store, teamId, subscribe, runs, states, advance, lanes } = await setUp(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  const paused = await subscribe(receiver.url);
+  const active = await subscribe(`${receiver.url}/2`);
+  await store.webhooks.pause({ teamId, id: paused, reason: 'On request' });
+  await runs(3);
+  await lanes().tick();
+  const retention = webhookRetention({
+    store,
+    ...quiet,
+    keepAttemptsMs: 14 * DAY_MS,
+    keepEventsMs: 30 * DAY_MS,
+  });
+  advance(3 * DAY_MS);
+  await retention.tick();
+  assert.deepEqual(await states(paused), { waiting: 3 });
+  advance(DAY_MS);
+  await retention.tick();
+  assert.deepEqual(await states(paused), { dead: 3 });
+  const [delivered] = await store.deliveries.list({ teamId, webhookId: active, limit: 1 });
+  const attempts = async () => (await store.deliveries.get({ teamId, id: delivered?.id ?? '' }))?.attempts;
+  assert.equal((await attempts())?.length, 1);
+  advance(11 * DAY_MS);
+  await retention.tick();
+  assert.deepEqual(await attempts(), []);
+  advance(16 * DAY_MS);
+  await retention.tick();
+  assert.deepEqual([await states(paused), await states(active)], [{}, {}]);
+  const left = await store.events.list({ teamId, afterSequence: 0, limit: 10 });
+  assert.equal(left.length, 1, 'the newest says how far the team has come');
+});

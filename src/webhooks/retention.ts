@@ -1,0 +1,29 @@
+/** Gives up deliveries that have waited for too long, and deletes attempts and events that nobody needs any more. */
+import { EXPIRE_MS } from '../model/delivery.ts';
+import type { Logger } from '../observe/log.ts';
+import { Chore, inSteps } from '../std/chore.ts';
+import type { Store } from '../store/store.ts';
+
+const EVERY_MS = 60_000;
+const STEPS = { first: 50, max: 1_000 };
+
+/** @param options.keepAttemptsMs how long attempts are kept; `keepEventsMs` events, with their ended deliveries */
+export function webhookRetention(options: {
+  store: Store;
+  log: Logger;
+  random: () => number;
+  keepAttemptsMs: number;
+  keepEventsMs: number;
+}): Chore {
+  const { log, random, keepAttemptsMs: attemptsMs, keepEventsMs: eventsMs } = options;
+  const { deliveries } = options.store;
+  return new Chore({
+    everyMs: EVERY_MS,
+    random,
+    async work(signal) {
+      await inSteps((limit) => deliveries.expire({ olderMs: EXPIRE_MS, limit }), STEPS, signal);
+      await inSteps((limit) => deliveries.prune({ attemptsMs, eventsMs, limit }), STEPS, signal);
+    },
+    failed: (err) => log.error({ err }, 'deliveries.not_pruned'),
+  });
+}

@@ -1,0 +1,56 @@
+/** Reads `Retry-After`: how long an endpoint asks to be left alone. */
+
+/** The longest wait of the retry schedule: no answer may silence a webhook for longer. */
+const MAX_MS = 24 * 3_600_000;
+const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
+const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTH = `(?<month>${MONTHS.join('|')})`;
+const TIME = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
+
+/** The three forms of an HTTP-date, RFC 9110 section 5.6.7: the preferred one, that of RFC 850, and asctime. */
+const DATES = [
+  new RegExp(`^${DAY}, (?<day>\\d{2}) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
+  new RegExp(`^${LONG_DAY}, (?<day>\\d{2})-${MONTH}-(?<year>\\d{2}) ${TIME} GMT$`),
+  new RegExp(`^${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
+];
+
+/**
+ * Milliseconds from now, at most 24 hours. RFC 9110 knows whole seconds and dates; fractions of a second, which some
+ * send, are read as well. Of several headers the longest wait counts. A date that is past asks for no wait.
+ *
+ * @returns null when there is no header, or none that can be read
+ */
+export function retryAfterMs(header: string | string[] | undefined, nowMs: number): number | null {
+  const waits = [header ?? []].flat().map((value) => waitMs(value.trim(), nowMs));
+  return waits.reduce((longest, wait) => (wait === null ? longest : Math.max(longest ?? 0, wait)), null);
+}
+
+function waitMs(value: string, nowMs: number): number | null {
+  if (/^\d+(?:\.\d+)?$/.test(value)) return Math.min(MAX_MS, Math.ceil(Number(value) * 1_000));
+  const at = httpDate(value, nowMs);
+  return at === null ? null : Math.min(MAX_MS, Math.max(0, at - nowMs));
+}
+
+function httpDate(text: string, nowMs: number): number | null {
+  const found = DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (found === undefined) return null;
+  const [day, hour, minute, second] = [found.day, found.hour, found.minute, found.second].map(Number);
+  if (day === undefined || hour === undefined || minute === undefined || second === undefined) return null;
+  const year = found.year?.length === 2 ? fullYear(Number(found.year), nowMs) : Number(found.year);
+  const month = MONTHS.indexOf(found.month ?? '');
+  // A leap second is 60; it becomes the next minute's first.
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  // `Date.UTC` takes years below 100 for those of the last century.
+  const date = new Date(0);
+  date.setUTCFullYear(year, month, day);
+  if (date.getUTCDate() !== day) return null;
+  return date.setUTCHours(hour, minute, second);
+}
+
+/** RFC 9110: a year of two digits that seems more than 50 years ahead is the last such year in the past. */
+function fullYear(twoDigits: number, nowMs: number): number {
+  const thisYear = new Date(nowMs).getUTCFullYear();
+  const year = thisYear - (thisYear % 100) + twoDigits;
+  return year > thisYear + 50 ? year - 100 : year;
+}

@@ -1,0 +1,29 @@
+/** Hides the values of secrets in what a run says: logs and errors are stored, shown and sent on. */
+
+/** Shorter secrets are not masked: they would mask ordinary words. */
+const MASKED_LENGTH = 5;
+
+export interface Mask {
+  /** How long the longest text is that is masked; at least 1. */
+  longest: number;
+  /** The same text with `***` in the place of each secret. */
+  apply(text: string): string;
+}
+
+/**
+ * Knows each secret as it is printed: one of several lines, such as a private key, line by line; and as it stands
+ * in JSON, where quotes and line breaks are escaped.
+ */
+export function createMask(secrets: ReadonlyMap<string, string>): Mask {
+  const written = [...secrets.values()].flatMap((value) => [
+    ...value.split(/\r?\n/),
+    JSON.stringify(value).slice(1, -1),
+  ]);
+  const hidden = [...new Set(written)]
+    .filter((text) => text.length >= MASKED_LENGTH)
+    .sort((a, b) => b.length - a.length);
+  return {
+    longest: Math.max(hidden[0]?.length ?? 0, 1),
+    apply: (text) => hidden.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
+  };
+}

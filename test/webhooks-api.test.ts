@@ -1,0 +1,369 @@
+/** Webhooks over HTTP beyond the contract: settings, secrets, tests, pauses, deliveries, replays, events. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { mintKey } from '../src/teams/keys.ts';
+import { type Receiver, startReceiver } from './support/receiver.ts';
+import { type Answer, startService, type TestService } from './support/service.ts';
+
+type Json = Record<string, unknown>;
+
+const WEBHOOKS = '/v1/integrations/webhooks';
+const ONE_RECORD = `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`;
+
+let service: TestService;
+let receiver: Receiver;
+let otherKey: string;
+/** What the receiver answers. */
+let status = 204;
+
+before(async () => {
+  service = await startService({
+    workflows: { 'default/people.yaml': ONE_RECORD, 'other/private.yaml': ONE_RECORD },
+  });
+  receiver = await startReceiver({ status: () => status });
+  const other = await service.store.teams.bySlug({ slug: 'other' });
+  assert.ok(other);
+  const scopes = ['read', 'queue', 'webhooks'] as const;
+  otherKey = (await mintKey(service.store, { teamId: other.id, name: 'test', scopes, expiresAt: null })).key;
+});
+after(async () => {
+  await service.stop();
+  await receiver.stop();
+});
+
+const get = (path: string, headers = {}) => service.call('GET', path, undefined, headers);
+const post = (path: string, body?: unknown, headers = {}) => service.call('POST', path, body, headers);
+const patch = (path: string, body: unknown) => service.call('PATCH', path, body);
+
+let urls = 0;
+/** Subscribes an address of its own at the receiver, so that deliveries can be told apart. */
+async function subscribe(events: string[], workflowId = 'people', headers = {}): Promise<string> {
+  urls += 1;
+  const webhookUrl = `${receiver.url}/${urls}`;
+  const answer = await post(`${WEBHOOKS}/subscribe`, { workflowId, webhookUrl, events }, headers);
+  assert.equal(answer.status, 200);
+  return answer.headers.get('x-webhook-id') ?? '';
+}
+
+/** Sends a test event and waits until its delivery is in this state, or has had an attempt. */
+async function testEvent(id: string): Promise<Json> {
+  const made = (await post(`${WEBHOOKS}/${id}/test`)).body as Json;
+  return until(`/v1/deliveries/${made.deliveryId}`, 'an attempt', ({ attempt }) => attempt === 1);
+}
+
+async function until(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
+  const deadline = performance.now() + 20_000;
+  let body: Json = {};
+  while (performance.now() < deadline) {
+    body = (await get(path)).body as Json;
+    if (holds(body)) return body;
+  }
+  return assert.fail(`Waited 20 s for ${what}: ${JSON.stringify(body)}`);
+}
+
+const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) => {
+  assert.match(String((body as Json).error), sentence);
+  assert.equal(status, expected);
+};
+
+test('settings are changed one by one, checked with a sentence each, and headers keep their values to themselves', async () => {
+  const path = `${WEBHOOKS}/${await subscribe(['workflow_finished'])}`;
+  const { settings, ...webhook } = (await get(path)).body as Json;
+  assert.deepEqual(settings, { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] });
+  assert.deepEqual(
+    [webhook.state, webhook.pausedAt, webhook.pausedReason, webhook.failingSince, webhook.lastSuccessAt],
+    ['active', null, null, null, null],
+  );
+
+  const changed = await patch(path, { ordered: true, ratePerSecond: 0.5, headers: { 'X-Token': 'hush' } });
+  assert.equal(changed.status, 200, JSON.stringify(changed.body));
+  assert.doesNotMatch(JSON.stringify(changed.body), /hush/);
+  await patch(path, { timeoutMs: 2_000 });
+  const all = { ordered: true, ratePerSecond: 0.5, timeoutMs: 2_000, headers: ['X-Token'] };
+  assert.deepEqual(((await get(path)).body as Json).settings, all);
+  await patch(path, { ratePerSecond: null, headers: null });
+  assert.deepEqual(((await get(path)).body as Json).settings, { ...all, ratePerSecond: null, headers: [] });
+
+  for (const [body, sentence] of [
+    [{}, /Name at least one of ordered, /],
+    [{ orderd: true }, /no setting "orderd"\. Did you mean `ordered`\?/],
+    [{ ordered: 'yes' }, /`ordered` must be true or false/],
+    [{ ratePerSecond: 0 }, /`ratePerSecond` must be a number from 0\.01 to 1000, or null/],
+    [{ ratePerSecond: '5' }, /`ratePerSecond`/],
+    [{ timeoutMs: 999 }, /`timeoutMs` must be a whole number of milliseconds from 1000 to 30000/],
+    [{ timeoutMs: null }, /`timeoutMs`/],
+    [{ headers: { host: 'x' } }, /host/],
+    [{ headers: ['x'] }, /headers must be an object/],
+    [[], /must be a JSON object/],
+  ] as const) {
+    refused(await patch(path, body), 400, sentence);
+  }
+});
+
+test('methods that a webhook does not take are told with exactly those it takes', async () => {
+  const path = `${WEBHOOKS}/${await subscribe(['workflow_finished'])}`;
+  const wrong = await service.call('PUT', path);
+  assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, PATCH, OPTIONS']);
+  for (const [action, allow] of [
+    ['test', 'POST, OPTIONS'],
+    ['deliveries', 'GET, HEAD, OPTIONS'],
+    ['replay', 'POST, OPTIONS'],
+    ['rotate', 'POST, OPTIONS'],
+  ]) {
+    const answer = await service.call('DELETE', `${path}/${action}`);
+    assert.deepEqual([answer.status, answer.headers.get('allow')], [405, allow]);
+  }
+  for (const known of ['list', 'subscribe', 'unsubscribe']) {
+    assert.equal((await patch(`${WEBHOOKS}/${known}`, {})).status, 405);
+  }
+  assert.equal((await patch(`${WEBHOOKS}/else`, {})).status, 404);
+});
+
+test('a test event is delivered with the headers of the webhook, and its delivery tells all of the attempt', async () => {
+  const id = await subscribe(['workflow_failed']);
+  await patch(`${WEBHOOKS}/${id}`, { headers: { 'x-token': 'hush' } });
+  const delivery = await testEvent(id);
+  const { attempts, event, lastAttempt, ...rest } = delivery as Json & { attempts: Json[]; event: Json };
+  assert.deepEqual(
+    [rest.webhookId, rest.eventType, rest.origin, rest.state, rest.nextAttemptAt],
+    [id, 'webhook_test', 'test', 'delivered', null],
+  );
+  assert.equal((lastAttempt as Json).message, 'Delivered: the receiver answered 204');
+  const [attempt] = attempts;
+  assert.deepEqual([attempts.length, attempt?.number, attempt?.status], [1, 1, 204]);
+  const { request, timing, remoteAddress } = attempt as {
+    request: Json;
+    timing: Json;
+    remoteAddress: string;
+  };
+  assert.equal(typeof timing.queuedMs, 'number');
+  assert.equal(typeof timing.firstByteMs, 'number');
+  assert.equal(remoteAddress, '127.0.0.1');
+  assert.match(JSON.stringify(request.headers), /webhook-signature/);
+  assert.doesNotMatch(JSON.stringify(delivery), /hush/);
+
+  const received = receiver.received.find((one) => one.event.id === event.id);
+  assert.equal(received?.headers['x-token'], 'hush');
+  assert.deepEqual(event, received?.event);
+  const read = await get(`/v1/events/${event.id}`);
+  assert.deepEqual([read.status, read.body], [200, received?.event]);
+});
+
+test('a rotated secret is shown once, uncached, and the old one signs along', async () => {
+  const id = await subscribe(['workflow_failed']);
+  const before = ((await get(`${WEBHOOKS}/${id}/secret`)).body as { secret: string }).secret;
+  const rotated = await post(`${WEBHOOKS}/${id}/rotate`, { overlapHours: 1 });
+  const { secret, overlapUntil } = rotated.body as { secret: string; overlapUntil: string };
+  assert.equal(rotated.headers.get('cache-control'), 'no-store');
+  assert.notEqual(secret, before);
+  assert.ok(Date.parse(overlapUntil) > Date.now() + 3_500_000);
+  assert.equal(((await get(`${WEBHOOKS}/${id}/secret`)).body as { secret: string }).secret, secret);
+  const verified = async (secrets: string[]) => {
+    const { event } = (await testEvent(id)) as { event: Json };
+    const received = receiver.received.find((one) => one.event.id === event.id);
+    assert.ok(received);
+    const headers = received.headers as Record<string, string>;
+    return secrets.filter((one) => {
+      try {
+        return new Webhook(one).verify(received.text, headers) !== undefined;
+      } catch {
+        return false;
+      }
+    });
+  };
+  assert.deepEqual(await verified([before, secret]), [before, secret]);
+
+  const { secret: third } = (await post(`${WEBHOOKS}/${id}/rotate`, { overlapHours: 0 })).body as {
+    secret: string;
+  };
+  assert.deepEqual(await verified([before, secret, third]), [third]);
+  for (const overlapHours of [-1, 169, '1', null]) {
+    refused(await post(`${WEBHOOKS}/${id}/rotate`, { overlapHours }), 400, /from 0 to 168/);
+  }
+});
+
+test('a paused webhook says since when and why, and what has waited comes when it is resumed', async () => {
+  const id = await subscribe(['workflow_failed']);
+  refused(await post(`${WEBHOOKS}/${id}/pause`, { reason: '' }), 400, /`reason` must be a text/);
+  const paused = (await post(`${WEBHOOKS}/${id}/pause`, { reason: 'Moving house' })).body as {
+    webhook: Json;
+  };
+  assert.deepEqual([paused.webhook.state, paused.webhook.pausedReason], ['paused', 'Moving house']);
+  assert.equal(typeof paused.webhook.pausedAt, 'string');
+  const again = (await post(`${WEBHOOKS}/${id}/pause`)).body as { webhook: Json };
+  assert.equal(again.webhook.pausedReason, 'Moving house');
+
+  const made = (await post(`${WEBHOOKS}/${id}/test`)).body as Json;
+  assert.match(String(made.message), /paused.*when it is resumed/);
+  const waiting = (await get(`/v1/deliveries/${made.deliveryId}`)).body as Json;
+  assert.deepEqual([waiting.state, waiting.attempt], ['waiting', 0]);
+  const resumed = (await post(`${WEBHOOKS}/${id}/resume`)).body as { webhook: Json };
+  assert.deepEqual([resumed.webhook.state, resumed.webhook.pausedReason], ['active', null]);
+  await until(`/v1/deliveries/${made.deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
+});
+
+test('deliveries are listed newest first, by state and time, page by page', async () => {
+  const id = await subscribe(['workflow_failed']);
+  const path = `${WEBHOOKS}/${id}/deliveries`;
+  const ids: unknown[] = [];
+  for (let round = 0; round < 2; round += 1) ids.unshift((await testEvent(id)).id);
+  status = 500;
+  const failed = await testEvent(id);
+  status = 204;
+  ids.unshift(failed.id);
+  assert.equal(failed.state, 'waiting');
+  assert.ok(Date.parse(String(failed.nextAttemptAt)) > Date.now());
+  assert.match(String((failed.lastAttempt as Json).message), /500/);
+
+  const listed = async (query: string) =>
+    ((await get(path + query)).body as { deliveries: Json[] }).deliveries.map((one) => one.id);
+  assert.deepEqual(await listed(''), ids);
+  assert.deepEqual(await listed('?state=waiting,dead'), [failed.id]);
+  const since = encodeURIComponent(String(failed.createdAt));
+  assert.deepEqual(await listed(`?since=${since}`), [failed.id]);
+  assert.deepEqual(await listed(`?until=${since}`), ids);
+  const page = await get(`${path}?limit=2`);
+  const next = /^<(.*)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
+  assert.deepEqual(
+    ((await get(next)).body as { deliveries: Json[] }).deliveries.map((one) => one.id),
+    ids.slice(2),
+  );
+  refused(await get(`${path}?state=waitin`), 400, /`state` takes waiting, .*Did you mean `waiting`\?/);
+  refused(await get(`${path}?since=yesterday`), 400, /`since` must be a time in ISO 8601/);
+  refused(await get(`${path}?since=2026-01-02&until=2026-01-01`), 400, /`since` must not be after `until`/);
+  refused(await get(`${path}?cursor=x`), 400, /`cursor`/);
+});
+
+test('a delivery, some, or all since a time are sent once more with the same event id', async () => {
+  const id = await subscribe(['workflow_failed']);
+  const first = (await testEvent(id)) as Json & { event: Json };
+  const second = (await testEvent(id)) as Json & { event: Json };
+  const arrived = (event: Json) => receiver.received.filter((one) => one.event.id === event.id).length;
+
+  const one = await post(`/v1/deliveries/${first.id}/replay`);
+  const { deliveryId } = one.body as Json;
+  assert.equal(one.headers.get('location'), `/v1/deliveries/${deliveryId}`);
+  const again = await until(`/v1/deliveries/${deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
+  assert.deepEqual([again.origin, again.eventId, arrived(first.event)], ['replay', first.eventId, 2]);
+
+  const some = await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: [first.id, second.id] });
+  const { deliveryIds } = some.body as { deliveryIds: string[] };
+  assert.equal(deliveryIds.length, 2);
+  await receiver.until(() => arrived(first.event) === 3 && arrived(second.event) === 2, 'both');
+
+  const since = String(first.createdAt);
+  const all = await post(`${WEBHOOKS}/${id}/replay`, { since, states: ['delivered'] });
+  const { replay } = all.body as { replay: Json };
+  const where = all.headers.get('location') ?? '';
+  assert.equal(where, `${WEBHOOKS}/${id}/replays/${replay.id}`);
+  const done = await until(where, 'its end', ({ state }) => state === 'done');
+  assert.equal(done.made, 2);
+  await receiver.until(() => arrived(first.event) === 4 && arrived(second.event) === 3, 'each event once');
+
+  for (const [body, sentence] of [
+    [{}, /Give either `deliveryIds`, or `since`/],
+    [{ deliveryIds: [first.id], since }, /Give either/],
+    [{ deliveryIds: [] }, /1 to 100 ids/],
+    [{ deliveryIds: [1] }, /`deliveryIds\[0\]`/],
+    [{ states: ['dead'] }, /Give either/],
+    [{ since: 5 }, /`since` must be a time/],
+    [{ since, until: '2020-01-01' }, /must not be after `until`/],
+    [{ since, states: ['ded'] }, /`states\[0\]` takes .*Did you mean `dead`\?/],
+  ] as const) {
+    refused(await post(`${WEBHOOKS}/${id}/replay`, body), 400, sentence);
+  }
+  const otherWebhook = await subscribe(['workflow_failed']);
+  const elsewhere = await post(`${WEBHOOKS}/${otherWebhook}/replay`, { deliveryIds: [first.id] });
+  refused(elsewhere, 404, /^No delivery found$/);
+});
+
+test('a receiver that was away reads the events after the last one it knows, and can wait for the next', async () => {
+  const id = await subscribe(['workflow_failed']);
+  const { next } = (await get('/v1/events?after=now')).body as { next: number };
+  const waiting = get(`/v1/events?after=${next}&wait=25`);
+  const made = (await post(`${WEBHOOKS}/${id}/test`)).body as Json;
+  const { events, next: after } = (await waiting).body as { events: Json[]; next: number };
+  assert.deepEqual([events.map((event) => event.id), after], [[made.eventId], next + 1]);
+  const rest = (await get(`/v1/events?after=${after}`)).body as { events: Json[]; next: number };
+  assert.deepEqual(rest, { events: [], next: after });
+  const { events: all } = (await get('/v1/events?limit=250')).body as { events: Json[] };
+  assert.deepEqual(
+    all.map((event) => event.sequence),
+    all.map((_, at) => at + 1),
+  );
+  assert.equal(((await get('/v1/events?limit=1')).body as { next: number }).next, 1);
+  refused(await get('/v1/events?after=x'), 400, /`after` must be the `sequence` of an event, or `now`/);
+  refused(await get('/v1/events?wait=26'), 400, /`wait`.*from 0 to 25/);
+  refused(await get('/v1/events?limit=0'), 400, /`limit`/);
+});
+
+test('only so many calls of a team wait, and those that do are let go when the service stops', async () => {
+  const own = await startService();
+  try {
+    const calls = Array.from({ length: 21 }, () => own.call('GET', '/v1/events?wait=25'));
+    const refusal = await Promise.race(calls);
+    refused(refusal, 503, /As many calls wait for events as may/);
+    assert.equal(refusal.headers.get('retry-after'), '5');
+    await own.stop();
+    const answers = await Promise.all(calls);
+    assert.deepEqual(answers.map((answer) => answer.status).sort(), [...Array(20).fill(200), 503]);
+  } finally {
+    await own.stop();
+  }
+});
+
+test('what belongs to another team is answered as what is not there', async () => {
+  const headers = { 'x-api-key': otherKey };
+  const webhook = await subscribe(['workflow_failed'], 'private', headers);
+  const made = (await post(`${WEBHOOKS}/${webhook}/test`, undefined, headers)).body as Json;
+  const selection = { since: '2020-01-01' };
+  const { replay } = (await post(`${WEBHOOKS}/${webhook}/replay`, selection, headers)).body as {
+    replay: Json;
+  };
+  const unknown = '01kadz8v3s7v0s8e1c3q5m2n4p';
+  for (const [error, ids, calls] of [
+    [
+      'No webhook found',
+      [webhook, `wh_${unknown}`, 'wh_%ZZ0'],
+      [
+        ['GET', (id: string) => `${WEBHOOKS}/${id}`],
+        ['PATCH', (id: string) => `${WEBHOOKS}/${id}`, { ordered: true }],
+        ['GET', (id: string) => `${WEBHOOKS}/${id}/secret`],
+        ['POST', (id: string) => `${WEBHOOKS}/${id}/rotate`],
+        ['POST', (id: string) => `${WEBHOOKS}/${id}/test`],
+        ['POST', (id: string) => `${WEBHOOKS}/${id}/pause`],
+        ['POST', (id: string) => `${WEBHOOKS}/${id}/resume`],
+        ['GET', (id: string) => `${WEBHOOKS}/${id}/deliveries`],
+        ['POST', (id: string) => `${WEBHOOKS}/${id}/replay`, selection],
+      ],
+    ],
+    [
+      'No delivery found',
+      [made.deliveryId, `dlv_${unknown}`, 'x'],
+      [
+        ['GET', (id: string) => `/v1/deliveries/${id}`],
+        ['POST', (id: string) => `/v1/deliveries/${id}/replay`],
+      ],
+    ],
+    ['No event found', [made.eventId, `evt_${unknown}`, 'x'], [['GET', (id: string) => `/v1/events/${id}`]]],
+    [
+      'No replay found',
+      [replay.id, `rpl_${unknown}`, 'x'],
+      [['GET', (id: string) => `${WEBHOOKS}/${webhook}/replays/${id}`]],
+    ],
+  ] as const) {
+    for (const [method, path, body] of calls) {
+      for (const id of ids) {
+        const answer = await service.call(method, path(String(id)), body);
+        const got = [method, path(String(id)), answer.status, answer.body];
+        // A value that cannot be decoded is no webhook's path.
+        if (id === 'wh_%ZZ0') assert.equal(answer.status, 404);
+        else assert.deepEqual(got, [method, path(String(id)), 404, { error }]);
+      }
+    }
+  }
+  const { events } = (await get('/v1/events?limit=250')).body as { events: Json[] };
+  assert.ok(events.every((event) => event.id !== made.eventId));
+  assert.equal((await get(`${WEBHOOKS}/${webhook}`, headers)).status, 200);
+});

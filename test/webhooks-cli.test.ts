@@ -1,0 +1,124 @@
+/** `flowhook webhooks` and `events` as other processes, beside a server: what a person at a shell sees. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makePlace } from './support/place.ts';
+import { startReceiver } from './support/receiver.ts';
+import { startServerProcess } from './support/server-process.ts';
+
+type Json = Record<string, unknown>;
+
+const WORKFLOWS = {
+  'default/people.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+};
+
+test('a webhook is subscribed, set up, tested, paused, rotated and ended at the shell', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const server = await startServerProcess(place.environment);
+  t.after(() => server.stop());
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await place.run('webhooks', ...args);
+    assert.equal(code, 0, stderr);
+    return { stdout, stderr };
+  };
+
+  const subscribed = await run('subscribe', 'default/people', receiver.url, '--events', 'job.failed,oops');
+  const id = subscribed.stdout.trim();
+  assert.match(id, /^wh_\w+$/);
+  assert.match(subscribed.stderr, /No event here has the name "oops"/);
+
+  const tested = await run('test', receiver.url, '--wait');
+  assert.match(
+    tested.stdout,
+    /^Delivered: the receiver answered 204\n[\d.]+ m?s: waited [^\n]*first byte [^\n]*\n$/,
+  );
+  assert.equal(receiver.received[0]?.event.type, 'webhook_test');
+
+  const [set, secret, listed, shown, deliveries] = await Promise.all([
+    run('set', id, '--ordered', '--rate', '5', '--timeout', '2.5', '--header', 'x-token: hush', '--json'),
+    run('secret', id),
+    run('list', '--workflow', 'people'),
+    run('show', id),
+    run('deliveries', id, '--state', 'delivered'),
+  ]);
+  const { settings } = JSON.parse(set.stdout) as Json;
+  assert.deepEqual(settings, { ordered: true, ratePerSecond: 5, timeoutMs: 2_500, headers: ['x-token'] });
+  assert.match(listed.stdout, new RegExp(`^${id}  default/people  active, .* ago  job\\.failed,oops  http:`));
+  assert.match(shown.stdout, /^last success +2/m);
+  assert.match(
+    deliveries.stdout,
+    /^dlv_\w+ {2}delivered {2}webhook_test \(test\) {2}\S+Z {2}1 attempt {2,}Delivered: the receiver answered 204\n$/,
+  );
+
+  const delivery = deliveries.stdout.split(' ')[0] ?? '';
+  const [one, rotated, events] = await Promise.all([
+    run('delivery', delivery, '--body'),
+    run('rotate', id, '--overlap-hours', '1'),
+    place.run('events', 'list', '--after', '0', '--json'),
+  ]);
+  assert.match(one.stdout, /^attempt 1 +\S+Z {2}Delivered: the receiver answered 204 \(127\.0\.0\.1\)$/m);
+  assert.match(one.stdout, /^ {2}"type": "webhook_test",$/m);
+  assert.notEqual(rotated.stdout, secret.stdout);
+  assert.match(rotated.stderr, /The old secret signs along until 2/);
+  assert.deepEqual(JSON.parse(events.stdout), [receiver.received[0]?.event]);
+
+  // What a name or an answer holds must not act on the terminal.
+  const named = await run('subscribe', 'people', `${receiver.url}/2`, '--events', 'a\u001b[31mb');
+  assert.ok((await run('show', named.stdout.trim())).stdout.includes('a[31mb'));
+  await run('unsubscribe', `${receiver.url}/2`);
+
+  const again = await run('replay', delivery, '--wait', '--json');
+  assert.equal((JSON.parse(again.stdout) as Json).origin, 'replay');
+  const since = '2026-01-01T00:00Z';
+  const replayed = await run('replay', id, '--since', since, '--state', 'delivered', '--wait');
+  assert.match(replayed.stdout, /^rpl_\w+ done: 1 event sent anew\n$/);
+  await receiver.until((received) => received.length === 3, 'all three');
+
+  await run('pause', id, '--reason', 'Moving house');
+  assert.match((await run('show', id)).stdout, /^state +paused\n[\s\S]*^reason +Moving house$/m);
+  assert.match((await run('test', id, '--wait')).stderr, /is paused: it is sent when it is resumed/);
+  await run('resume', id);
+  await receiver.until((received) => received.length === 4, 'what has waited');
+  assert.match((await run('unsubscribe', id)).stdout, /^unsubscribed wh_/);
+  const { stdout, stderr } = await run('list');
+  assert.deepEqual([stdout, /webhooks subscribe WORKFLOW URL/.test(stderr)], ['', true]);
+});
+
+test('what fails says why, what was probably meant, and the exit code', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  const nobody = 'http://127.0.0.1:1/hook';
+  const id = (await place.run('webhooks', 'subscribe', 'people', nobody)).stdout.trim();
+  const made = await place.run('webhooks', 'test', id);
+  assert.match(made.stderr, /webhooks delivery dlv_\w+` shows it/);
+  const calls: [string[], number, RegExp][] = [
+    [['show', `${nobody}s`], 3, /Did you mean http:\/\/127\.0\.0\.1:1\/hook\?/],
+    [['subscribe', 'peple', nobody], 3, /Did you mean "people"\?/],
+    [['subscribe', 'people', 'nowhere'], 2, /absolute http/],
+    [['set', id], 2, /Name at least one of ordered/],
+    [['set', id, '--rate', 'fast'], 2, /`ratePerSecond` must be a number/],
+    [['set', id, '--header', 'host: x'], 2, /host/],
+    [['rotate', id, '--overlap-hours', '200'], 2, /from 0 to 168/],
+    [['deliveries', id, '--state', 'ded'], 2, /Did you mean dead\?/],
+    [['delivery', 'dlv_1'], 3, /No delivery "dlv_1" found/],
+    [['replay', id], 2, /say since when/],
+    [['replay', id, '--since', 'yesterday'], 2, /--since must be a time with its zone/],
+  ];
+  await Promise.all(
+    calls.map(async ([args, expected, sentence]) => {
+      const { code, stdout, stderr } = await place.run('webhooks', ...args);
+      assert.match(stderr, sentence);
+      assert.deepEqual([args, code, stdout], [args, expected, '']);
+    }),
+  );
+
+  const early = await place.run('webhooks', 'test', id, '--wait');
+  assert.match(early.stderr, /No server runs on this database: it is sent once one does/);
+  assert.equal(early.code, 6);
+
+  const server = await startServerProcess(place.environment);
+  t.after(() => server.stop());
+  const failed = await place.run('webhooks', 'test', id, '--wait');
+  assert.equal(failed.code, 1);
+  assert.match(failed.stdout, /^The connection was refused: .* \(next try in .+\)\n/);
+});
