@@ -32,7 +32,7 @@ const benchmark: Benchmark = {
           ]),
         ),
         'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
-        ...callees(20_000),
+        ...callees(5_000),
       },
       { FLOWHOOK_MAX_RUNNING_JOBS: '3' },
     );
