@@ -129,7 +129,9 @@ test('rests for the longer of Retry-After and the schedule, an hour at most', ()
 });
 
 test('is to be paused after five days without success, with a sentence', () => {
-  const failing = after(startHealth(null), ['fault'], { nowMs: 1_000 });
+  const first = after(startHealth(null), ['fault'], { nowMs: 1_000 });
+  assert.equal(pauseReason(first, 1_000 + 6 * DAY_MS, 'Answered 500'), null, 'two failures are too few');
+  const failing = after(first, Array<Verdict>(9).fill('fault'), { nowMs: 1_000 });
   assert.equal(pauseReason(failing, 1_000 + 5 * DAY_MS - 1, 'Answered 500'), null);
   assert.match(
     pauseReason(failing, 1_000 + 5 * DAY_MS, 'Answered 500') ?? '',

@@ -31,6 +31,8 @@ const MINUTE_MS = 60_000;
 export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 480_000, 900_000];
 /** A webhook without any success for so long is paused. */
 const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
+/** And not before so many attempts have failed, as many as one delivery has. Counted since the lane began. */
+const PAUSE_AFTER_FAILURES = 10;
 
 /** What an attempt says of its endpoint: it took it, it refused it, it has too much to do, it is out of order. */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
@@ -176,13 +178,16 @@ export function restAfter(retryAfterMs: number | null, waitMs: number): number {
 
 /** Why a webhook is paused after a failed attempt: a sentence; null while it is not. */
 export function pauseReason(
-  { failingSince }: LaneHealth,
+  { failingSince, failures }: LaneHealth,
   nowMs: number,
   error: string | null,
 ): string | null {
   if (failingSince === null || nowMs - failingSince < PAUSE_AFTER_MS) return null;
+  // Of one that is seldom called, a failure last week and one today say little.
+  if (failures < PAUSE_AFTER_FAILURES) return null;
   return (
     `Nothing has been received for five days, since ${new Date(failingSince).toISOString()}. The last attempt: ` +
-    `${error ?? 'it failed'}. What is due waits; resume the webhook when its endpoint is well`
+    `${error ?? 'it failed'}. What is due waits for some four days, then it can be replayed; resume the webhook when its ` +
+    'endpoint is well'
   );
 }

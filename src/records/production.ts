@@ -36,6 +36,7 @@ export class Production {
   readonly #stop = new AbortController();
   readonly #broken = new AbortController();
   #writing = true;
+  #refused = false;
   #state: 'making' | 'done' | 'failed' | 'given up' = 'making';
 
   constructor(input: ProductionInput) {
@@ -48,9 +49,9 @@ export class Production {
     return this.#state === 'making' || (this.#state === 'done' && this.#file !== undefined);
   }
 
-  /** Whether there is no file: each reader goes on by itself. */
-  get isGivenUp(): boolean {
-    return this.#state === 'given up';
+  /** Whether the file took no more: the disk is full, as a rule. */
+  get wasRefused(): boolean {
+    return this.#refused;
   }
 
   /** Reads everything from the first byte on. */
@@ -81,6 +82,7 @@ export class Production {
         const fd = (this.#file as FileHandle).fd;
         const ended = await write(fd, (length) => this.#grow(length, admit), this.#stop.signal);
         await this.#admitting;
+        this.#refused = ended === 'not_written' && this.#state === 'making';
         this.#end(ended === 'complete' ? 'done' : 'given up');
       }
     } catch (error) {

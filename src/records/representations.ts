@@ -150,18 +150,16 @@ export class Representations {
       source: () => bodyOf(this.#store, of),
       admit: async (bytes) => {
         const fits = await this.#makeRoomFor(bytes);
-        refused ||= !fits;
         if (fits) admitted += bytes;
         else if (admitted + bytes > this.#maxBytes) this.#rememberTooLarge(name);
         return fits;
       },
       before: () => mkdir(this.#directory, { recursive: true, mode: 0o700 }),
     });
-    let refused = false;
     const done = production.finished
       .then((bytes) => {
         if (bytes !== undefined) return this.#keep({ of, name, path, bytes, production });
-        if (production.isGivenUp && !refused) this.#rest(path);
+        if (production.wasRefused) this.#rest(path);
         return false;
       })
       .catch((err: unknown) => {

@@ -572,7 +572,10 @@ export interface WebhookOperations {
   secret(input: { teamId: string; id: string }): Promise<string | undefined>;
   /** The webhook's own headers as sealed JSON; null when it has none. */
   headers(input: { teamId: string; id: string }): Promise<string | null | undefined>;
-  /** Gives it a new secret; the one before signs along until `overlapMs` are over. */
+  /**
+   * Gives it a new secret; the one before signs along until `overlapMs` are over. When one signs along already, that
+   * one goes on, for nobody may have seen the one between. Without an overlap none does.
+   */
   rotate(input: {
     teamId: string;
     id: string;

@@ -218,6 +218,8 @@ export class Lanes {
   }
 
   #consider(lane: Lane): void {
+    // Forgotten meanwhile: another one is in its place, or will be.
+    if (this.#lanes.get(lane.due.webhookId) !== lane) return;
     const at = lane.startsAt();
     if (at <= this.#store.now() && lane.queued > 0) this.#ready.add(lane);
     else {
@@ -303,10 +305,17 @@ export class Lanes {
     this.#ready.delete(lane);
   }
 
-  #forgetIfIdle(lane: Lane): void {
-    if (!lane.isEmpty || this.#lanes.size <= MAX_REMEMBERED) return;
-    this.#lanes.delete(lane.due.webhookId);
-    this.#ready.delete(lane);
-    this.#alarm.forget(lane);
+  /** Of too many lanes the one goes that was served longest ago and has nothing in memory: never the one just served. */
+  #forgetIfIdle(served: Lane): void {
+    if (this.#lanes.size <= MAX_REMEMBERED || this.#lanes.get(served.due.webhookId) !== served) return;
+    this.#lanes.delete(served.due.webhookId);
+    this.#lanes.set(served.due.webhookId, served);
+    for (const [id, lane] of this.#lanes) {
+      if (lane === served || !lane.isEmpty) continue;
+      this.#lanes.delete(id);
+      this.#ready.delete(lane);
+      this.#alarm.forget(lane);
+      return;
+    }
   }
 }

@@ -74,6 +74,10 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     () => cutOff.abort(new CutOffError('timeout', lateness(progress, outgoing.timeoutMs))),
     outgoing.timeoutMs,
   );
+  // Not `AbortSignal.any`: Node keeps what that makes for as long as the outer signal lives, which is the process.
+  const stop = () => cutOff.abort(outgoing.signal?.reason);
+  outgoing.signal?.addEventListener('abort', stop, { once: true });
+  if (outgoing.signal?.aborted) stop();
   let came: Pick<Attempt, 'outcome' | 'error' | 'response'>;
   let failed: unknown;
   try {
@@ -85,6 +89,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     came = { ...failureOf(error), response: null };
   } finally {
     clearTimeout(timer);
+    outgoing.signal?.removeEventListener('abort', stop);
   }
   const { status } = progress;
   const asksToWait = status === 429 || status === 503;
@@ -135,8 +140,7 @@ async function request(dispatcher: Dispatcher, input: Exchange): Promise<string>
   const body = Buffer.from(outgoing.body, 'utf8');
   progress.trace = traceRequest(body);
   let interim = 0;
-  const signal =
-    outgoing.signal === undefined ? cutOff.signal : AbortSignal.any([cutOff.signal, outgoing.signal]);
+  const { signal } = cutOff;
   const answering = dispatcher.request({
     origin: url.origin,
     path: target(url),

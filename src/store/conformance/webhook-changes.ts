@@ -30,12 +30,15 @@ export function testWebhookChanges(open: Open): void {
     assert.equal(await store.webhooks.headers({ ...target, teamId: 'team_x' }), undefined);
   });
 
-  it('rotates a secret; without an overlap the one before is gone at once', async ({ store }) => {
+  it('rotates a secret; the one that receivers know signs along, unless there is no overlap', async ({
+    store,
+  }) => {
     const { teamId, webhookId: id } = await oneDelivery(store);
     const secrets = async () => (await store.deliveries.lanes())[0]?.secrets;
     await store.webhooks.rotate({ teamId, id, secret: 'second', overlapMs: 1_000 });
     await store.webhooks.rotate({ teamId, id, secret: 'third', overlapMs: 1_000 });
-    assert.deepEqual(await secrets(), ['third', 'second']);
+    // Nobody may have seen the second: its answer may have been lost, and the call made again.
+    assert.deepEqual(await secrets(), ['third', 'sealed']);
     await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
     assert.deepEqual(await secrets(), ['fourth']);
     assert.equal(await store.webhooks.secret({ teamId, id }), 'fourth');

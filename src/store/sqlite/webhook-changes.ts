@@ -10,7 +10,10 @@ export function rotate(
   { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
 ): Webhook | undefined {
   const row = tx.db.get<WebhookRow>(
-    `update webhook set previous_secret = iif(?1 > 0, secret, null), previous_until = ?2 + ?1, secret = ?3
+    // Of two rotations within an overlap the first secret is the one that receivers know: it goes on signing.
+    `update webhook set
+       previous_secret = iif(?1 = 0, null, iif(previous_secret is not null and previous_until > ?2, previous_secret, secret)),
+       previous_until = iif(previous_until > ?2, max(previous_until, ?2 + ?1), ?2 + ?1), secret = ?3
      where team_id = ?4 and id = ?5 and state <> 'deleted' returning *`,
     overlapMs,
     tx.now,
