@@ -8,7 +8,6 @@ import type { Logger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
-import { printable } from '../std/printable.ts';
 import type { ClaimedJob, Published, Store } from '../store/store.ts';
 import { createMask } from '../workflows/sources/mask.ts';
 import { type Run, type RunInput, startRun } from '../workflows/sources/run.ts';
@@ -48,7 +47,7 @@ export interface Attempt extends RunJobDeps {
   signals: RunSignals;
   /** `abort` or `cancel`. */
   signal: AbortSignal;
-  /** What its texts go through before they are stored or shown: no secrets, nothing that acts on a terminal. */
+  /** What an error goes through before it is stored or shown: no secrets, nothing that acts on a terminal. */
   clean(text: string): string;
 }
 
@@ -128,8 +127,7 @@ async function start(attempt: Attempt): Promise<Run> {
   const team = await store.teams.get({ teamId: job.teamId });
   if (team === undefined) throw new RunFailure('error', `The team ${job.teamId} of this job is gone`);
   const secrets = await deps.secrets(team.slug);
-  const mask = createMask(secrets);
-  attempt.clean = (text) => printable(mask.apply(text));
+  attempt.clean = createMask(secrets).clean;
   signal.throwIfAborted();
   // What it says before it is known as which process it runs comes after the line that tells that.
   const early: Parameters<RunInput['onLog']>[0][] = [];
@@ -148,8 +146,7 @@ async function start(attempt: Attempt): Promise<Run> {
     environment: deps.environment,
     log: deps.log,
     onLog: (line) => keep(line),
-    onProgress: ({ message, ...said }) =>
-      reporter.progress({ ...said, ...(message === undefined ? {} : { message: attempt.clean(message) }) }),
+    onProgress: (said) => reporter.progress(said),
     ...(deps.fetchPolicy === undefined ? {} : { fetchPolicy: deps.fetchPolicy }),
     ...(deps.killGraceMs === undefined ? {} : { killGraceMs: deps.killGraceMs }),
   });
@@ -157,7 +154,7 @@ async function start(attempt: Attempt): Promise<Run> {
     'info',
     `Attempt ${job.attempt}: ${nameOf(definition.source)} runs as process ${run.process.pid}`,
   );
-  keep = ({ level, text }) => reporter.line(level, attempt.clean(text));
+  keep = ({ level, text }) => reporter.line(level, text);
   early.forEach(keep);
   return run;
 }

@@ -35,7 +35,6 @@ export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
 /** The tokens at a time. What is saved up is a tenth of a second's, and at least one. */
 export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
   const most = Math.max(1, ratePerSecond / 10);
-  // A clock that was set back must not stop the lane until it has caught up.
   const gained = (Math.max(0, nowMs - bucket.at) / 1_000) * ratePerSecond;
   return { tokens: Math.min(most, bucket.tokens + gained), at: nowMs };
 }

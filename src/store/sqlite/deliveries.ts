@@ -1,7 +1,6 @@
 /** Deliveries: what became of them, and what they are. `lanes.ts` says which are due. */
-import type { Attempt, DeliveryOrigin, DeliveryState } from '../../model/delivery.ts';
+import type { Attempt } from '../../model/delivery.ts';
 import { DELIVERY_STATES } from '../../model/delivery.ts';
-import type { EventType } from '../../model/event.ts';
 import type { DeliveryFilter, DeliverySummary, Settlement } from '../store.ts';
 import { WAITING_LANES } from './lanes.ts';
 import type { Tx, View } from './transaction.ts';
@@ -167,16 +166,7 @@ function placeOf(view: View, at: { teamId: string; webhookId: string; id: string
   );
 }
 
-interface SummaryRow {
-  id: string;
-  webhookId: string;
-  eventId: string;
-  eventType: EventType;
-  origin: DeliveryOrigin;
-  state: DeliveryState;
-  attempt: number;
-  nextAt: number | null;
-  createdAt: number;
+interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   outcome: Attempt['outcome'] | null;
   status: number | null;
   error: string | null;

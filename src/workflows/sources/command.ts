@@ -12,6 +12,7 @@ import {
   withSecrets,
 } from './environment.ts';
 import { temporaryPrefix } from './leftover.ts';
+import { createMask } from './mask.ts';
 import type { Run, RunInput } from './run.ts';
 import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
 import { readSinger } from './singer.ts';
@@ -62,14 +63,17 @@ export async function startCommand(
     ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
   });
   const who = `The command ${name}`;
-  if (singer)
+  if (singer) {
+    // What it quotes of the messages came by standard output, which nobody has masked.
+    const { clean } = createMask(input.secrets);
     return readSinger(child, {
       who,
       source,
       key: input.definition.key,
       mode: input.definition.mode,
-      onLog: input.onLog,
+      onLog: ({ level, text }) => input.onLog({ level, text: clean(text) }),
     });
+  }
   return runOf(child, who, (end) =>
     'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state },
   );

@@ -1,4 +1,5 @@
 /** Hides the values of secrets in what a run says: logs and errors are stored, shown and sent on. */
+import { printable } from '../../std/printable.ts';
 
 /** Shorter secrets are not masked: they would mask ordinary words. */
 const MASKED_LENGTH = 5;
@@ -8,6 +9,8 @@ export interface Mask {
   longest: number;
   /** The same text with `***` in the place of each secret. */
   apply(text: string): string;
+  /** Likewise, and without what would act on a terminal. */
+  clean(text: string): string;
 }
 
 /**
@@ -22,8 +25,11 @@ export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const hidden = [...new Set(written)]
     .filter((text) => text.length >= MASKED_LENGTH)
     .sort((a, b) => b.length - a.length);
+  const apply = (text: string): string =>
+    hidden.reduce((masked, secret) => masked.replaceAll(secret, '***'), text);
   return {
     longest: Math.max(hidden[0]?.length ?? 0, 1),
-    apply: (text) => hidden.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
+    apply,
+    clean: (text) => printable(apply(text)),
   };
 }

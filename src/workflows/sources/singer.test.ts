@@ -218,3 +218,12 @@ test('many records come through whole, in order and in batches', async (t) => {
   assert.equal(records.length, 20_000);
   assert.ok(records.every(({ _id }, n) => _id === n));
 });
+
+test('what is told of a message neither shows a secret nor acts on a terminal', async (t) => {
+  const name = 'of supersecret-token \u001b[31m';
+  const { log } = await tap(t, [schema(name, ['id']), record(name, { other: 1 })], {
+    secrets: new Map([['TOKEN', 'supersecret-token']]),
+  });
+  assert.match(log.join('\n'), /RECORD of of \*\*\* \[31m/);
+  assert.doesNotMatch(log.join('\n'), /supersecret|[^\P{Cc}\n]/u);
+});

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
 import type { LogLevel } from '../../model/job.ts';
-import { printable } from '../../std/printable.ts';
 import { FOR_FLOWHOOK, readLogLine } from './log-line.ts';
 import { createMask } from './mask.ts';
 
@@ -60,12 +59,11 @@ export function followTail(
       const { kind: _, ...progress } = said;
       options.onProgress({
         ...progress,
-        ...(said.message === undefined ? {} : { message: printable(mask.apply(said.message)).trimEnd() }),
+        ...(said.message === undefined ? {} : { message: mask.clean(said.message).trimEnd() }),
       });
       return;
     }
-    for (const text of said.text.split(/\r\n|[\r\n]/))
-      keep(said.level, printable(mask.apply(text)).trimEnd());
+    for (const text of said.text.split(/\r\n|[\r\n]/)) keep(said.level, mask.clean(text).trimEnd());
   }
 
   function keep(level: LogLevel, line: string): void {
