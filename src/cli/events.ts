@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';
-import type { StoredEvent } from '../store/store.ts';
+import type { StoredEvent } from '../store/webhook-operations.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, wholeNumber } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';

@@ -2,7 +2,7 @@
 import { outcomeWords, type ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
 import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
 import { toIso } from '../std/clock.ts';
-import type { DeliverySummary } from '../store/store.ts';
+import type { DeliverySummary } from '../store/webhook-operations.ts';
 import { inWords, oneLine } from './job-words.ts';
 import { durationWords } from './words.ts';
 

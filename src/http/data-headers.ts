@@ -1,7 +1,7 @@
 /** The headers of an answer that holds records. */
 import type { Encoding } from '../records/encodings.ts';
 import type { Format } from '../records/formats.ts';
-import type { DataVersion } from '../store/store.ts';
+import type { DataVersion } from '../store/record-operations.ts';
 
 const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   json: 'application/json; charset=utf-8',

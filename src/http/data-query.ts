@@ -2,7 +2,7 @@
 import { Problem } from '../model/error.ts';
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
-import type { ChangesCursor } from '../store/store.ts';
+import type { ChangesCursor } from '../store/record-operations.ts';
 import { cursorFrom, makeCursor } from './cursor.ts';
 import { acceptedFormat } from './negotiate.ts';
 import { queryNumber, queryVersion } from './number-query.ts';

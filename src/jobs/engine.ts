@@ -15,7 +15,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Held, LEASE_MS } from '../model/job.ts';
 import { Wake } from '../std/wake.ts';
-import type { Abandoned, ClaimedJob } from '../store/store.ts';
+import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
 import type { RunJobDeps } from './run-attempt.ts';
 import { type Interruption, runJob } from './run-job.ts';

@@ -9,7 +9,7 @@
 import { FencedError } from '../model/error.ts';
 import { type LogLevel, type LogLine, logLineBytes, type Progress } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
-import type { JobOperations } from '../store/store.ts';
+import type { JobOperations } from '../store/job-operations.ts';
 
 /** The first report comes this soon: a job that ends before makes do with one. */
 const FIRST_MS = 200;

@@ -11,8 +11,9 @@ import { LEASE_MS } from '../model/job.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { makeJob, makeWorkflow } from '../store/conformance/setup.ts';
+import type { ClaimedJob } from '../store/job-operations.ts';
 import { openStore } from '../store/open.ts';
-import type { ClaimedJob, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { RunJobDeps, RunSignals } from './run-attempt.ts';
 import { runJob } from './run-job.ts';
 

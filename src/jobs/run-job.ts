@@ -4,7 +4,7 @@ import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../mo
 import type { Ingested } from '../records/ingest.ts';
 import { toIso } from '../std/clock.ts';
 import { printable } from '../std/printable.ts';
-import type { ClaimedJob } from '../store/store.ts';
+import type { ClaimedJob } from '../store/job-operations.ts';
 import { patientStore } from './patient-store.ts';
 import { Reporter } from './reporter.ts';
 import { asFailure, RunFailure, type RunJobDeps, type RunSignals, runAttempt } from './run-attempt.ts';

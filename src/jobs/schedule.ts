@@ -5,7 +5,8 @@
 import { nextRunAt, startsRun } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
-import type { DueSchedule, Store } from '../store/store.ts';
+import type { DueSchedule } from '../store/job-operations.ts';
+import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 1_000;
 /** Schedules that are looked up at once, and how often in one tick. */

@@ -5,7 +5,8 @@ import { silentLogger } from '../observe/log.ts';
 import { ingest } from '../records/ingest.ts';
 import type { Ingester } from '../records/ingester.ts';
 import type { Place } from '../records/read.ts';
-import type { DataVersion, Store } from '../store/store.ts';
+import type { DataVersion } from '../store/record-operations.ts';
+import type { Store } from '../store/store.ts';
 
 /** Rows of a published version that are copied at once, and some so many bytes. */
 const COPIED_ROWS = 500;

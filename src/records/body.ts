@@ -1,5 +1,5 @@
 /** A whole body: every record of a version, in one format and one encoding. */
-import type { DataVersion } from '../store/store.ts';
+import type { DataVersion } from '../store/record-operations.ts';
 import { type Encoding, encoded } from './encodings.ts';
 import { type Format, formatter } from './formats.ts';
 import { type Place, readWhole, type VersionReader } from './read.ts';

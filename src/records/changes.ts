@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/event.ts';
-import type { ChangedRow, ChangesCursor, DataVersion, Store } from '../store/store.ts';
+import type { ChangedRow, ChangesCursor, DataVersion } from '../store/record-operations.ts';
+import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
 /** Two versions of which the older may be 0: nothing was there. */

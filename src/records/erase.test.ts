@@ -12,7 +12,8 @@ import {
   readVersion,
   stageRecords,
 } from '../store/conformance/setup.ts';
-import type { ErasureOperations, Store } from '../store/store.ts';
+import type { ErasureOperations } from '../store/erasure-operations.ts';
+import type { Store } from '../store/store.ts';
 import { type ErasureReport, erase } from './erase.ts';
 import { exportPerson } from './export-person.ts';
 

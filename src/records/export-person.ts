@@ -1,6 +1,7 @@
 /** Everything that is held about a person, one JSON text after the other. */
 import { parseExactly } from '../model/record.ts';
-import type { Store, TextPlace } from '../store/store.ts';
+import type { TextPlace } from '../store/erasure-operations.ts';
+import type { Store } from '../store/store.ts';
 import { openScope } from './erase.ts';
 import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person } from './person.ts';

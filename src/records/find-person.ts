@@ -1,6 +1,7 @@
 /** Finds a person in everything that holds the content of records, a little at a time. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { HeldText, RecordRow, Store, TextPlace } from '../store/store.ts';
+import type { HeldText, RecordRow, TextPlace } from '../store/erasure-operations.ts';
+import type { Store } from '../store/store.ts';
 import { createRedactor, ERASED, isTheirs, needlesOf, type Person, type Redactor } from './person.ts';
 
 /** Where to look: all workflows of a team, or one. */

@@ -1,6 +1,6 @@
 /** How a row of records is written: as a JSON array, as lines of JSON, or as CSV. */
 import { parseExactly } from '../model/record.ts';
-import type { RecordPage } from '../store/store.ts';
+import type { RecordPage } from '../store/record-operations.ts';
 import { csvHeader, csvRow } from './csv.ts';
 
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;

@@ -18,7 +18,8 @@ import {
   readVersion,
 } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import type { Published, Store } from '../store/store.ts';
+import type { Published } from '../store/record-operations.ts';
+import type { Store } from '../store/store.ts';
 import { type Ingested, ingest, removeUnseen } from './ingest.ts';
 import { TooManyRecordsError } from './ingest-batch.ts';
 import { Ingester } from './ingester.ts';

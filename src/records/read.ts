@@ -1,7 +1,8 @@
 /** Reading a version of a workflow's records whole, page by page from the database. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
-import type { DataVersion, RecordPage, Store, StoreReader } from '../store/store.ts';
+import type { DataVersion, RecordPage } from '../store/record-operations.ts';
+import type { Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 
 /**

@@ -1,7 +1,8 @@
 /** Gives up old versions in the background, in steps so small that nobody else's write waits for them. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
-import type { Retention, Store } from '../store/store.ts';
+import type { Retention } from '../store/record-operations.ts';
+import type { Store } from '../store/store.ts';
 
 /**
  * What is kept of a workflow: its newest 10 versions as far as they are not older than 30 days, and whatever was

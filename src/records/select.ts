@@ -1,6 +1,7 @@
 /** Part of a version: a page with a cursor, what changed since another version, or what contains a text. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ChangesCursor, DataVersion, RecordPage, Store } from '../store/store.ts';
+import type { ChangesCursor, DataVersion, RecordPage } from '../store/record-operations.ts';
+import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 import { checkStillThere, PARSED_ROWS, type Place, pageRows } from './read.ts';
 

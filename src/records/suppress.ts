@@ -1,6 +1,7 @@
 /** Keeping a person out of later runs: keyed hashes, so that nobody is named who was to be forgotten. */
 import { mac, type Sealer } from '../std/seal.ts';
-import type { Store, SuppressionRow } from '../store/store.ts';
+import type { SuppressionRow } from '../store/erasure-operations.ts';
+import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';
 
 /** Whom a run must drop. Passes between threads. */

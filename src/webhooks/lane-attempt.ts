@@ -1,7 +1,8 @@
 /** One attempt of a lane: opens what is sealed, signs, sends. */
 import type { DueDelivery } from '../model/delivery.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { DueLane, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { DueLane } from '../store/webhook-operations.ts';
 import { openHeaders } from './own-headers.ts';
 import { openSecretKey } from './secret.ts';
 import { type Sender, type Sent, sendAttempt } from './send.ts';

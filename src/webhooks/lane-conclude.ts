@@ -3,7 +3,7 @@ import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Logger } from '../observe/log.ts';
 import { toIso } from '../std/clock.ts';
-import type { Settlement } from '../store/store.ts';
+import type { Settlement } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 import type { Sent } from './send.ts';
 

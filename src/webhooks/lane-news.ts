@@ -1,6 +1,6 @@
 /** The lanes that commits have named, until they are looked at: each once, however often it was named. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { LaneName } from '../store/store.ts';
+import type { LaneName } from '../store/webhook-operations.ts';
 
 /** Named and not looked at yet; beyond it somebody has to look at all lanes. */
 const MAX_NAMED = 1_000;

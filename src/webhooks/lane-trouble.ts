@@ -2,7 +2,8 @@
 import type { DueDelivery } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
-import type { LaneName, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { LaneName } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 
 /** A lane whose secrets cannot be opened rests for a minute; one whose keys the store could not give, shortly. */

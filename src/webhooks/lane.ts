@@ -14,7 +14,7 @@
 import { DELIVERY_CLASSES, type DeliveryClass, type DueDelivery } from '../model/delivery.ts';
 import { isSlow, type LaneHealth, startHealth } from '../model/lane.ts';
 import { type Bucket, FULL_BUCKET, nextClass, refill, tokenAt } from '../model/lane-turn.ts';
-import type { DueLane } from '../store/store.ts';
+import type { DueLane } from '../store/webhook-operations.ts';
 
 /** Deliveries of a class that a queue is filled up to, once it holds less than a quarter of it. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { fullJitterMs } from '../std/backoff.ts';
-import type { DeliveryOperations, Settlement } from '../store/store.ts';
+import type { DeliveryOperations, Settlement } from '../store/webhook-operations.ts';
 
 const MAX_BATCH = 256;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };

@@ -7,7 +7,7 @@ import { type Encoding, encoded } from '../../records/encodings.ts';
 import { formatter } from '../../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
-import type { DataVersion } from '../../store/store.ts';
+import type { DataVersion } from '../../store/record-operations.ts';
 import { matchesTag, rangeOf } from '../conditional.ts';
 import { nextLink } from '../cursor.ts';
 import { bodyHeaders, dataTag, validators } from '../data-headers.ts';

@@ -2,7 +2,7 @@
 import type { Attempt } from '../../model/delivery.ts';
 import { parseExactly } from '../../model/record.ts';
 import { toIso } from '../../std/clock.ts';
-import type { DeliverySummary, Replay } from '../../store/store.ts';
+import type { DeliverySummary, Replay } from '../../store/webhook-operations.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
 export type ShownDeliveryDetail = ReturnType<typeof shownDeliveryDetail>;

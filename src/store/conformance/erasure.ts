@@ -1,7 +1,8 @@
 /** What every driver must do when a person is erased. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { ChangesCursor, Store } from '../store.ts';
+import type { ChangesCursor } from '../record-operations.ts';
+import type { Store } from '../store.ts';
 import { CLAIM, caseWith, makeRunning, makeWorkflow, type Open, publishRun, readVersion } from './setup.ts';
 
 export function testErasure(open: Open): void {

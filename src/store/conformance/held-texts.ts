@@ -1,7 +1,8 @@
 /** What every driver must do with texts that may tell of a person, wherever they are kept. */
 import assert from 'node:assert/strict';
 import type { AttemptDetails } from '../../model/delivery.ts';
-import type { Store, TextPlace } from '../store.ts';
+import type { TextPlace } from '../erasure-operations.ts';
+import type { Store } from '../store.ts';
 import { load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import { caseWith, failAttempt, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
 

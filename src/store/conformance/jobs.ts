@@ -1,6 +1,6 @@
 /** What every driver must do when jobs are queued. */
 import assert from 'node:assert/strict';
-import type { Enqueued } from '../store.ts';
+import type { Enqueued } from '../job-operations.ts';
 import {
   allEvents,
   CLAIM,

@@ -1,7 +1,7 @@
 /** A model of a workflow's versions: what any store must say of them, worked out in the plainest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
-import type { ChangedRow, Retention } from '../store.ts';
+import type { ChangedRow, Retention } from '../record-operations.ts';
 
 /** The records of a version: JSON text by id, in the order of first appearance. */
 export type State = ReadonlyMap<string, string>;

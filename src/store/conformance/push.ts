@@ -1,6 +1,6 @@
 /** What every driver must do with pushes. */
 import assert from 'node:assert/strict';
-import type { JobOperations } from '../store.ts';
+import type { JobOperations } from '../job-operations.ts';
 import {
   allEvents,
   CLAIM,

@@ -7,7 +7,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Held } from '../../model/job.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
-import type { Retention, Store } from '../store.ts';
+import type { Retention } from '../record-operations.ts';
+import type { Store } from '../store.ts';
 import {
   afterRun,
   changesBetween,

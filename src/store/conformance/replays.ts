@@ -1,7 +1,8 @@
 /** What every driver must do to send events once more. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
-import type { Replay, Store } from '../store.ts';
+import type { Store } from '../store.ts';
+import type { Replay } from '../webhook-operations.ts';
 import { FAILED, load, oneDelivery, settle, subscribe } from './sending.ts';
 import { caseWith, makeWorkflow, type Open } from './setup.ts';
 

@@ -1,6 +1,7 @@
 /** What every driver must do with old versions: keep them as long as is asked, then give up what only they had. */
 import assert from 'node:assert/strict';
-import type { Retention, Store } from '../store.ts';
+import type { Retention } from '../record-operations.ts';
+import type { Store } from '../store.ts';
 import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
 
 const MINUTE_MS = 60_000;

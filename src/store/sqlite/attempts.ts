@@ -8,7 +8,7 @@ import {
   type Job,
   type ProcessMark,
 } from '../../model/job.ts';
-import type { Abandoned } from '../store.ts';
+import type { Abandoned } from '../job-operations.ts';
 import { heldJob, type JobRow, runningJob, toJob } from './jobs.ts';
 import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';

@@ -5,7 +5,7 @@
  * two of them. A row that can be seen at the earlier version, was closed in between and has no row of its id at
  * the later one is a record removed. Each call walks on through one of the indexes.
  */
-import type { ChangedRow, ChangesCursor } from '../store.ts';
+import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
 import type { View } from './transaction.ts';
 
 /** Bytes of records that one call may answer, before and after taken together. */

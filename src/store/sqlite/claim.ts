@@ -1,6 +1,6 @@
 /** Claiming: the due jobs that a node takes next, fair between teams. */
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
-import type { ClaimedJob, JobOperations } from '../store.ts';
+import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';

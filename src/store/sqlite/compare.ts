@@ -1,7 +1,7 @@
 /** What a run must look up before it knows what to write. Runs on a connection that only reads. */
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
-import type { Compared } from '../store.ts';
+import type { Compared } from '../record-operations.ts';
 import { beforeNext } from './records.ts';
 import { heldWorkflow, MAX_BATCH } from './stage.ts';
 import { snapshot, type View } from './transaction.ts';

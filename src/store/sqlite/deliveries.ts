@@ -1,7 +1,7 @@
 /** Deliveries: what became of them, and what they are. `lanes.ts` says which are due. */
 import type { Attempt } from '../../model/delivery.ts';
 import { DELIVERY_STATES } from '../../model/delivery.ts';
-import type { DeliveryFilter, DeliverySummary, Settlement } from '../store.ts';
+import type { DeliveryFilter, DeliverySummary, Settlement } from '../webhook-operations.ts';
 import { WAITING_LANES } from './lanes.ts';
 import type { Tx, View } from './transaction.ts';
 import { cancelWaiting, removeWebhook } from './webhooks.ts';

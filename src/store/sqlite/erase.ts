@@ -1,7 +1,7 @@
 /** Erasing a person: what is written for it, each in one short transaction. `find-content.ts` looks. */
 import type { AfterFailure } from '../../model/job.ts';
 import { newId } from '../../std/id.ts';
-import type { AuditEntry, ErasureOperations, SuppressionRow } from '../store.ts';
+import type { AuditEntry, ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import { fail, release } from './attempts.ts';
 import type { Value } from './database.ts';
 import { rewriteStatement } from './find-content.ts';

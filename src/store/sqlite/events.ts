@@ -2,7 +2,7 @@
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
-import type { StoredEvent } from '../store.ts';
+import type { StoredEvent } from '../webhook-operations.ts';
 import { type Tx, touchLane, type View } from './transaction.ts';
 
 interface EventRow {

@@ -1,5 +1,5 @@
 /** Looking for a person in everything that may hold the content of records, a bounded part at a time. */
-import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../store.ts';
+import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
 import type { Value } from './database.ts';
 import type { View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';

@@ -1,6 +1,6 @@
 /** Jobs as a list, and giving up old ones. */
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
-import type { JobOperations } from '../store.ts';
+import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, REMEMBERED_MS, toJob } from './jobs.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import type { Tx, View } from './transaction.ts';

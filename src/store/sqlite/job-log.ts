@@ -1,6 +1,6 @@
 /** What an attempt says while it runs: its progress, and a log of which the beginning and the end are kept. */
 import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
-import type { JobOperations } from '../store.ts';
+import type { JobOperations } from '../job-operations.ts';
 import { heldJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 

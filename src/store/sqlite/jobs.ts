@@ -4,7 +4,7 @@ import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Overlap, Source } from '../../model/workflow.ts';
 import { newId } from '../../std/id.ts';
-import type { Enqueued } from '../store.ts';
+import type { Enqueued } from '../job-operations.ts';
 import { appendEvent } from './events.ts';
 import type { Tx, View } from './transaction.ts';
 

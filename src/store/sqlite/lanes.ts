@@ -5,7 +5,7 @@ import {
   type DeliveryOrigin,
   type DueDelivery,
 } from '../../model/delivery.ts';
-import type { DueLane, LaneName } from '../store.ts';
+import type { DueLane, LaneName } from '../webhook-operations.ts';
 import type { View } from './transaction.ts';
 
 /**

@@ -2,7 +2,7 @@
  * Giving up old versions. `oldest_version` moves first, so that readers can tell that they were overtaken; then
  * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
  */
-import type { Retention } from '../store.ts';
+import type { Retention } from '../record-operations.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import { deleteRow } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';

@@ -3,7 +3,7 @@ import { type ChangedRecord, differences, publishedData } from '../../model/even
 import { mergeFields } from '../../model/fields.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
-import type { Published } from '../store.ts';
+import type { Published } from '../record-operations.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, heldJob, type JobRow, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';

@@ -1,6 +1,6 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
 import type { Definition } from '../../model/workflow.ts';
-import type { ClaimedJob, JobOperations } from '../store.ts';
+import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { reclaim } from './attempts.ts';
 import {
   appendJobEvent,

@@ -1,5 +1,5 @@
 /** Reading a version's records: its pages, and those in which something is found. */
-import type { RecordOperations, RecordPage } from '../store.ts';
+import type { RecordOperations, RecordPage } from '../record-operations.ts';
 import { snapshot, type View } from './transaction.ts';
 
 // A range of numbers, and not the next so many rows: rows that other versions closed are then walked over a bounded

@@ -7,7 +7,7 @@
  */
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import type { DeliveryFilter, Replay } from '../store.ts';
+import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
 import { byAge, type Place } from './deliveries.ts';
 import { type Tx, touchLane, type View } from './transaction.ts';
 

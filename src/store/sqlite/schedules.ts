@@ -1,6 +1,6 @@
 /** Schedules: which workflows are due to run by themselves, and moving them on. */
 import type { Schedule } from '../../model/workflow.ts';
-import type { DueSchedule, ScheduleOperations } from '../store.ts';
+import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
 import { enqueue } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 

@@ -1,5 +1,5 @@
 /** Which versions of a workflow there are, and what each is like. */
-import type { DataVersion, VersionSummary } from '../store.ts';
+import type { DataVersion, VersionSummary } from '../record-operations.ts';
 import type { View } from './transaction.ts';
 
 interface DataVersionRow {

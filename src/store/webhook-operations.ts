@@ -1,0 +1,207 @@
+/** What can happen to events, webhooks and deliveries: a part of the Store, see `store.ts` for what holds of all operations. */
+import type {
+  Attempt,
+  DeliveryClass,
+  DeliveryOrigin,
+  DeliveryState,
+  DueDelivery,
+  NextStep,
+} from '../model/delivery.ts';
+import type { EventType } from '../model/event.ts';
+import type { Webhook, WebhookSettings } from '../model/webhook.ts';
+
+/** A webhook, by the names that find its lane. */
+export interface LaneName {
+  teamId: string;
+  webhookId: string;
+}
+
+/** An event as it is stored. */
+export interface StoredEvent {
+  teamId: string;
+  id: string;
+  sequence: number;
+  type: EventType;
+  workflowId: string | null;
+  jobId: string | null;
+  body: string;
+  createdAt: number;
+}
+
+export interface EventOperations {
+  /** A team's events after a sequence, in order. A cursor over it never skips a late commit. */
+  list(input: { teamId: string; afterSequence: number; limit: number }): Promise<StoredEvent[]>;
+  get(input: { teamId: string; id: string }): Promise<StoredEvent | undefined>;
+  /** The sequence of the team's newest event; 0 before the first. */
+  newest(input: { teamId: string }): Promise<number>;
+}
+
+export interface WebhookOperations {
+  /**
+   * Subscribes, unless the same team, workflow, URL and set of events is there already: that one is answered,
+   * resumed if it was paused. Without a workflow (null) it hears of all of the team's. `secret` (sealed) is used
+   * only for a new one.
+   */
+  subscribe(input: {
+    teamId: string;
+    workflowId: string | null;
+    url: string;
+    events: readonly string[];
+    secret: string;
+    /** Active webhooks that one workflow may have. */
+    limit: number;
+    /** Counts only for a new one; the defaults unless told. */
+    settings?: WebhookSettings;
+  }): Promise<
+    | { outcome: 'created' | 'existing'; webhook: Webhook }
+    | { outcome: 'workflow_not_found' }
+    | { outcome: 'limit_reached' }
+  >;
+  /** A team's webhooks, or those of one workflow; oldest first. */
+  list(input: { teamId: string; workflowId?: string }): Promise<Webhook[]>;
+  get(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
+  /** Webhooks with exactly this URL; oldest first. */
+  byUrl(input: { teamId: string; url: string; workflowId?: string }): Promise<Webhook[]>;
+  /**
+   * Removes webhooks: nothing is loaded for them any more, and what waits for them is canceled, a large backlog
+   * after the answer. Answers how many it removed.
+   */
+  unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number>;
+  /** The webhook's secret, sealed. */
+  secret(input: { teamId: string; id: string }): Promise<string | undefined>;
+  /** The webhook's own headers as sealed JSON; null when it has none. */
+  headers(input: { teamId: string; id: string }): Promise<string | null | undefined>;
+  /**
+   * Gives it a new secret; the one before signs along until `overlapMs` are over. When one signs along already, that
+   * one goes on, for nobody may have seen the one between. Without an overlap none does.
+   */
+  rotate(input: {
+    teamId: string;
+    id: string;
+    secret: string;
+    overlapMs: number;
+  }): Promise<Webhook | undefined>;
+  /** Changes how it is called; what is not named stays. `headers` are sealed JSON, null takes them away. */
+  change(input: {
+    teamId: string;
+    id: string;
+    settings?: Partial<WebhookSettings>;
+    headers?: string | null;
+  }): Promise<Webhook | undefined>;
+  /**
+   * Pauses it: what is due waits, though not longer than `expire` lets it. Event, unless it was paused already:
+   * `webhook_paused`, to the other webhooks that hear of its workflow, or of the team.
+   */
+  pause(input: { teamId: string; id: string; reason: string }): Promise<Webhook | undefined>;
+  /** Ends the pause and forgets since when it has failed. */
+  resume(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
+  /**
+   * Makes an event `webhook_test` for this webhook alone, whatever it has subscribed. To a paused one it is sent
+   * when it is resumed, as all else.
+   */
+  test(input: { teamId: string; id: string }): Promise<{ eventId: string; deliveryId: string } | undefined>;
+}
+
+/** One webhook that has due deliveries, with all that sending to it needs. */
+export interface DueLane extends LaneName {
+  url: string;
+  /** Sealed; the newest first, then the one before it while that still signs along. */
+  secrets: string[];
+  /** Sealed JSON. */
+  headers: string | null;
+  settings: WebhookSettings;
+  failingSince: number | null;
+}
+
+/** Which deliveries of a webhook. Times are those of their making, in epoch milliseconds. */
+export interface DeliveryFilter {
+  teamId: string;
+  webhookId: string;
+  states?: readonly DeliveryState[];
+  since?: number;
+  until?: number;
+}
+
+export interface DeliverySummary {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  eventType: EventType;
+  origin: DeliveryOrigin;
+  state: DeliveryState;
+  attempt: number;
+  nextAt: number | null;
+  createdAt: number;
+  /** The last attempt, without what came back. */
+  last: { outcome: Attempt['outcome']; status: number | null; error: string | null; at: number } | null;
+}
+
+/** A replay of a selection, which goes on by itself until it has come to its end. */
+export interface Replay {
+  teamId: string;
+  id: string;
+  webhookId: string;
+  states: DeliveryState[];
+  since: number;
+  until: number;
+  /** Deliveries made so far. */
+  made: number;
+  state: 'running' | 'done';
+  createdAt: number;
+}
+
+export interface DeliveryOperations {
+  /** The webhooks that have deliveries due. Costs what the number of webhooks costs, not the backlog. */
+  lanes(): Promise<DueLane[]>;
+  /** One of them; nothing when it has nothing due, is paused, or is gone. */
+  lane(input: LaneName): Promise<DueLane | undefined>;
+  /**
+   * Due deliveries of one active webhook, at most so many of each class, those due longest first. With `ordered` its
+   * waiting deliveries in the order of their events, whether they are due or not, at most `live` of them.
+   */
+  load(input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean }): Promise<DueDelivery[]>;
+  /**
+   * Writes down attempts and what follows from them, all in one transaction. `attempt` counts this attempt and
+   * is its fence: a success is always taken, anything else only if the row has seen one attempt less.
+   */
+  settle(input: { settlements: readonly Settlement[] }): Promise<void>;
+  /** A delivery with the body of its event and its attempts, oldest first. */
+  get(input: {
+    teamId: string;
+    id: string;
+  }): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined>;
+  /** Deliveries of one webhook, newest first, those made before one. */
+  list(input: DeliveryFilter & { before?: string; limit: number }): Promise<DeliverySummary[]>;
+  /** Makes a new delivery of the same event to the same webhook (origin `replay`); answers its id. */
+  replay(input: { teamId: string; id: string }): Promise<string | undefined>;
+  /** Begins a replay of a selection: each event once, however many of its deliveries are selected. */
+  startReplay(input: DeliveryFilter & { states: readonly DeliveryState[] }): Promise<Replay | undefined>;
+  getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
+  /**
+   * Takes running replays a little further: at most `limit` new deliveries, and none for a webhook for which
+   * `waiting` replayed ones wait already. To be called until done, and now and then.
+   */
+  stepReplays(input: { limit: number; waiting: number }): Promise<{ done: boolean }>;
+  /**
+   * Gives up deliveries that were made longer ago than `olderMs` and still wait, also those of paused webhooks: they
+   * are dead. At most `limit` a call, to be called until done.
+   */
+  expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }>;
+  /**
+   * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with their deliveries, whatever the
+   * age of those. An event that still has a delivery waiting stays, and the newest of each team. At most some
+   * `limit` rows of each a call, to be called until done.
+   */
+  prune(input: { attemptsMs: number; eventsMs: number; limit: number }): Promise<{ done: boolean }>;
+}
+
+export interface Settlement {
+  teamId: string;
+  deliveryId: string;
+  webhookId: string;
+  attempt: number;
+  log: Attempt;
+  next: NextStep;
+  /** What the attempt says of the endpoint, where that is news: it fails since then, or it is well. */
+  health: 'failing' | 'well' | null;
+}
