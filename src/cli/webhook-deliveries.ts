@@ -184,7 +184,7 @@ async function replayOne(store: Store, id: string, { options, owned }: Asked): P
     throw new UsageError('Of a webhook, say since when: replay WEBHOOK --since 2026-11-20T10:00Z');
   }
   const { teamId } = await findDelivery(store, id);
-  const made = await store.deliveries.replay({ teamId, id });
+  const made = (await store.deliveries.replay({ teamId, ids: [id] }))?.[0];
   if (made === undefined) throw new Problem('webhook_not_found');
   if (options.wait === true && !owned) return waitForAttempt(store, { teamId, id: made }, options);
   print(options, { deliveryId: made }, [made]);

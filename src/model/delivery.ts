@@ -5,7 +5,7 @@
  *        │  ▲
  *        │  └──anything else, while the schedule lasts
  *        ├──schedule used up──▶ dead
- *        ├──waited too long (about four days: paused, or behind others)──▶ dead
+ *        ├──waited too long (about four days: paused, or tried and behind others)──▶ dead
  *        └──unsubscribed, 410──▶ canceled
  *
  * Being in flight is never stored: after a crash the row is simply still waiting.
@@ -119,6 +119,9 @@ export type NextStep =
 
 /** What an endpoint asks for by `Retry-After` counts up to an hour. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** No delivery waits as long as this: one that seems to was dated before the clock was set back, and is due. */
+export const LONGEST_WAIT_MS = Math.ceil(Math.max(...RETRY_SCHEDULE_MS) * (1 + MAX_JITTER)) + 3_600_000;
 
 /**
  * Decides what follows an attempt.

@@ -151,7 +151,10 @@ export interface Replay {
 }
 
 export interface DeliveryOperations {
-  /** The webhooks that have deliveries due. Costs what the number of webhooks costs, not the backlog. */
+  /**
+   * The webhooks that have deliveries due. What is dated further ahead than any delivery waits was dated before the
+   * clock was set back, and is due. Costs what the number of webhooks costs, not the backlog.
+   */
   lanes(): Promise<DueLane[]>;
   /** One of them; nothing when it has nothing due, is paused, or is gone. */
   lane(input: LaneName): Promise<DueLane | undefined>;
@@ -172,19 +175,32 @@ export interface DeliveryOperations {
   }): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined>;
   /** Deliveries of one webhook, newest first, those made before one. */
   list(input: DeliveryFilter & { before?: string; limit: number }): Promise<DeliverySummary[]>;
-  /** Makes a new delivery of the same event to the same webhook (origin `replay`); answers its id. */
-  replay(input: { teamId: string; id: string }): Promise<string | undefined>;
-  /** Begins a replay of a selection: each event once, however many of its deliveries are selected. */
+  /**
+   * Makes a new delivery of the same event to the same webhook (origin `replay`) for each of these; answers their
+   * ids in the same order. All of them or none: nothing when one is not there or its webhook is gone, or is another
+   * one than `webhookId`.
+   */
+  replay(input: {
+    teamId: string;
+    webhookId?: string;
+    ids: readonly string[];
+  }): Promise<string[] | undefined>;
+  /**
+   * Begins a replay of a selection: each event once, however many of its deliveries are selected. What failed is left
+   * out when a delivery of its event that was made since has arrived, or waits.
+   */
   startReplay(input: DeliveryFilter & { states: readonly DeliveryState[] }): Promise<Replay | undefined>;
   getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
   /**
    * Takes running replays a little further: at most `limit` new deliveries, and none for a webhook for which
-   * `waiting` replayed ones wait already. To be called until done, and now and then.
+   * `waiting` replayed ones wait already. To be called until done, and now and then; each call goes on with the
+   * webhooks behind those of the one before.
    */
   stepReplays(input: { limit: number; waiting: number }): Promise<{ done: boolean }>;
   /**
    * Gives up deliveries that were made longer ago than `olderMs` and still wait, also those of paused webhooks: they
-   * are dead. At most `limit` a call, to be called until done.
+   * are dead. What was never sent to a webhook that is active waits for its first attempt, however old it is. At most
+   * `limit` a call, to be called until done.
    */
   expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }>;
   /**

@@ -123,9 +123,8 @@ test('live goes before retries and replays, which do not starve', async (t) => {
   await runs(10);
   const one = lanes();
   await one.tick();
-  for (const { id } of await store.deliveries.list({ teamId, webhookId, limit: 10 })) {
-    await store.deliveries.replay({ teamId, id });
-  }
+  const failed = await store.deliveries.list({ teamId, webhookId, limit: 10 });
+  await store.deliveries.replay({ teamId, webhookId, ids: failed.map(({ id }) => id) });
   const old = new Set(receiver.arrived.map(({ id }) => id));
   advance(6_000);
   await runs(60);

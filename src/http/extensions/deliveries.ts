@@ -101,7 +101,8 @@ export const replayDelivery: Operation<KeyedCall> = {
 
   async handle({ services, caller, params, reply }) {
     const id = deliveryIdFrom(params.deliveryId);
-    const deliveryId = await services.store.deliveries.replay({ teamId: caller.teamId, id });
+    const made = await services.store.deliveries.replay({ teamId: caller.teamId, ids: [id] });
+    const deliveryId = made?.[0];
     if (deliveryId === undefined) throw new Problem('delivery_not_found');
     reply.header('location', `/v1/deliveries/${deliveryId}`);
     return { message: 'The event is on its way once more', deliveryId };

@@ -22,7 +22,8 @@ export const replayDeliveries: Operation<KeyedCall> = {
   summary: 'Sends deliveries once more: those that are named, or all of some states since a time',
   description:
     'Every one is a new delivery of the same event, so receivers see the `webhook-id` they know. A selection by ' +
-    'time goes on in the background, throttled, also over a restart; new events go first.',
+    'time goes on in the background, throttled, also over a restart; new events go first. What failed and has since ' +
+    'been delivered by another replay, or waits in one, is left out of it.',
   parameters: [pathParameter('webhookId', 'Webhook id')],
   requestBody: {
     required: true,
@@ -61,7 +62,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
         deliveryIds: {
           type: 'array',
           items: { type: 'string' },
-          description: 'The new deliveries, in the order of those named',
+          description: 'The new deliveries, in the order of those named: all of them, or it is refused',
         },
         replay: { $ref: '#/components/schemas/Replay' },
       },
@@ -104,17 +105,8 @@ export const readReplay: Operation<KeyedCall> = {
 async function replayNamed(call: KeyedCall, ids: readonly string[]): Promise<object> {
   const { store } = call.services;
   const { teamId, id: webhookId } = await webhookOf(call);
-  // All of them or none, as far as can be known before.
-  for (const id of ids) {
-    const delivery = await store.deliveries.get({ teamId, id });
-    if (delivery?.webhookId !== webhookId) throw new Problem('delivery_not_found');
-  }
-  const deliveryIds: string[] = [];
-  for (const id of ids) {
-    const made = await store.deliveries.replay({ teamId, id });
-    if (made === undefined) throw new Problem('delivery_not_found');
-    deliveryIds.push(made);
-  }
+  const deliveryIds = await store.deliveries.replay({ teamId, webhookId, ids });
+  if (deliveryIds === undefined) throw new Problem('delivery_not_found');
   return { message: 'On their way once more', deliveryIds };
 }
 

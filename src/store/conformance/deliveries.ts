@@ -169,6 +169,20 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual((await store.deliveries.get({ teamId, id: due.id }))?.attempts, [gone]);
   });
 
+  it('unsubscribes a webhook whose 410 comes when the delivery was given up meanwhile', async ({
+    store,
+    advance,
+  }) => {
+    const { teamId, due } = await oneDelivery(store);
+    await settle(store, due, 1, { state: 'waiting', nextAt: store.now() }, FAILED);
+    advance(1_000);
+    while (!(await store.deliveries.expire({ olderMs: 1, limit: 9 })).done);
+    const gone: Attempt = { ...FAILED, outcome: 'http', status: 410, error: null };
+    await settle(store, due, 2, { state: 'canceled' }, gone);
+    assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.state, 'dead');
+    assert.deepEqual(await store.webhooks.list({ teamId }), []);
+  });
+
   it('loads nothing for a webhook that is paused', async ({ store }) => {
     const { teamId, webhookId } = await oneDelivery(store);
     await store.webhooks.pause({ teamId, id: webhookId, reason: 'For a test' });

@@ -1,5 +1,6 @@
 /** What every driver must do to find what is due, and for whom. */
 import assert from 'node:assert/strict';
+import { LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
 import { dueLanes, FAILED, load, MANY, oneDelivery, settle, settlement, subscribe } from './sending.ts';
@@ -82,7 +83,8 @@ export function testLanes(open: Open): void {
     const due = await load(store, at.teamId, webhookId);
     const now = { state: 'waiting', nextAt: store.now() } as const;
     for (const delivery of due.slice(0, 3)) await settle(store, delivery, 1, now, FAILED);
-    for (const delivery of due.slice(3, 6)) await store.deliveries.replay(delivery);
+    for (const delivery of due.slice(3, 6))
+      await store.deliveries.replay({ teamId: at.teamId, ids: [delivery.id] });
     const loaded = async (limits: { live: number; retry: number; replay: number }) =>
       (await store.deliveries.load({ ...target, limits, ordered: false })).map((one) => one.class);
     const all = [...Array(6).fill('live'), ...Array(3).fill('retry'), ...Array(3).fill('replay')];
@@ -124,8 +126,8 @@ export function testLanes(open: Open): void {
     await settle(store, first, 2, { state: 'delivered' });
     assert.equal((await store.deliveries.lanes()).length, 1);
     // What is sent once more takes the place of its event.
-    const replayed = await store.deliveries.replay({ teamId, id: first?.id ?? '' });
-    assert.equal((await inOrder())[0]?.id, replayed);
+    const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
+    assert.deepEqual([(await inOrder())[0]?.id], replayed);
   });
 
   it('finds an unordered lane again whose webhook was ordered', async ({ store }) => {
@@ -138,6 +140,43 @@ export function testLanes(open: Open): void {
     await store.webhooks.change({ teamId: at.teamId, id: webhookId, settings: { ordered: false } });
     const [lane] = await store.deliveries.lanes();
     assert.deepEqual(lane?.settings, DEFAULT_WEBHOOK_SETTINGS);
+  });
+
+  it('counts as due what is dated further ahead than anything waits: the clock was set back', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at, ['workflow_queued']);
+    const ordered = await subscribe(store, at, ['job.queued'], ORDERED);
+    await queueAndFail(store, at, 2);
+    const [first] = await load(store, teamId, webhookId);
+    const now = { state: 'waiting', nextAt: store.now() } as const;
+    await settle(store, first, 1, now, FAILED);
+    await store.deliveries.replay({ teamId, webhookId, ids: [first?.id ?? ''] });
+    const classes = async () => (await load(store, teamId, webhookId)).map((due) => due.class);
+    const all = await classes();
+    assert.deepEqual(all, ['live', 'retry', 'replay']);
+
+    advance(-LONGEST_WAIT_MS);
+    assert.deepEqual(await classes(), [], 'this is how far ahead a retry may be');
+    assert.deepEqual(await dueLanes(store), new Set());
+    advance(-1);
+    assert.deepEqual(await classes(), all);
+    assert.deepEqual(await dueLanes(store), new Set([webhookId, ordered]));
+    assert.equal((await store.deliveries.lane({ teamId, webhookId }))?.webhookId, webhookId);
+    // What is due by the clock as it is now goes first.
+    await queueAndFail(store, at, 1);
+    const due = await load(store, teamId, webhookId);
+    assert.deepEqual(
+      due.map(({ class: name, dueAt }) => [name, dueAt <= store.now()]),
+      [
+        ['live', true],
+        ['retry', false],
+        ['replay', false],
+      ],
+    );
   });
 
   it('finds 1,000 lanes however much waits in each', async ({ store }) => {

@@ -86,29 +86,81 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await store.deliveries.list({ teamId: at.teamId, webhookId: gone, limit: 9 }), []);
   });
 
-  it('gives up what has waited too long, paused or not, a few at a time', async ({ store, advance }) => {
+  it('gives up what has waited too long and was tried, or belongs to a paused webhook, a few at a time', async ({
+    store,
+    advance,
+  }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
-    const [active, paused] = [await subscribe(store, at, ['job.queued']), await subscribe(store, at)];
+    const [active, paused] = [await subscribe(store, at), await subscribe(store, at, ['all'])];
     await store.webhooks.pause({ teamId, id: paused, reason: 'By hand' });
     const target = { teamId, workflowId: null };
     const wide = await subscribe(store, target, ['workflow_queued', 'x']);
     await publishRun(store, at, { a: 'Ada' });
     const [sent] = await load(store, teamId, wide);
     await settle(store, sent, 1, { state: 'delivered' });
+    const [first, second, third, ...more] = await load(store, teamId, active);
+    const [untried] = more;
+    const later = { state: 'waiting', nextAt: store.now() } as const;
+    for (const due of [first, third]) await settle(store, due, 1, later, FAILED);
     advance(1_000);
     const expire = () => store.deliveries.expire({ olderMs: 1_000, limit: 2 });
-    assert.deepEqual(await expire(), { done: true }, 'not yet');
-    advance(1);
-    await makeJob(store, at);
-    assert.deepEqual(await expire(), { done: false });
     while (!(await expire()).done);
     const states = async (webhookId: string) =>
       (await store.deliveries.list({ teamId, webhookId, limit: 9 })).map(({ state }) => state);
-    assert.deepEqual(await states(active), ['waiting', 'dead']);
+    assert.deepEqual(await states(paused), Array(4).fill('waiting'), 'not yet');
+    advance(1);
+    await makeJob(store, at);
+    while (!(await expire()).done);
+    const waiting = (await load(store, teamId, active)).map(({ id }) => id);
+    const [newest] = await store.deliveries.list({ teamId, webhookId: active, limit: 1 });
+    const expected = [second, ...more, newest].map((due) => due?.id);
+    assert.deepEqual(waiting, expected, 'nobody has tried these');
     assert.deepEqual(await states(paused), ['waiting', 'dead', 'dead', 'dead', 'dead']);
     assert.deepEqual(await states(wide), ['waiting', 'delivered']);
-    assert.equal((await load(store, teamId, active)).length, 1);
+    await settle(store, untried, 1, later, FAILED);
+    while (!(await expire()).done);
+    assert.equal((await store.deliveries.get({ teamId, id: untried?.id ?? '' }))?.state, 'dead');
+    await store.webhooks.pause({ teamId, id: active, reason: 'By hand' });
+    while (!(await expire()).done);
+    assert.equal((await store.deliveries.get({ teamId, id: second?.id ?? '' }))?.state, 'dead');
+  });
+
+  it('gives up at once, not in the next round, what stands behind much that was never tried', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { team: 'other' });
+    const ids = [await subscribe(store, at, ['job.queued']), await subscribe(store, other, ['job.queued'])];
+    for (const to of [at, other]) {
+      for (let n = 0; n < 7; n++) {
+        const job = await makeJob(store, to);
+        await store.jobs.cancel({ teamId: to.teamId, id: job.id, by: 'somebody' });
+      }
+    }
+    advance(1_000);
+    const tried: string[] = [];
+    for (const [n, { teamId }] of [at, other].entries()) {
+      const last = (await load(store, teamId, ids[n] ?? '')).at(-1);
+      await settle(store, last, 1, { state: 'waiting', nextAt: store.now() }, FAILED);
+      tried.push(last?.id ?? '');
+    }
+    let steps = 1;
+    while (!(await store.deliveries.expire({ olderMs: 1, limit: 3 })).done) steps += 1;
+    assert.ok(steps < 20, `${steps} steps`);
+    for (const [n, { teamId }] of [at, other].entries()) {
+      const dead = await store.deliveries.list({
+        teamId,
+        webhookId: ids[n] ?? '',
+        states: ['dead'],
+        limit: 9,
+      });
+      assert.deepEqual(
+        dead.map(({ id }) => id),
+        [tried[n]],
+      );
+    }
   });
 
   it('forgets attempts that are old, and keeps their deliveries', async ({ store }) => {
@@ -137,7 +189,7 @@ export function testOutbox(open: Open): void {
     await publishRun(store, at, { a: 'Ada' });
     const [first, second, third, fourth] = await load(store, teamId, webhookId);
     for (const due of [first, third, fourth]) await settle(store, due, 1, { state: 'delivered' });
-    const replayed = await store.deliveries.replay({ teamId, id: third?.id ?? '' });
+    const [replayed] = (await store.deliveries.replay({ teamId, ids: [third?.id ?? ''] })) ?? [];
     const keep = { attemptsMs: 1e15, eventsMs: 30 * DAY };
     advance(30 * DAY);
     await pruneAll(store, keep);
@@ -165,6 +217,23 @@ export function testOutbox(open: Open): void {
     assert.equal(await store.events.newest({ teamId }), 4);
     await makeJob(store, at);
     assert.deepEqual(await sequences(), [4, 5]);
+  });
+
+  it('forgets old events behind one that is dated ahead', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    const makeAndCancel = async () => {
+      const job = await makeJob(store, at);
+      await store.jobs.cancel({ teamId: at.teamId, id: job.id, by: 'somebody' });
+    };
+    advance(365 * DAY);
+    await makeAndCancel();
+    advance(-365 * DAY);
+    await makeAndCancel();
+    advance(2 * DAY);
+    await makeAndCancel();
+    await pruneAll(store, { attemptsMs: DAY, eventsMs: DAY });
+    const left = (await allEvents(store, at.teamId)).map(({ sequence }) => sequence);
+    assert.deepEqual(left, [1, 2, 5, 6], 'the first two are from next year');
   });
 
   it('deletes an event with more deliveries than one step may, and ends', async ({ store, advance }) => {

@@ -13,10 +13,11 @@ export function testReplays(open: Open): void {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await settle(store, due, 1, { state: 'delivered' });
     advance(50);
-    const id = await store.deliveries.replay({ teamId, id: due.id });
-    const [again, ...more] = await load(store, teamId, webhookId);
+    const again = (id: string, team = teamId) => store.deliveries.replay({ teamId: team, ids: [id] });
+    const [id] = (await again(due.id)) ?? [];
+    const [replayed, ...more] = await load(store, teamId, webhookId);
     const { class: _, origin, createdAt, dueAt, ...same } = due;
-    assert.deepEqual(again, {
+    assert.deepEqual(replayed, {
       ...same,
       id,
       origin: 'replay',
@@ -26,11 +27,49 @@ export function testReplays(open: Open): void {
     });
     assert.equal(origin, 'event');
     assert.equal(more.length, 0);
-    assert.notEqual(await store.deliveries.replay({ teamId, id: due.id }), id);
-    assert.equal(await store.deliveries.replay({ teamId: 'team_x', id: due.id }), undefined);
-    assert.equal(await store.deliveries.replay({ teamId, id: 'dlv_x' }), undefined);
+    assert.notDeepEqual(await again(due.id), [id]);
+    assert.equal(await again(due.id, 'team_x'), undefined);
+    assert.equal(await again('dlv_x'), undefined);
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
-    assert.equal(await store.deliveries.replay({ teamId, id: due.id }), undefined);
+    assert.equal(await again(due.id), undefined);
+  });
+
+  it('sends all of those that are named once more, or none', async ({ store }) => {
+    const { teamId, webhookId, ids } = await manyDeliveries(store, 3);
+    const count = async () => (await store.deliveries.list({ teamId, webhookId, limit: 99 })).length;
+    const made = await store.deliveries.replay({ teamId, webhookId, ids: [...ids].reverse() });
+    const events = async (of: readonly string[]) =>
+      Promise.all(of.map(async (id) => (await store.deliveries.get({ teamId, id }))?.eventId));
+    assert.deepEqual(await events(made ?? []), (await events(ids)).reverse());
+    assert.equal(await count(), 6);
+    assert.equal(await store.deliveries.replay({ teamId, webhookId, ids: [...ids, 'dlv_x'] }), undefined);
+    const foreign = { teamId, webhookId: 'wh_x', ids };
+    assert.equal(await store.deliveries.replay(foreign), undefined);
+    assert.equal(await count(), 6);
+  });
+
+  it('leaves out what failed and has arrived since, or is on its way, but not what is asked for as delivered', async ({
+    store,
+    advance,
+  }) => {
+    const at = await manyDeliveries(store, 4);
+    const { teamId, webhookId, ids } = at;
+    await endAll(store, at, 'dead');
+    advance(1_000);
+    const again = async (n: number) => store.deliveries.replay({ teamId, ids: [ids[n] as string] });
+    await again(0);
+    await endAll(store, at, 'delivered');
+    await again(1);
+    await endAll(store, at, 'dead');
+    await again(2);
+    const made = async (states: DeliveryState[]) => {
+      const started = await store.deliveries.startReplay({ teamId, webhookId, states });
+      while (!(await store.deliveries.stepReplays({ limit: 3, waiting: 100 })).done);
+      return (await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made;
+    };
+    assert.equal(await made(['dead']), 2, 'the second and the last one');
+    assert.equal(await made(['dead']), 0, 'these are on their way now');
+    assert.equal(await made(['dead', 'delivered']), 1, 'the first one, as delivered');
   });
 
   it('replays a selection, each event once, and survives a crash between any two steps', async ({
@@ -40,7 +79,7 @@ export function testReplays(open: Open): void {
     const at = await manyDeliveries(store, 10);
     const { teamId, webhookId, ids } = at;
     // Two deliveries of one event are selected, and one of another is not.
-    await store.deliveries.replay({ teamId, id: ids[0] as string });
+    await store.deliveries.replay({ teamId, ids: [ids[0] as string] });
     await endAll(store, at, 'dead');
     const [spared] = await load(store, teamId, await subscribe(store, at, ['x']));
     assert.equal(spared, undefined);
@@ -125,6 +164,24 @@ export function testReplays(open: Open): void {
       made.map(({ eventId }) => eventId),
       selected.map(({ eventId }) => eventId),
     );
+  });
+
+  it('reaches the webhooks behind many whose replays wait for room', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const replays: string[] = [];
+    for (let n = 0; n < 110; n++) {
+      const id = await subscribe(store, at, ['x', String(n)]);
+      for (let twice = 0; twice < 2; twice++) await store.webhooks.test({ teamId, id });
+      for (const due of await load(store, teamId, id)) await settle(store, due, 1, { state: 'dead' });
+      const replay = await store.deliveries.startReplay({ teamId, webhookId: id, states: ['dead'] });
+      replays.push(replay?.id ?? '');
+    }
+    while (!(await store.deliveries.stepReplays({ limit: 50, waiting: 1 })).done);
+    for (const id of replays) {
+      const replay = await store.deliveries.getReplay({ teamId, id });
+      assert.deepEqual([replay?.state, replay?.made], ['running', 1]);
+    }
   });
 
   it('ends the replay of a webhook that is gone, and begins none', async ({ store }) => {

@@ -66,7 +66,7 @@ export function testWatch(open: Open): void {
       () => store.webhooks.resume(target),
       () => store.webhooks.change({ ...target, settings: { timeoutMs: 1 } }),
       () => store.webhooks.rotate({ ...target, secret: 'second', overlapMs: 1 }),
-      () => store.deliveries.replay({ teamId, id: due.id }),
+      () => store.deliveries.replay({ teamId, ids: [due.id] }),
     ];
     for (const act of acts) {
       await act();

@@ -9,8 +9,8 @@ import { cancelWaiting, removeWebhook } from './webhooks.ts';
 export function settle(tx: Tx, { settlements }: { settlements: readonly Settlement[] }): void {
   for (const settlement of settlements) {
     noteHealth(tx, settlement);
-    if (!settleOne(tx, settlement)) continue;
-    logAttempt(tx, settlement);
+    if (settleOne(tx, settlement)) logAttempt(tx, settlement);
+    // An endpoint that says that it is gone is gone, also when the delivery was canceled or given up meanwhile.
     if (settlement.next.state === 'canceled') removeWebhook(tx, settlement.teamId, settlement.webhookId);
   }
 }

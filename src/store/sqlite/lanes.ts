@@ -4,6 +4,7 @@ import {
   type DeliveryClass,
   type DeliveryOrigin,
   type DueDelivery,
+  LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
 import type { DueLane, LaneName } from '../webhook-operations.ts';
 import type { View } from './transaction.ts';
@@ -47,19 +48,24 @@ const COLUMNS = `
   webhook.team_id as teamId, webhook.id as webhookId, webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as failingSince,
   iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
-// One seek for each class, for only within a class is the first the one that has been due longest.
+// One seek for each class, for only within a class is the first the one that has been due longest; and another one
+// for what is dated further ahead than anything waits, where nothing is due otherwise.
 const HAS_DUE = `
   webhook.state = 'active' and
   case when json_extract(webhook.settings, '$.ordered') then
     (select d.next_at from delivery d indexed by delivery_order
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
-     order by d.event_sequence, d.id limit 1) <= ?1
-  else ${DELIVERY_CLASSES.map(
-    (_, place) => `exists (
+     order by d.event_sequence, d.id limit 1) not between ?1 + 1 and ?1 + ${LONGEST_WAIT_MS}
+  else ${['<= ?1', `> ?1 + ${LONGEST_WAIT_MS}`]
+    .flatMap((isDue) =>
+      DELIVERY_CLASSES.map(
+        (_, place) => `exists (
       select 1 from delivery d indexed by delivery_due
       where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
-        and d.class = ${place} and d.next_at <= ?1)`,
-  ).join(' or ')}
+        and d.class = ${place} and d.next_at ${isDue})`,
+      ),
+    )
+    .join(' or ')}
   end`;
 /** Exported so that a test can ask how it is carried out. */
 export const LANES = `
@@ -97,10 +103,12 @@ const OF_AN_ACTIVE_WEBHOOK = `
   where delivery.team_id = ? and delivery.webhook_id = ? and delivery.state = 'waiting'
     and exists (select 1 from webhook where webhook.team_id = delivery.team_id
                 and webhook.id = delivery.webhook_id and webhook.state = 'active')`;
-const DUE_OF_A_CLASS = `
+const dueOfAClass = (isDue: string) => `
   select ${DUE_COLUMNS} from delivery indexed by delivery_due ${OF_AN_ACTIVE_WEBHOOK}
-    and delivery.class = ? and delivery.next_at <= ?
+    and delivery.class = ? and delivery.next_at ${isDue}
   order by delivery.next_at, delivery.id limit ?`;
+const DUE_OF_A_CLASS = dueOfAClass('<= ?');
+const AHEAD_OF_A_CLASS = dueOfAClass('> ?');
 const IN_ORDER = `
   select ${DUE_COLUMNS} from delivery indexed by delivery_order ${OF_AN_ACTIVE_WEBHOOK}
   order by delivery.event_sequence, delivery.id limit ?`;
@@ -113,9 +121,14 @@ export function load(
   const rows = input.ordered
     ? view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live)
     : DELIVERY_CLASSES.flatMap((name, place) =>
-        limits[name] > 0
-          ? view.db.all<DueRow>(DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limits[name])
-          : [],
+        limits[name] > 0 ? ofAClass(view, input, place, limits[name]) : [],
       );
   return rows.map((row) => ({ ...row, class: DELIVERY_CLASSES[row.class] as DeliveryClass }));
+}
+
+/** What has been due longest; where nothing is, what was dated before the clock was set back. */
+function ofAClass(view: View, { teamId, webhookId }: LaneName, place: number, limit: number): DueRow[] {
+  const due = view.db.all<DueRow>(DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
+  if (due.length > 0) return due;
+  return view.db.all<DueRow>(AHEAD_OF_A_CLASS, teamId, webhookId, place, view.now + LONGEST_WAIT_MS, limit);
 }

@@ -1,36 +1,94 @@
 /** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
-import { WAITING_LANES } from './lanes.ts';
 import type { Tx } from './transaction.ts';
 
-const EXPIRED_LANES = `
-  ${WAITING_LANES}
-  select lane.team_id as teamId, lane.webhook_id as webhookId from lane
-  where lane.webhook_id is not null and exists (
-    select 1 from delivery d indexed by delivery_history
-    where d.team_id = lane.team_id and d.webhook_id = lane.webhook_id and d.state = 'waiting' and d.created_at < ?)
-  limit ?`;
+/** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
+export interface ExpirePlace {
+  teamId: string;
+  webhookId: string;
+  createdAt: number;
+  id: string;
+}
 
-export function expire(tx: Tx, { olderMs, limit }: { olderMs: number; limit: number }): { done: boolean } {
+/** Before the first. */
+export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+
+/**
+ * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
+ * The place is kept because what is passed over, having never been tried, would be read again by every step.
+ */
+export function expire(
+  tx: Tx,
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
+): { next: ExpirePlace | null } {
   const before = tx.now - olderMs;
-  let room = limit;
-  // Each lane has at least one, so no more of them can be dealt with.
-  for (const { teamId, webhookId } of tx.db.all<{ teamId: string; webhookId: string }>(
-    EXPIRED_LANES,
+  let place = after;
+  for (let room = limit; room > 0; room--) {
+    const old = waitingSince(tx, { place, before, limit: room });
+    const keepsUntried = old.length > 0 && isActive(tx, place);
+    for (const { id, attempt } of old) {
+      if (attempt > 0 || !keepsUntried) giveUp(tx, place.teamId, id);
+    }
+    const last = old.at(-1);
+    if (last !== undefined && old.length === room) {
+      return { next: { ...place, createdAt: last.createdAt, id: last.id } };
+    }
+    const lane = nextLane(tx, place);
+    if (lane === undefined) return { next: null };
+    place = { ...EXPIRE_START, ...lane };
+    room -= old.length;
+  }
+  return { next: place };
+}
+
+function waitingSince(
+  tx: Tx,
+  { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
+): { id: string; createdAt: number; attempt: number }[] {
+  return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
+    `select id, created_at as createdAt, attempt from delivery indexed by delivery_history
+     where team_id = ? and webhook_id = ? and state = 'waiting' and created_at < ? and (created_at, id) > (?, ?)
+     order by created_at, id limit ?`,
+    place.teamId,
+    place.webhookId,
     before,
+    place.createdAt,
+    place.id,
     limit,
-  )) {
-    room -= tx.db.run(
-      `update delivery set state = 'dead', next_at = null where (team_id, id) in
-         (select team_id, id from delivery indexed by delivery_history
-          where team_id = ? and webhook_id = ? and state = 'waiting' and created_at < ? limit ?)`,
+  );
+}
+
+/** What has never been sent to an active webhook stays: then it was we who were away, not its endpoint. */
+function isActive(tx: Tx, { teamId, webhookId }: ExpirePlace): boolean {
+  return (
+    tx.db.get(
+      `select 1 from webhook where team_id = ? and id = ? and state = 'active'`,
       teamId,
       webhookId,
-      before,
-      room,
-    );
-    if (room <= 0) return { done: false };
-  }
-  return { done: true };
+    ) !== undefined
+  );
+}
+
+function giveUp(tx: Tx, teamId: string, id: string): void {
+  tx.db.run(`update delivery set state = 'dead', next_at = null where team_id = ? and id = ?`, teamId, id);
+}
+
+function nextLane(
+  tx: Tx,
+  { teamId, webhookId }: ExpirePlace,
+): { teamId: string; webhookId: string } | undefined {
+  type LaneRow = { teamId: string; webhookId: string };
+  const first = 'select team_id as teamId, webhook_id as webhookId from delivery indexed by delivery_due';
+  return (
+    tx.db.get<LaneRow>(
+      `${first} where state = 'waiting' and team_id = ? and webhook_id > ? order by webhook_id limit 1`,
+      teamId,
+      webhookId,
+    ) ??
+    tx.db.get<LaneRow>(
+      `${first} where state = 'waiting' and team_id > ? order by team_id, webhook_id limit 1`,
+      teamId,
+    )
+  );
 }
 
 /** The event that the pruning has come to. */
@@ -78,6 +136,11 @@ function pruneEvents(
     const event = nextEvent(tx, place);
     if (event === undefined) return null;
     const { teamId, sequence } = event;
+    // Dated before the clock was set back: those behind it may be old nevertheless.
+    if (event.createdAt > tx.now && sequence < event.lastSequence) {
+      place = { teamId, sequence };
+      continue;
+    }
     if (event.createdAt >= tx.now - eventsMs || sequence >= event.lastSequence) {
       place = { teamId, sequence: Number.MAX_SAFE_INTEGER };
       continue;

@@ -7,12 +7,13 @@
  */
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import { touchLane } from '../touched.ts';
 import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
 import { byAge, type Place } from './deliveries.ts';
-import { type Tx, touchLane, type View } from './transaction.ts';
+import type { Tx, View } from './transaction.ts';
 
-/** Webhooks whose replays one step looks at. */
-const MAX_WEBHOOKS = 1_000;
+/** Webhooks whose replays one step looks at; the next one goes on behind them. */
+const MAX_WEBHOOKS = 100;
 
 interface ReplayRow {
   team_id: string;
@@ -28,17 +29,24 @@ interface ReplayRow {
   created_at: number;
 }
 
-export function replay(tx: Tx, { teamId, id }: { teamId: string; id: string }): string | undefined {
-  const original = tx.db.get<{ webhookId: string; sequence: number }>(
-    `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
-     from delivery
-     join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
-     where delivery.team_id = ? and delivery.id = ? and webhook.state <> 'deleted'`,
-    teamId,
-    id,
+export function replay(
+  tx: Tx,
+  { teamId, webhookId, ids }: { teamId: string; webhookId?: string; ids: readonly string[] },
+): string[] | undefined {
+  const originals = ids.flatMap((id) =>
+    tx.db.all<{ webhookId: string; sequence: number }>(
+      `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
+       from delivery
+       join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
+       where delivery.team_id = ? and delivery.id = ? and webhook.state <> 'deleted'`,
+      teamId,
+      id,
+    ),
   );
-  if (original === undefined) return undefined;
-  return addReplayed(tx, { ...original, teamId, replayId: null });
+  const all = originals.filter((original) => webhookId === undefined || original.webhookId === webhookId);
+  if (all.length < ids.length) return undefined;
+  // Without a replay that they belong to none of them can be there already.
+  return all.map((original) => addReplayed(tx, { ...original, teamId, replayId: null }) as string);
 }
 
 export function startReplay(
@@ -72,26 +80,41 @@ export function getReplay(view: View, { teamId, id }: { teamId: string; id: stri
   return row && toReplay(row);
 }
 
+/** The webhook that the stepping has come to, and whether this round through them has done anything. */
+export interface ReplayPlace {
+  teamId: string;
+  webhookId: string;
+  moved: boolean;
+}
+
+/** Before the first. */
+export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
+
 // Of each webhook the oldest one: the others follow when it is done.
 const RUNNING = `
   select * from replay indexed by replay_running
-  where state = 'running' and id = (
+  where state = 'running' and (team_id, webhook_id) > (?, ?) and id = (
     select first.id from replay first indexed by replay_running
     where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
     order by first.created_at, first.id limit 1)
   order by team_id, webhook_id limit ?`;
 
+/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
 export function stepReplays(
   tx: Tx,
-  { limit, waiting }: { limit: number; waiting: number },
-): { done: boolean } {
+  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
+): { done: boolean; next: ReplayPlace | null } {
   let room = limit;
-  for (const row of tx.db.all<ReplayRow>(RUNNING, MAX_WEBHOOKS)) {
+  let place = after;
+  const rows = tx.db.all<ReplayRow>(RUNNING, after.teamId, after.webhookId, MAX_WEBHOOKS);
+  for (const row of rows) {
     const free = Math.min(room, waiting - replayedWaiting(tx, row, waiting));
     if (free > 0) room -= step(tx, row, free);
-    if (room <= 0) return { done: false };
+    place = { teamId: row.team_id, webhookId: row.webhook_id, moved: after.moved || room < limit };
+    if (room <= 0) break;
   }
-  return { done: room === limit };
+  if (room <= 0 || rows.length === MAX_WEBHOOKS) return { done: false, next: place };
+  return { done: !place.moved, next: null };
 }
 
 const REPLAYED_WAITING = `
@@ -104,7 +127,7 @@ function replayedWaiting(tx: Tx, { team_id, webhook_id }: ReplayRow, atMost: num
 }
 
 const FORWARDS = `
-  select created_at as createdAt, id, event_sequence as sequence from delivery indexed by delivery_history
+  select created_at as createdAt, id, event_sequence as sequence, state from delivery indexed by delivery_history
   where team_id = ? and webhook_id = ? and state = ? and created_at <= ? and (created_at, id) > (?, ?)
   order by created_at, id limit ?`;
 
@@ -120,21 +143,14 @@ function step(tx: Tx, row: ReplayRow, limit: number): number {
   );
   const selected = (isThere === undefined ? [] : (JSON.parse(row.states) as DeliveryState[]))
     .flatMap((state) =>
-      tx.db.all<Place & { sequence: number }>(
-        FORWARDS,
-        teamId,
-        webhookId,
-        state,
-        row.until,
-        after.createdAt,
-        after.id,
-        limit,
-      ),
+      tx.db.all<Selected>(FORWARDS, teamId, webhookId, state, row.until, after.createdAt, after.id, limit),
     )
     .sort(byAge)
     .slice(0, limit);
   const made = selected.filter(
-    ({ sequence }) => addReplayed(tx, { teamId, webhookId, sequence, replayId }) !== undefined,
+    (one) =>
+      !isMadeGood(tx, row, one) &&
+      addReplayed(tx, { teamId, webhookId, sequence: one.sequence, replayId }) !== undefined,
   ).length;
   const last = selected.at(-1) ?? after;
   tx.db.run(
@@ -147,6 +163,25 @@ function step(tx: Tx, row: ReplayRow, limit: number): number {
     replayId,
   );
   return Math.max(1, selected.length);
+}
+
+/** A delivery that a replay selects. */
+type Selected = Place & { sequence: number; state: DeliveryState };
+
+/** Whether a delivery that failed was followed by one of the same event that has arrived, or is on its way. */
+function isMadeGood(tx: Tx, { team_id, webhook_id }: ReplayRow, failed: Selected): boolean {
+  if (failed.state !== 'dead' && failed.state !== 'canceled') return false;
+  const since = tx.db.get(
+    `select 1 from delivery indexed by delivery_event
+     where team_id = ? and event_sequence = ? and webhook_id = ? and state in ('delivered', 'waiting')
+       and created_at >= ? and id <> ? limit 1`,
+    team_id,
+    failed.sequence,
+    webhook_id,
+    failed.createdAt,
+    failed.id,
+  );
+  return since !== undefined;
 }
 
 /** Nothing when this replay has made one of that event already. */

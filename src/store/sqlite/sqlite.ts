@@ -21,12 +21,12 @@ import * as keys from './keys.ts';
 import { lane, lanes, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
-import { PRUNE_START } from './outbox-retention.ts';
+import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
 import { reading } from './reader.ts';
 import * as records from './records.ts';
-import { getReplay } from './replays.ts';
+import { getReplay, REPLAY_START } from './replays.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
 import * as teams from './teams.ts';
@@ -88,6 +88,9 @@ function compose(parts: {
   let prunedUpTo = history.PRUNE_START;
   /** Events are pruned a few a call. */
   let prunedEvents = PRUNE_START;
+  /** Deliveries are given up, and replays taken further, a few a call. */
+  let expiredUpTo = EXPIRE_START;
+  let replayedUpTo = REPLAY_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -214,8 +217,16 @@ function compose(parts: {
       replay: write('deliveries.replay'),
       startReplay: write('deliveries.startReplay'),
       getReplay: read(getReplay),
-      stepReplays: write('deliveries.stepReplays'),
-      expire: write('deliveries.expire'),
+      stepReplays: async (input) => {
+        const { done, next } = await write('deliveries.stepReplays')({ ...input, after: replayedUpTo });
+        replayedUpTo = next ?? REPLAY_START;
+        return { done };
+      },
+      expire: async (input) => {
+        const { next } = await write('deliveries.expire')({ ...input, after: expiredUpTo });
+        expiredUpTo = next ?? EXPIRE_START;
+        return { done: next === null };
+      },
       prune: async (input) => {
         const { attemptsDone, next } = await write('deliveries.prune')({ ...input, after: prunedEvents });
         prunedEvents = next ?? PRUNE_START;
