@@ -1,0 +1,145 @@
+/** Events, and the deliveries that they cause: written in the transaction of what happened. */
+import type { DeliveryOrigin } from '../../model/delivery.ts';
+import { type EventType, eventBody } from '../../model/event.ts';
+import { newId } from '../../std/id.ts';
+import { touchLane } from '../touched.ts';
+import type { StoredEvent } from '../webhook-operations.ts';
+import type { Tx, View } from './transaction.ts';
+
+interface NewEvent {
+  teamId: string;
+  type: EventType;
+  /** null: of no workflow, so that only those hear of it who hear of the whole team. */
+  workflowId: string | null;
+  jobId: string | null;
+  finishedAt: number | null;
+  data: Record<string, unknown>;
+}
+
+/**
+ * Appends an event and, for every webhook that is subscribed to it at this moment, a delivery that is due now.
+ * A paused webhook gets its delivery too: it waits until the webhook is resumed or unsubscribed.
+ *
+ * The team's row is locked from here to the commit, so that a sequence is never seen before the one below it: this
+ * comes last in a transaction, after every other lock. Several may be under way at once, in the order of their calls.
+ */
+export async function appendEvent(
+  tx: Tx,
+  event: NewEvent,
+  options: { exceptWebhookId?: string } = {},
+): Promise<void> {
+  const { teamId, workflowId, type } = event;
+  const [sequence, subscribed] = await Promise.all([
+    nextSequence(tx, teamId),
+    tx.db.all<{ id: string }>(SUBSCRIBED, teamId, workflowId ?? '', `|${type}|`),
+  ]);
+  const webhookIds = subscribed.map(({ id }) => id).filter((id) => id !== options.exceptWebhookId);
+  await Promise.all([
+    insertEvent(tx, event, sequence),
+    addDeliveries(tx, { teamId, webhookIds, sequence, origin: 'event' }),
+  ]);
+}
+
+/** Appends an event that goes to one webhook alone, whatever it has subscribed; locks as `appendEvent` does. */
+export async function appendTestEvent(
+  tx: Tx,
+  event: NewEvent,
+  webhookId: string,
+): Promise<{ eventId: string; deliveryId: string }> {
+  const { teamId } = event;
+  const sequence = await nextSequence(tx, teamId);
+  const [eventId, [deliveryId]] = await Promise.all([
+    insertEvent(tx, event, sequence),
+    addDeliveries(tx, { teamId, webhookIds: [webhookId], sequence, origin: 'test' }),
+  ]);
+  return { eventId, deliveryId: deliveryId as string };
+}
+
+// Asked for after the team's row is locked: who has subscribed before an event was counted hears of it.
+const SUBSCRIBED = `
+  select id from webhook
+  where team_id = $1 and coalesce(workflow_id, '') in ($2, '') and state <> 'deleted'
+    and (strpos(fires_for, $3) > 0 or strpos(fires_for, '|*|') > 0)
+  order by id`;
+
+async function nextSequence(tx: Tx, teamId: string): Promise<number> {
+  const counter = await tx.db.get<{ sequence: number }>(
+    'update team set last_sequence = last_sequence + 1 where id = $1 returning last_sequence as sequence',
+    teamId,
+  );
+  if (counter === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
+  return counter.sequence;
+}
+
+/** Answers the event's id. */
+async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<string> {
+  const id = newId('evt');
+  await tx.db.run(
+    `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    event.teamId,
+    sequence,
+    id,
+    event.type,
+    event.workflowId,
+    event.jobId,
+    eventBody({ ...event, id, at: tx.now, sequence }),
+    tx.now,
+  );
+  return id;
+}
+
+/** Answers the deliveries' ids, in the order of the webhooks. */
+async function addDeliveries(
+  tx: Tx,
+  input: { teamId: string; webhookIds: readonly string[]; sequence: number; origin: DeliveryOrigin },
+): Promise<string[]> {
+  const { teamId, webhookIds, sequence, origin } = input;
+  if (webhookIds.length === 0) return [];
+  const ids = webhookIds.map(() => newId('dlv'));
+  await tx.db.run(
+    `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin)
+     select $1, made.id, made.webhook_id, $2, 'waiting', $3, $3, $4
+     from unnest($5::text[], $6::text[]) as made (id, webhook_id)`,
+    teamId,
+    sequence,
+    tx.now,
+    origin,
+    ids,
+    webhookIds,
+  );
+  for (const webhookId of webhookIds) touchLane(tx, teamId, webhookId);
+  return ids;
+}
+
+const EVENT = `
+  select team_id as "teamId", id, sequence, type, workflow_id as "workflowId", job_id as "jobId", body,
+         created_at as "createdAt"
+  from event`;
+
+export function list(
+  view: View,
+  { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
+): Promise<StoredEvent[]> {
+  return view.db.all<StoredEvent>(
+    `${EVENT} where team_id = $1 and sequence > $2 order by sequence limit $3`,
+    teamId,
+    afterSequence,
+    limit,
+  );
+}
+
+export function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<StoredEvent | undefined> {
+  return view.db.get<StoredEvent>(`${EVENT} where team_id = $1 and id = $2`, teamId, id);
+}
+
+export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
+  const team = await view.db.get<{ sequence: number }>(
+    'select last_sequence as sequence from team where id = $1',
+    teamId,
+  );
+  return team?.sequence ?? 0;
+}
