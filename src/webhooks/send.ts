@@ -5,11 +5,11 @@ import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
 import { connectionOf, type RequestTrace, traceRequest } from '../net/connection.ts';
+import { retryAfterMs } from '../net/retry-after.ts';
 import type { Clock } from '../std/clock.ts';
 import { readStart } from './answer.ts';
 import { CutOffError, endedUnanswered, failureOf } from './failure.ts';
 import { loggedRequest, loggedResponse } from './headers.ts';
-import { retryAfterMs } from './retry-after.ts';
 import { signatureHeaders } from './sign.ts';
 
 /** What the attempts of one process share. The time to connect is bounded by the dispatcher. */

@@ -1,4 +1,4 @@
-/** Reads `Retry-After`: how long an endpoint asks to be left alone. */
+/** Reads `Retry-After`: how long a host asks to be left alone. */
 
 /** The longest wait of the retry schedule: no answer may silence a webhook for longer. */
 const MAX_MS = 24 * 3_600_000;
