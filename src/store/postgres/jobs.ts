@@ -1,0 +1,349 @@
+/**
+ * Jobs: queueing them, looking at them, and what every change of one has in common.
+ *
+ * Locks are taken in one order: the row of the workflow, then those of its jobs, at last, with the events, that of
+ * the team. Under the workflow's lock nobody else queues or ends a job of it, so that a slot that was found free
+ * stays free, and a job that waits behind another is not left there.
+ */
+import { FencedError } from '../../model/error.ts';
+import { type EventType, jobData } from '../../model/event.ts';
+import type { Held, Job, JobOrigin } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import { newId } from '../../std/id.ts';
+import type { Enqueued } from '../job-operations.ts';
+import { appendEvent } from './events.ts';
+import type { Tx, View } from './transaction.ts';
+import { lockWorkflow, type WorkflowRow } from './workflows.ts';
+
+/** How long an idempotency key is remembered. */
+export const REMEMBERED_MS = 24 * 3_600_000;
+/** Older ones of its team that every new one removes: more than one, so that they get fewer. */
+const FORGOTTEN_AT_ONCE = 10;
+
+export interface JobRow {
+  team_id: string;
+  id: string;
+  workflow_id: string;
+  slot: number;
+  state: Job['state'];
+  origin: JobOrigin;
+  attempt: number;
+  failures: number;
+  crashes: number;
+  priority: number;
+  /** 1 while the workflow is paused or archived: nobody claims it. */
+  parked: number;
+  run_at: number;
+  node_id: string | null;
+  lease_until: number | null;
+  cancel_requested_at: number | null;
+  process_pid: number | null;
+  process_started_at: string | null;
+  reason: Job['reason'];
+  error: string | null;
+  progress: string | null;
+  version: number | null;
+  records: string | null;
+  created_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+interface EnqueueInput {
+  teamId: string;
+  workflowId: string;
+  origin: JobOrigin;
+  idempotencyKey: string | null;
+}
+
+export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
+  const { teamId, workflowId } = input;
+  const [workflow, earlier, unfinished] = await Promise.all([
+    lockWorkflow(tx, teamId, workflowId),
+    remembered(tx, input, 'jobs.enqueue'),
+    unfinishedJobs(tx, input),
+  ]);
+  if (workflow === undefined || workflow.archived_at !== null) return { outcome: 'not_found' };
+  if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
+  const { source, overlap, priority } = JSON.parse(workflow.definition) as Definition;
+  if (source.type === 'push') return { outcome: 'receives_push' };
+  if (workflow.paused_at !== null) return { outcome: 'paused' };
+
+  const slots = overlap === 'buffer' ? [0, 1] : [0];
+  const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
+  const last = unfinished.at(-1);
+  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
+  if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
+  const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
+  await Promise.all([
+    insertJob(tx, job),
+    remember(tx, input, 'jobs.enqueue', job.id),
+    appendJobEvent(tx, job, 'workflow_queued'),
+  ]);
+  tx.touched.jobs = true;
+  return { outcome: 'queued', job: toJob(job) };
+}
+
+/** The workflow's unfinished jobs: at most one for each slot, in order. */
+export function unfinishedJobs(
+  tx: Tx,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): Promise<JobRow[]> {
+  return tx.db.all<JobRow>(
+    `select * from job
+     where team_id = $1 and workflow_id = $2 and state in ('queued', 'running', 'retrying') order by slot`,
+    teamId,
+    workflowId,
+  );
+}
+
+/** A job as it is queued now; nothing is written. */
+export function newJob(
+  tx: Tx,
+  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
+): JobRow {
+  return {
+    team_id: input.teamId,
+    id: newId('job'),
+    workflow_id: input.workflowId,
+    slot: input.slot,
+    state: 'queued',
+    origin: input.origin,
+    attempt: 0,
+    failures: 0,
+    crashes: 0,
+    priority: input.priority,
+    parked: 0,
+    run_at: tx.now,
+    node_id: null,
+    lease_until: null,
+    cancel_requested_at: null,
+    process_pid: null,
+    process_started_at: null,
+    reason: null,
+    error: null,
+    progress: null,
+    version: null,
+    records: null,
+    created_at: tx.now,
+    started_at: null,
+    finished_at: null,
+  };
+}
+
+/** Writes a new job, queued or running. */
+export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
+  await tx.db.run(
+    `insert into job
+       (team_id, id, workflow_id, slot, state, origin, priority, attempt, run_at, node_id, lease_until, created_at,
+        started_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    job.team_id,
+    job.id,
+    job.workflow_id,
+    job.slot,
+    job.state,
+    job.origin,
+    job.priority,
+    job.attempt,
+    job.run_at,
+    job.node_id,
+    job.lease_until,
+    job.created_at,
+    job.started_at,
+  );
+}
+
+/** What an idempotency key was sent with. */
+type Keyed = Omit<EnqueueInput, 'origin'>;
+
+/** The job that this key made within the last 24 h. */
+export async function remembered(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+): Promise<JobRow | undefined> {
+  if (idempotencyKey === null) return undefined;
+  return tx.db.get<JobRow>(
+    `select job.* from idempotency
+     join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
+     where idempotency.team_id = $1 and operation = $2 and target = $3 and key = $4
+       and idempotency.created_at > $5`,
+    teamId,
+    operation,
+    workflowId,
+    idempotencyKey,
+    tx.now - REMEMBERED_MS,
+  );
+}
+
+/** Remembers the job that a key made, and forgets some of the team's that are too old. */
+export async function remember(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+  jobId: string,
+): Promise<void> {
+  if (idempotencyKey === null) return;
+  await Promise.all([
+    tx.db.run(
+      `insert into idempotency (team_id, operation, target, key, result_id, created_at)
+       values ($1, $2, $3, $4, $5, $6)
+       on conflict (team_id, operation, target, key)
+       do update set result_id = excluded.result_id, created_at = excluded.created_at`,
+      teamId,
+      operation,
+      workflowId,
+      idempotencyKey,
+      jobId,
+      tx.now,
+    ),
+    // Those that others are forgetting at this moment are left to them.
+    tx.db.run(
+      `with old as materialized (
+         select team_id, operation, target, key from idempotency
+         where team_id = $1 and created_at <= $2
+         order by created_at limit $3 for update skip locked)
+       delete from idempotency using old
+       where idempotency.team_id = $1 and idempotency.operation = old.operation
+         and idempotency.target = old.target and idempotency.key = old.key`,
+      teamId,
+      tx.now - REMEMBERED_MS,
+      FORGOTTEN_AT_ONCE,
+    ),
+  ]);
+}
+
+export async function get(view: View, at: { teamId: string; id: string }): Promise<Job | undefined> {
+  const row = await jobRow(view, at);
+  return row && toJob(row);
+}
+
+export function jobRow(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<JobRow | undefined> {
+  return view.db.get<JobRow>('select * from job where team_id = $1 and id = $2', teamId, id);
+}
+
+/** A job and the workflow that it is of, both locked until the commit. */
+export interface LockedJob {
+  job: JobRow;
+  workflow: WorkflowRow;
+}
+
+/** Locks a job to end it, or to do what goes by the row of its workflow as well. */
+export async function lockJob(
+  tx: Tx,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<LockedJob | undefined> {
+  // In this order, and in one round trip: a job never goes to another workflow.
+  const [workflow, job] = await Promise.all([
+    tx.db.get<WorkflowRow>(
+      `select * from workflow
+       where team_id = $1 and id = (select workflow_id from job where team_id = $1 and id = $2) for update`,
+      teamId,
+      id,
+    ),
+    tx.db.get<JobRow>('select * from job where team_id = $1 and id = $2 for update', teamId, id),
+  ]);
+  return workflow === undefined || job === undefined ? undefined : { job, workflow };
+}
+
+/**
+ * The fence for whoever ends an attempt or writes records: the running job if this very attempt holds it, and its
+ * workflow, both locked; else FencedError.
+ */
+export async function lockHeld(tx: Tx, held: Held): Promise<LockedJob> {
+  const locked = await lockRunning(tx, held);
+  if (locked === undefined) throw fenced(held);
+  return locked;
+}
+
+/** As `lockHeld`, but nothing is answered when this attempt does not run any more. */
+export async function lockRunning(tx: Tx, held: Held): Promise<LockedJob | undefined> {
+  const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
+  const { job } = locked ?? {};
+  return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
+}
+
+/** The fence for what changes nothing but the job's own row: that row, locked, else FencedError. */
+export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
+  const row = await tx.db.get<JobRow>(
+    `select * from job where team_id = $1 and id = $2 and attempt = $3 and state = 'running' for update`,
+    held.teamId,
+    held.jobId,
+    held.attempt,
+  );
+  if (row === undefined) throw fenced(held);
+  return row;
+}
+
+export function fenced({ jobId, attempt }: Held): FencedError {
+  return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
+}
+
+/** Moves the job that waits behind an ended one into its slot: it is due from now on. */
+export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
+  tx.touched.jobs = true;
+  await tx.db.run(
+    `update job set slot = 0
+     where team_id = $1 and workflow_id = $2 and slot = 1 and state in ('queued', 'running', 'retrying')`,
+    ended.team_id,
+    ended.workflow_id,
+  );
+}
+
+/**
+ * Appends an event about a job as its row stands now. `more` is added to what is said of it. It locks the team's row:
+ * nothing else is locked after it.
+ */
+export function appendJobEvent(
+  tx: Tx,
+  job: JobRow,
+  type: EventType,
+  more: Record<string, unknown> = {},
+): Promise<void> {
+  const facts = jobData({
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    state: job.state,
+    queuedAt: job.created_at,
+    startedAt: job.started_at,
+    finishedAt: job.finished_at,
+    publicUrl: tx.publicUrl,
+  });
+  return appendEvent(tx, {
+    teamId: job.team_id,
+    type,
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    finishedAt: job.finished_at,
+    data: { ...facts, ...more },
+  });
+}
+
+export function toJob(row: JobRow): Job {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    slot: row.slot,
+    state: row.state,
+    origin: row.origin,
+    attempt: row.attempt,
+    failures: row.failures,
+    crashes: row.crashes,
+    priority: row.priority,
+    runAt: row.run_at,
+    cancelRequestedAt: row.cancel_requested_at,
+    reason: row.reason,
+    error: row.error,
+    progress: row.progress === null ? null : JSON.parse(row.progress),
+    version: row.version,
+    records: row.records === null ? null : JSON.parse(row.records),
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}

@@ -1,0 +1,225 @@
+/**
+ * Workflows: their definitions and where their data stands.
+ *
+ * The row of a workflow is the lock under which its slots are given out and freed: whoever queues a job, ends one,
+ * pauses or archives takes it first, and the rows of jobs after it.
+ */
+import type { Definition, Workflow } from '../../model/workflow.ts';
+import type { Tx, View } from './transaction.ts';
+
+export interface WorkflowRow {
+  team_id: string;
+  id: string;
+  definition: string;
+  definition_hash: string;
+  state: string | null;
+  paused_at: number | null;
+  archived_at: number | null;
+  current_version: number;
+  oldest_version: number;
+  pruned_version: number;
+  erasures: number;
+  next_run_at: number | null;
+  next_seq: number;
+  staged_added: number;
+  staged_changed: number;
+  staged_removed: number;
+  staged_largest: number;
+  created_at: number;
+  updated_at: number;
+}
+
+type ApplyInput = {
+  teamId: string;
+  id: string;
+  definition: Definition;
+  hash: string;
+  nextRunAt: number | null;
+};
+
+export async function apply(
+  tx: Tx,
+  input: ApplyInput,
+): Promise<'created' | 'changed' | 'unchanged' | 'restored'> {
+  const { teamId, id, hash } = input;
+  const definition = JSON.stringify(input.definition);
+  const stored = (await lockWorkflow(tx, teamId, id)) ?? (await create(tx, input, definition));
+  if (stored === 'created') return stored;
+  if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
+  await Promise.all([
+    tx.db.run(
+      `update workflow set definition = $1, definition_hash = $2, next_run_at = $3, archived_at = null, updated_at = $4
+       where team_id = $5 and id = $6`,
+      definition,
+      hash,
+      nextRun(input, stored),
+      tx.now,
+      teamId,
+      id,
+    ),
+    // What waited while it was archived may run again.
+    park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
+  ]);
+  tx.touched.jobs = true;
+  return stored.archived_at === null ? 'changed' : 'restored';
+}
+
+/** Inserts it; when another node has done so at this moment, answers what that one wrote. */
+async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
+  const { teamId, id, hash } = input;
+  const inserted = await tx.db.run(
+    `insert into workflow (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $6)
+     on conflict (team_id, id) do nothing`,
+    teamId,
+    id,
+    definition,
+    hash,
+    nextRun(input, undefined),
+    tx.now,
+  );
+  return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
+}
+
+/** A schedule that has not changed keeps its time, unless nobody looked at it while the workflow was archived. */
+function nextRun(
+  input: { definition: Definition; nextRunAt: number | null },
+  stored: WorkflowRow | undefined,
+): number | null {
+  const { schedule } = input.definition;
+  if (schedule === null) return null;
+  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
+  const before = (JSON.parse(stored.definition) as Definition).schedule;
+  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
+}
+
+export async function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Workflow | undefined> {
+  const row = await workflowRow(view, teamId, id);
+  return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
+}
+
+export async function list(view: View, { teamId }: { teamId: string }): Promise<Workflow[]> {
+  const rows = await view.db.all<WorkflowRow>(
+    'select * from workflow where team_id = $1 and archived_at is null order by id',
+    teamId,
+  );
+  return rows.map(toWorkflow);
+}
+
+export async function archive(
+  tx: Tx,
+  { teamId, ids }: { teamId: string; ids: readonly string[] },
+): Promise<number> {
+  // In the order of their ids, so that two who archive at once do not wait for each other.
+  const locked = await tx.db.all<{ id: string }>(
+    `select id from workflow where team_id = $1 and archived_at is null and id = any($2::text[])
+     order by id for update`,
+    teamId,
+    ids,
+  );
+  if (locked.length === 0) return 0;
+  const archived = locked.map(({ id }) => id);
+  await Promise.all([
+    tx.db.run(
+      'update workflow set archived_at = $1, updated_at = $1 where team_id = $2 and id = any($3::text[])',
+      tx.now,
+      teamId,
+      archived,
+    ),
+    park(tx, { teamId, ids: archived, parked: true }),
+  ]);
+  return locked.length;
+}
+
+export async function pause(
+  tx: Tx,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Workflow | undefined> {
+  const row = await lockWorkflow(tx, teamId, id);
+  if (row === undefined || row.archived_at !== null) return undefined;
+  if (row.paused_at !== null) return toWorkflow(row);
+  await Promise.all([
+    tx.db.run(
+      'update workflow set paused_at = $1, updated_at = $1 where team_id = $2 and id = $3',
+      tx.now,
+      teamId,
+      id,
+    ),
+    park(tx, { teamId, ids: [id], parked: true }),
+  ]);
+  return toWorkflow({ ...row, paused_at: tx.now, updated_at: tx.now });
+}
+
+export async function resume(
+  tx: Tx,
+  { teamId, id, nextRunAt }: { teamId: string; id: string; nextRunAt: number | null },
+): Promise<Workflow | undefined> {
+  const row = await lockWorkflow(tx, teamId, id);
+  if (row === undefined || row.archived_at !== null) return undefined;
+  if (row.paused_at === null) return toWorkflow(row);
+  const { schedule } = JSON.parse(row.definition) as Definition;
+  const next = schedule === null ? null : nextRunAt;
+  await Promise.all([
+    tx.db.run(
+      `update workflow set paused_at = null, updated_at = $1, next_run_at = $2 where team_id = $3 and id = $4`,
+      tx.now,
+      next,
+      teamId,
+      id,
+    ),
+    park(tx, { teamId, ids: [id], parked: false }),
+  ]);
+  tx.touched.jobs = true;
+  return toWorkflow({ ...row, paused_at: null, updated_at: tx.now, next_run_at: next });
+}
+
+/**
+ * Takes the unfinished jobs of workflows out of the index that claims look into, or back into it: there are two of
+ * each at most, and no claim has to step over them. The rows of the workflows are locked by now.
+ */
+async function park(
+  tx: Tx,
+  { teamId, ids, parked }: { teamId: string; ids: readonly string[]; parked: boolean },
+): Promise<void> {
+  await tx.db.run(
+    `update job set parked = $1
+     where team_id = $2 and workflow_id = any($3::text[]) and state in ('queued', 'running', 'retrying')
+       and parked <> $1`,
+    parked ? 1 : 0,
+    teamId,
+    ids,
+  );
+}
+
+/** The row, archived or not. */
+export function workflowRow(view: View, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+  return view.db.get<WorkflowRow>('select * from workflow where team_id = $1 and id = $2', teamId, id);
+}
+
+/** The row, archived or not, locked until the commit: before any job of it, or record, is. */
+export function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+  return tx.db.get<WorkflowRow>(
+    'select * from workflow where team_id = $1 and id = $2 for update',
+    teamId,
+    id,
+  );
+}
+
+export function toWorkflow(row: WorkflowRow): Workflow {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    definition: JSON.parse(row.definition),
+    definitionHash: row.definition_hash,
+    pausedAt: row.paused_at,
+    archivedAt: row.archived_at,
+    currentVersion: row.current_version,
+    oldestVersion: row.oldest_version,
+    nextRunAt: row.next_run_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
