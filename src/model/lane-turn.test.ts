@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { FULL_BUCKET, nextClass, refill, tokenAt } from './lane-turn.ts';
+import { asOf, FULL_BUCKET, nextClass, refill, tokenAt } from './lane-turn.ts';
 
 test('live goes before retry before replay', () => {
   assert.equal(nextClass(0, { live: 1, retry: 1, replay: 1 }), 'live');
@@ -44,4 +44,10 @@ test('a rate is kept over any stretch of time, and reached by whoever always has
     }),
     { seed: 4, numRuns: 100 },
   );
+});
+
+test('a bucket that was emptied before the clock was set back counts from now', () => {
+  const bucket = { tokens: 0, at: 9_000 };
+  assert.equal(tokenAt(asOf(bucket, 1_000), 2), 1_500);
+  assert.equal(asOf(bucket, 9_000), bucket);
 });

@@ -32,6 +32,11 @@ export interface Bucket {
 
 export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
 
+/** A bucket as it counts at a time: one that is dated later was emptied before the clock was set back. */
+export function asOf(bucket: Bucket, nowMs: number): Bucket {
+  return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
+}
+
 /** The tokens at a time. What is saved up is a tenth of a second's, and at least one. */
 export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
   const most = Math.max(1, ratePerSecond / 10);

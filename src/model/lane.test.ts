@@ -140,6 +140,14 @@ test('is to be paused after five days without success, with a sentence', () => {
   assert.equal(pauseReason(after(failing, ['well']), 99 * DAY_MS, null), null);
 });
 
+test('a minute and a rest that lie ahead began before the clock was set back', () => {
+  const open = after(startHealth(null), times(10, 'fault'), { nowMs: 90_000_000 });
+  const probed = after(open, ['fault'], { nowMs: 1_000_000 });
+  assert.equal(probed.restsUntil, 1_066_000, 'the second probe, with its jitter');
+  const failing = after(startHealth(null), times(9, 'fault'), { nowMs: 90_000_000 });
+  assert.deepEqual(after(failing, ['well']).minute, { since: 1_000_000, attempts: 1, faults: 0 });
+});
+
 const STEP = fc.record({
   verdict: fc.constantFrom<Verdict>('well', 'well', 'well', 'refused', 'busy', 'fault', 'fault'),
   tookMs: fc.integer({ min: 0, max: 30_000 }),

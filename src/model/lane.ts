@@ -29,6 +29,8 @@ const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
 /** Waits before the probes, from one to the next; the last one repeats. */
 export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 480_000, 900_000];
+/** No lane rests for longer: one that seems to began its rest before the clock was set back, and has rested. */
+export const MAX_REST_MS = MAX_RETRY_AFTER_MS;
 /** A webhook without any success for so long is paused. */
 const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
 /** And not before so many attempts have failed, as many as one delivery has. Counted since the lane began. */
@@ -74,6 +76,11 @@ export function startHealth(failingSince: number | null): LaneHealth {
   };
 }
 
+/** What is known at a time: a rest that is further ahead than any is over. */
+export function rested(health: LaneHealth, nowMs: number): LaneHealth {
+  return health.restsUntil > nowMs + MAX_REST_MS ? { ...health, restsUntil: nowMs } : health;
+}
+
 export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>): Verdict {
   if (outcome === 'ok') return 'well';
   if (outcome !== 'http') return 'fault';
@@ -89,7 +96,7 @@ export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status
  * @param seen.random in [0, 1): 0–20 % are added to the wait before a probe, so that it is never early
  */
 export function learn(
-  before: LaneHealth,
+  known: LaneHealth,
   seen: {
     verdict: Verdict;
     tookMs: number;
@@ -100,6 +107,7 @@ export function learn(
   },
 ): LaneHealth {
   const { verdict, nowMs } = seen;
+  const before = rested(known, nowMs);
   const health = counted(before, seen);
   const isFault = verdict === 'fault';
   if (before.state === 'open' && !seen.probe) return health;
@@ -116,8 +124,9 @@ export function learn(
 function counted(before: LaneHealth, seen: Parameters<typeof learn>[1]): LaneHealth {
   const { verdict, tookMs, nowMs, restMs } = seen;
   const isFault = verdict === 'fault';
-  const within =
-    nowMs - before.minute.since < MINUTE_MS ? before.minute : { attempts: 0, faults: 0, since: nowMs };
+  // A minute that begins later than now began before the clock was set back.
+  const isWithin = Math.abs(nowMs - before.minute.since) < MINUTE_MS;
+  const within = isWithin ? before.minute : { attempts: 0, faults: 0, since: nowMs };
   const { averageMs } = before;
   return {
     ...before,

@@ -42,7 +42,7 @@ export function conclude(input: {
   lane.health = learn(before, { verdict, tookMs, probe, restMs, nowMs, random });
   let health: Settlement['health'] = null;
   if (verdict !== 'well') health = before.failingSince === null ? 'failing' : null;
-  else if (before.failingSince !== null || nowMs - lane.wellAt >= WELL_EVERY_MS) health = 'well';
+  else if (before.failingSince !== null || Math.abs(nowMs - lane.wellAt) >= WELL_EVERY_MS) health = 'well';
   if (health === 'well') lane.wellAt = nowMs;
 
   const { teamId, id: deliveryId, webhookId, eventId, eventType: type } = delivery;

@@ -18,6 +18,7 @@ export interface Flight<Holder> {
   holder: Holder;
   teamId: string;
   slow: boolean;
+  /** By a clock that is never set back, in milliseconds: the one that `age` is told. */
   startedAt: number;
 }
 

@@ -1,8 +1,8 @@
 /** What a lane holds back, and for how long. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DeliveryClass, DueDelivery } from '../model/delivery.ts';
-import { START_LIMIT } from '../model/lane.ts';
+import { type DeliveryClass, type DueDelivery, LONGEST_WAIT_MS } from '../model/delivery.ts';
+import { MAX_REST_MS, START_LIMIT } from '../model/lane.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../model/webhook.ts';
 import { Lane } from './lane.ts';
 
@@ -128,10 +128,10 @@ test('sends a few at a time and gives back what it drops', async () => {
   const lane = newLane();
   await load(lane, ...due('a', 'b', 'c', 'd', 'e'));
   for (let taken = 0; taken < START_LIMIT; taken += 1) assert.ok(lane.take(0));
-  assert.equal(lane.startsAt(), Number.POSITIVE_INFINITY);
+  assert.equal(lane.startsAt(0), Number.POSITIVE_INFINITY);
   assert.equal(lane.take(0), undefined);
   lane.landed();
-  assert.equal(lane.startsAt(), 0);
+  assert.equal(lane.startsAt(0), 0);
   assert.deepEqual(ids(lane.drop()), ['e']);
   assert.deepEqual(ids(await load(lane, ...due('d', 'e'))), ['e']);
 });
@@ -139,7 +139,7 @@ test('sends a few at a time and gives back what it drops', async () => {
 test('an ordered lane sends one at a time, by sequence, and the next only when that is written down', async () => {
   const lane = newLane({ ordered: true });
   await load(lane, one('second', { sequence: 2 }), one('first', { sequence: 1, dueAt: 50, class: 'retry' }));
-  assert.equal(lane.startsAt(), 50);
+  assert.equal(lane.startsAt(0), 50);
   assert.equal(lane.take(49), undefined);
   assert.equal(lane.take(50)?.id, 'first');
   lane.landed();
@@ -184,4 +184,26 @@ test('what was read before a failure was written down does not count as resumed'
   assert.equal(lane.health.state, 'open');
   lane.name(lane.due, 6);
   assert.equal(lane.health.state, 'half_open');
+});
+
+test('what was noted before the clock was set back holds up neither a rate, nor a rest, nor an order', async () => {
+  const rated = newLane({ ratePerSecond: 1 });
+  await load(rated, ...due('a', 'b'));
+  assert.equal(rated.take(9_000_000)?.id, 'a');
+  rated.landed();
+  assert.equal(rated.startsAt(1_000_000), 1_001_000, 'a second, as always');
+  assert.equal(rated.take(1_001_000)?.id, 'b');
+
+  const resting = newLane();
+  await load(resting, ...due('a'));
+  resting.health = { ...resting.health, state: 'open', restsUntil: 1_000_000 + MAX_REST_MS };
+  assert.equal(resting.startsAt(1_000_000), resting.health.restsUntil, 'so long a lane may rest');
+  assert.equal(resting.startsAt(999_999), 999_999);
+  resting.troubledUntil = 9_000_000;
+  assert.equal(resting.take(1_000_000)?.id, 'a');
+
+  const ordered = newLane({ ordered: true });
+  await load(ordered, one('a', { dueAt: LONGEST_WAIT_MS + 1 }));
+  assert.equal(ordered.startsAt(1), LONGEST_WAIT_MS + 1);
+  assert.equal(ordered.take(0)?.id, 'a');
 });

@@ -11,9 +11,14 @@
  * An ordered lane sends one delivery at a time, and the next one only when that is written down; what it knows of the
  * order is forgotten whenever one fails, because that one stays the first until it is delivered or dead.
  */
-import { DELIVERY_CLASSES, type DeliveryClass, type DueDelivery } from '../model/delivery.ts';
-import { isSlow, type LaneHealth, startHealth } from '../model/lane.ts';
-import { type Bucket, FULL_BUCKET, nextClass, refill, tokenAt } from '../model/lane-turn.ts';
+import {
+  DELIVERY_CLASSES,
+  type DeliveryClass,
+  type DueDelivery,
+  LONGEST_WAIT_MS,
+} from '../model/delivery.ts';
+import { isSlow, type LaneHealth, MAX_REST_MS, rested, startHealth } from '../model/lane.ts';
+import { asOf, type Bucket, FULL_BUCKET, nextClass, refill, tokenAt } from '../model/lane-turn.ts';
 import type { DueLane } from '../store/webhook-operations.ts';
 
 /** Deliveries of a class that a queue is filled up to, once it holds less than a quarter of it. */
@@ -34,8 +39,9 @@ export class Lane {
   aged = 0;
   /** When a success was last written down; 0 when that is not known. */
   wellAt = 0;
-  /** Until when nothing is sent because it cannot be signed, and whether that was said. */
-  unsignedUntil = 0;
+  /** Until when nothing is sent because of a trouble of ours: see `lane-trouble.ts`. */
+  troubledUntil = 0;
+  /** Whether it was said that nothing can be signed. */
   unsignedSaid = false;
   #failingWrittenMs: number | undefined;
   /** Classes of which the table may hold something due that is not in memory. */
@@ -114,21 +120,24 @@ export class Lane {
   }
 
   /** When it may send next, as far as time decides that; infinite when something else must happen first. */
-  startsAt(): number {
+  startsAt(nowMs: number): number {
     const { ordered, ratePerSecond } = this.due.settings;
     if (this.queued === 0 && this.#more.size === 0) return Number.POSITIVE_INFINITY;
     if (this.#inFlight >= (ordered ? 1 : this.health.limit)) return Number.POSITIVE_INFINITY;
     if (ordered && (this.#loading || this.#isUnderWay)) return Number.POSITIVE_INFINITY;
     const [first] = this.#queues.live;
+    this.#bucket = asOf(this.#bucket, nowMs);
     return Math.max(
-      this.restsUntil,
+      this.restsUntil(nowMs),
       ratePerSecond === null ? 0 : tokenAt(this.#bucket, ratePerSecond),
-      ordered && first !== undefined ? first.dueAt : 0,
+      ordered && first !== undefined && first.dueAt <= nowMs + LONGEST_WAIT_MS ? first.dueAt : 0,
     );
   }
 
-  get restsUntil(): number {
-    return Math.max(this.health.restsUntil, this.unsignedUntil);
+  restsUntil(nowMs: number): number {
+    this.health = rested(this.health, nowMs);
+    if (this.troubledUntil > nowMs + MAX_REST_MS) this.troubledUntil = nowMs;
+    return Math.max(this.health.restsUntil, this.troubledUntil);
   }
 
   /**
@@ -197,7 +206,7 @@ export class Lane {
 
   /** The next delivery to send; it counts as in flight until `landed`. */
   take(nowMs: number): DueDelivery | undefined {
-    if (this.startsAt() > nowMs) return undefined;
+    if (this.startsAt(nowMs) > nowMs) return undefined;
     const { live, retry, replay } = this.#queues;
     const name = nextClass(this.#turn, { live: live.length, retry: retry.length, replay: replay.length });
     const delivery = name && this.#queues[name].shift();

@@ -208,3 +208,68 @@ test('writes down that an endpoint fails and that it is well again only when tha
   await one.tick();
   assert.deepEqual(await health(), [null, now()]);
 });
+
+test('an attempt that cannot be written down is sent again after a minute, and holds nothing up for ever', async (t) => {
+  let refuses = true;
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t, {
+    wrap: (real) => ({
+      ...real,
+      deliveries: {
+        ...real.deliveries,
+        settle: async (input) => {
+          if (refuses) throw new Error('constraint failed');
+          return real.deliveries.settle(input);
+        },
+      },
+    }),
+  });
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  const webhookId = await subscribe(receiver.url, ['workflow_queued'], { ordered: true });
+  await runs(2);
+  const one = lanes();
+  await one.tick();
+  assert.equal(receiver.arrived.length, 1);
+  refuses = false;
+  advance(59_999);
+  await one.tick();
+  assert.equal(receiver.arrived.length, 1);
+  advance(1);
+  await one.tick();
+  const [first, again, second] = receiver.arrived.map(({ id }) => id);
+  assert.equal(again, first);
+  assert.notEqual(second, first);
+  const listed = await store.deliveries.list({ teamId, webhookId, limit: 9 });
+  assert.deepEqual(
+    listed.map(({ state }) => state),
+    ['delivered', 'delivered'],
+  );
+});
+
+test('a clock that is set back by days delays nothing that waits', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
+  let isUp = true;
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(isUp ? 204 : 503).end());
+  for (const [path, settings] of [
+    ['rate', { ratePerSecond: 1 }],
+    ['order', { ordered: true }],
+    ['rest', {}],
+  ] as const) {
+    await subscribe(`${receiver.url}/${path}`, ['workflow_queued'], settings);
+  }
+  const one = lanes();
+  await runs();
+  await one.tick();
+  isUp = false;
+  await runs(12);
+  await one.tick();
+  isUp = true;
+  advance(-3 * 24 * 3_600_000);
+  for (let n = 0; n < 40; n++) {
+    advance(1_000);
+    await one.tick();
+  }
+  for (const { id } of await store.webhooks.list({ teamId })) {
+    const waiting = await store.deliveries.list({ teamId, webhookId: id, states: ['waiting'], limit: 99 });
+    assert.deepEqual(waiting, []);
+  }
+});

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { DueDelivery } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Wake } from '../std/wake.ts';
 import type { Store, Touched } from '../store/store.ts';
@@ -24,7 +25,7 @@ import { type Attempting, createAttempting } from './lane-attempt.ts';
 import { conclude } from './lane-conclude.ts';
 import { LaneNews } from './lane-news.ts';
 import { Slots } from './lane-slots.ts';
-import { noteUnsigned, pauseWebhook } from './lane-trouble.ts';
+import { noteUnsettled, noteUnsigned, pauseWebhook } from './lane-trouble.ts';
 import type { Sent } from './send.ts';
 import { Settler } from './settler.ts';
 
@@ -43,6 +44,7 @@ export class Lanes {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #random: () => number;
+  readonly #elapsed: Clock;
   readonly #attempt: Attempting;
   readonly #settler: Settler;
   readonly #wake: Wake;
@@ -60,6 +62,7 @@ export class Lanes {
   #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
 
+  /** @param input.elapsed milliseconds by a clock that is never set back */
   constructor(input: {
     store: Store;
     sealer: Sealer;
@@ -67,12 +70,14 @@ export class Lanes {
     log: Logger;
     userAgent: string;
     random?: () => number;
+    elapsed?: Clock;
     stopGraceMs?: number;
   }) {
     const { store, sealer, dispatcher, userAgent } = input;
     this.#store = store;
     this.#log = input.log;
     this.#random = input.random ?? Math.random;
+    this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
     this.#attempt = createAttempting({ store, sealer, sender: { dispatcher, now, userAgent } });
@@ -81,6 +86,7 @@ export class Lanes {
       log: input.log,
       random: this.#random,
       onSettled: (settlement) => this.#afterSettle(settlement),
+      onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
     this.#wake = new Wake({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
     this.#alarm = new LaneAlarm(now, () => {
@@ -188,7 +194,7 @@ export class Lanes {
   async #load(lane: Lane): Promise<void> {
     const { teamId, webhookId } = lane.due;
     try {
-      while (lane.restsUntil <= this.#store.now() && !this.#stopping) {
+      while (lane.restsUntil(this.#store.now()) <= this.#store.now() && !this.#stopping) {
         const fresh = await lane.load(this.#room(lane), (limits) =>
           this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered }),
         );
@@ -221,18 +227,19 @@ export class Lanes {
   #consider(lane: Lane): void {
     // Forgotten meanwhile: another one is in its place, or will be.
     if (this.#lanes.get(lane.due.webhookId) !== lane) return;
-    const at = lane.startsAt();
-    if (at <= this.#store.now() && lane.queued > 0) this.#ready.add(lane);
+    const nowMs = this.#store.now();
+    const at = lane.startsAt(nowMs);
+    if (at <= nowMs && lane.queued > 0) this.#ready.add(lane);
     else {
       this.#ready.delete(lane);
-      if (at > this.#store.now() && at < Number.POSITIVE_INFINITY) this.#alarm.set(lane, at);
+      if (at > nowMs && at < Number.POSITIVE_INFINITY) this.#alarm.set(lane, at);
     }
   }
 
   /** Sends as much as the bounds allow, one delivery of each lane in turn. */
   #pump(changed?: Lane): void {
     const nowMs = this.#store.now();
-    for (const { holder } of this.#slots.age(nowMs)) holder.aged += 1;
+    for (const { holder } of this.#slots.age(this.#elapsed())) holder.aged += 1;
     if (changed !== undefined) this.#consider(changed);
     for (const lane of this.#ready) {
       if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
@@ -250,7 +257,7 @@ export class Lanes {
     this.#queuedCharacters -= delivery.body.length;
     const { teamId } = lane.due;
     const { slow } = lane;
-    const flight = this.#slots.begin({ holder: lane, teamId, slow, startedAt: this.#store.now() });
+    const flight = this.#slots.begin({ holder: lane, teamId, slow, startedAt: this.#elapsed() });
     this.#do(
       this.#send(lane, delivery).finally(() => {
         this.#slots.end(flight);
@@ -294,6 +301,14 @@ export class Lanes {
     if (lane.wants && !this.#stopping) this.#do(this.#load(lane));
     else this.#forgetIfIdle(lane);
     this.#pump(lane);
+  }
+
+  /** The next look finds it, when the lane has rested. */
+  #afterGivingUp({ webhookId, deliveryId }: Settlement): void {
+    const lane = this.#lanes.get(webhookId);
+    if (lane === undefined) return;
+    noteUnsettled(lane, deliveryId, this.#store.now());
+    this.#drop(lane);
   }
 
   #do(task: Promise<void>): void {

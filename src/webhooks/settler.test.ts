@@ -29,13 +29,15 @@ function settlement(deliveryId: string): Settlement {
 /** A settler whose store does what `write` says with each batch of delivery ids. */
 function settling(write: (ids: string[]) => Promise<void>) {
   const settled: string[] = [];
+  const givenUp: string[] = [];
   const settler = new Settler({
     deliveries: { settle: ({ settlements }) => write(settlements.map((one) => one.deliveryId)) },
     log: silentLogger,
     random: () => 0,
     onSettled: (one) => settled.push(one.deliveryId),
+    onGivenUp: (one) => givenUp.push(one.deliveryId),
   });
-  return { settler, settled };
+  return { settler, settled, givenUp };
 }
 
 test('writes at once what is there, and together what came meanwhile, 256 at most', async () => {
@@ -69,19 +71,19 @@ test('keeps what it has while the store is away, in order', async () => {
 });
 
 test('one settlement that cannot be written does not keep back the others', async () => {
-  const { settler, settled } = settling(async (ids) => {
+  const { settler, settled, givenUp } = settling(async (ids) => {
     if (ids.includes('bad')) throw new Error('constraint failed');
   });
   for (const id of ['a', 'b', 'bad', 'c']) settler.add(settlement(id));
   await settler.idle();
-  assert.deepEqual(settled, ['a', 'b', 'c']);
+  assert.deepEqual([settled, givenUp], [['a', 'b', 'c'], ['bad']]);
 });
 
 test('gives up after a few tries once it is closed, and works again afterwards', async () => {
   let away = true;
   let tries = 0;
   const failed = Promise.withResolvers<void>();
-  const { settler, settled } = settling(async () => {
+  const { settler, settled, givenUp } = settling(async () => {
     tries += 1;
     if (tries === 2) failed.resolve();
     if (away) throw new Problem('database_unavailable');
@@ -89,7 +91,7 @@ test('gives up after a few tries once it is closed, and works again afterwards',
   settler.add(settlement('a'));
   await failed.promise;
   await settler.close();
-  assert.deepEqual(settled, []);
+  assert.deepEqual([settled, givenUp], [[], ['a']]);
   assert.ok(tries >= 3 && tries <= 5);
   away = false;
   settler.add(settlement('b'));

@@ -20,22 +20,25 @@ export class Settler {
   readonly #log: Logger;
   readonly #random: () => number;
   readonly #onSettled: (settlement: Settlement) => void;
+  readonly #onGivenUp: (settlement: Settlement) => void;
   #waiting: Settlement[] = [];
   #writing = 0;
   #loop: Promise<void> | undefined;
   #closing = new AbortController();
 
-  /** @param input.onSettled called for each settlement after its commit, not for one that was given up */
+  /** @param input.onSettled called for each settlement after its commit; `onGivenUp` when it stays unwritten */
   constructor(input: {
     deliveries: Pick<DeliveryOperations, 'settle'>;
     log: Logger;
     random: () => number;
     onSettled: (settlement: Settlement) => void;
+    onGivenUp: (settlement: Settlement) => void;
   }) {
     this.#deliveries = input.deliveries;
     this.#log = input.log;
     this.#random = input.random;
     this.#onSettled = input.onSettled;
+    this.#onGivenUp = input.onGivenUp;
   }
 
   /** How many attempts are not yet written down. */
@@ -86,6 +89,7 @@ export class Settler {
         const fields = { err: error, settlements: batch.length, tries };
         if (tries >= MAX_TRIES && (!isAway || this.#closing.signal.aborted)) {
           this.#log.error(fields, 'delivery.unsettled');
+          for (const settlement of batch) this.#onGivenUp(settlement);
           return;
         }
         this.#log.warn(fields, 'delivery.settle_failed');

@@ -82,12 +82,13 @@ export async function setUp(
   t: TestContext,
   options: { wrap?: (store: Store) => Store; realTime?: boolean } = {},
 ) {
-  const { wrap = (store) => store } = options;
+  const { wrap = (store) => store, realTime = false } = options;
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-lanes-'));
   let nowMs = Date.now();
+  let elapsedMs = 0;
   const store = wrap(
     await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
-      clock: () => (options.realTime ? Date.now() : nowMs),
+      clock: () => (realTime ? Date.now() : nowMs),
       publicUrl: () => 'http://127.0.0.1',
       log: silentLogger,
       synchronous: 'OFF',
@@ -108,6 +109,7 @@ export async function setUp(
       log: onError === undefined ? silentLogger : { ...silentLogger, error: onError },
       userAgent: 'flowhook/test',
       random: () => 0.5,
+      ...(realTime ? {} : { elapsed: () => elapsedMs }),
       ...options,
     });
   const lanes: Lanes[] = [];
@@ -126,8 +128,10 @@ export async function setUp(
       lanes.push(made);
       return made;
     },
+    /** Sets the clock back when it is negative. */
     advance(ms: number) {
       nowMs += ms;
+      elapsedMs += Math.max(0, ms);
     },
     now: () => nowMs,
     async subscribe(
