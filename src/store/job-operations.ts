@@ -53,6 +53,8 @@ export interface JobOperations {
     leaseMs: number;
     /** Running jobs that one team may have on all nodes together. */
     perTeam: number;
+    /** Workflows whose jobs this node must leave to others: what it would run is not what was applied. */
+    except?: readonly { teamId: string; workflowId: string }[];
   }): Promise<ClaimedJob[]>;
   /** Records the child process of an attempt, or that it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;

@@ -70,6 +70,11 @@ export interface InstanceOperations {
   /** Stores a value under a name unless one is there; answers what is stored now. */
   claim(input: { name: string; value: string }): Promise<string>;
   get(input: { name: string }): Promise<string | undefined>;
+  /**
+   * Takes a chore for this node, or keeps it, for so long from now. Answers whether the node has it: of any number
+   * of nodes one has. A database that belongs to one process says yes.
+   */
+  lease(input: { name: string; nodeId: string; forMs: number }): Promise<boolean>;
 }
 
 export interface TeamOperations {

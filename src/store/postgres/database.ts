@@ -1,0 +1,198 @@
+/**
+ * Connections to a PostgreSQL database: the only importer of pg.
+ *
+ * Nothing here lives in a session (no prepared statements, no `set`, no advisory locks), so that a proxy that hands
+ * each transaction to another connection may stand in between.
+ */
+import pg from 'pg';
+import type { Logger } from '../../observe/log.ts';
+import { clientUrl } from '../database-url.ts';
+
+/** What a statement's `$1` may stand for. Arrays become PostgreSQL arrays. */
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
+
+/** How long a connection may take to come about. */
+const CONNECT_MS = 5_000;
+/** A statement that takes longer is ended, here and in the database: none may. */
+const STATEMENT_MS = 30_000;
+/** A connection that says nothing for a little longer than that is lost. */
+const ANSWER_MS = STATEMENT_MS + 5_000;
+/** A transaction that waits for us for so long belongs to a process that hangs; it must not keep its locks. */
+const IDLE_IN_TRANSACTION_MS = 15_000;
+const IDLE_CONNECTION_MS = 30_000;
+
+// Times and counters are bigint and stay far below 2^53.
+const INT8 = 20;
+const types = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 && format !== 'binary'
+      ? Number
+      : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+};
+
+export interface PoolOptions {
+  url: string;
+  /** Connections at most. */
+  size: number;
+  log: Logger;
+}
+
+/** Runs statements, each on whatever connection is free. */
+export function openPool({ url, size, log }: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: clientUrl(url),
+    max: size,
+    types,
+    application_name: 'flowhook',
+    connectionTimeoutMillis: CONNECT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    query_timeout: ANSWER_MS,
+    keepAlive: true,
+    pipeline: true,
+  } as pg.PoolConfig);
+  // Of a connection that nobody holds: the next statement gets another one.
+  pool.on('error', (error) => log.warn({ err: error }, 'database.connection_lost'));
+  return pool;
+}
+
+/** What runs statements: a pool, or the one connection of a transaction. */
+export class Database {
+  readonly #runs: pg.Pool | pg.PoolClient;
+
+  constructor(runs: pg.Pool | pg.PoolClient) {
+    this.#runs = runs;
+  }
+
+  /** The first row, or nothing. */
+  async get<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, ...values))[0];
+  }
+
+  /** Every row; the statement bounds how many. */
+  async all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    const { rows } = await this.#runs.query(sql, values as unknown[]);
+    return rows as Row[];
+  }
+
+  /** Runs a statement; answers how many rows it changed. */
+  async run(sql: string, ...values: Value[]): Promise<number> {
+    const { rowCount } = await this.#runs.query(sql, values as unknown[]);
+    return rowCount ?? 0;
+  }
+
+  /** Runs a script that takes no values and answers nothing. */
+  async exec(sql: string): Promise<void> {
+    await this.#runs.query(sql);
+  }
+
+  /** Runs several reads on one connection and one state of the database. */
+  snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
+    if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
+    return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
+  }
+}
+
+/** How a transaction sees the work of others. */
+export type Isolation = 'read committed' | 'repeatable read read only';
+
+/**
+ * Runs something in one transaction on one connection. What it throws is thrown on, after a rollback; a connection
+ * that cannot be rolled back is thrown away.
+ *
+ * @param options.statementMs how long one statement may take; migrations take longer
+ */
+export async function inTransaction<Result>(
+  pool: pg.Pool,
+  perform: (db: Database) => Promise<Result>,
+  options: { isolation?: Isolation; statementMs?: number } = {},
+): Promise<Result> {
+  const { isolation = 'read committed', statementMs = STATEMENT_MS } = options;
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  // A connection that is lost while a statement is under way fails that statement as well.
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    // Not waited for: what is asked first goes with it, and finds the transaction open.
+    const begun = client.query(
+      `begin isolation level ${isolation}; set local statement_timeout = ${statementMs}; ` +
+        `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+    );
+    begun.catch(() => undefined);
+    try {
+      const result = await perform(new Database(client));
+      await begun;
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      try {
+        await begun;
+        await client.query('rollback');
+      } catch (lost) {
+        broken = lost as Error;
+      }
+      throw error;
+    }
+  } finally {
+    client.off('error', onError);
+    client.release(broken ?? false);
+  }
+}
+
+/** SQLSTATEs after which the same transaction may succeed: https://www.postgresql.org/docs/18/errcodes-appendix.html */
+const TRANSIENT = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+]);
+
+/** Classes of SQLSTATEs that speak of the server, the disk or the way to it, and not of the statement. */
+const OUTSIDE_CLASSES = new Set([
+  '08', // connection exceptions
+  '28', // refused at the door
+  '53', // out of memory, disk or connections
+  '55', // not available now
+  '57', // shut down, canceled, timed out
+  '58', // input and output
+  'XX', // internal, corrupted
+]);
+
+/** Single ones of a class that otherwise speaks of statements. */
+const OUTSIDE = new Set([
+  '25006', // read_only_sql_transaction: a replica, after a fail-over
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+]);
+
+function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Whether the whole transaction may be tried once more: the database took it back to let another one through. */
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.has(sqlState(error) ?? '');
+}
+
+/** Whether an error says that the database cannot be used now, rather than that a statement was wrong. */
+export function isOutside(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== undefined) {
+    return OUTSIDE_CLASSES.has(state.slice(0, 2)) || OUTSIDE.has(state) || TRANSIENT.has(state);
+  }
+  // What the client itself says of connections has no SQLSTATE: ECONNREFUSED, timeouts, a terminated connection.
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return (
+    (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ||
+    (typeof message === 'string' && /connection|timeout|Client/i.test(message))
+  );
+}
+
+/** Whether a row was refused because one with the same key is there (SQLSTATE 23505), by that index if it is named. */
+export function isDuplicate(error: unknown, index?: string): boolean {
+  return (
+    sqlState(error) === '23505' &&
+    (index === undefined || (error as { constraint?: string }).constraint === index)
+  );
+}

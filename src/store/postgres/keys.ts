@@ -1,0 +1,77 @@
+/** API keys: never the key itself, only its hash. */
+import type { ApiKey, Scope } from '../../model/team.ts';
+import { newId } from '../../std/id.ts';
+import type { Tx, View } from './transaction.ts';
+
+interface KeyRow extends Omit<ApiKey, 'scopes'> {
+  scopes: string;
+}
+
+const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at as "createdAt",
+  expires_at as "expiresAt", revoked_at as "revokedAt"`;
+
+export async function create(
+  tx: Tx,
+  input: {
+    teamId: string;
+    name: string;
+    hash: string;
+    prefix: string;
+    scopes: readonly Scope[];
+    expiresAt: number | null;
+  },
+): Promise<ApiKey> {
+  await tx.db.run(
+    `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (hash) do nothing`,
+    newId('key'),
+    input.teamId,
+    input.name,
+    input.hash,
+    input.prefix,
+    JSON.stringify(input.scopes),
+    tx.now,
+    input.expiresAt,
+  );
+  await touchKeys(tx);
+  return (await byHash(tx, { hash: input.hash })) as ApiKey;
+}
+
+export async function byHash(view: View, { hash }: { hash: string }): Promise<ApiKey | undefined> {
+  const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where hash = $1`, hash);
+  return row && toKey(row);
+}
+
+export async function list(view: View, { teamId }: { teamId?: string }): Promise<ApiKey[]> {
+  const rows = await view.db.all<KeyRow>(
+    `select ${COLUMNS} from api_key where team_id = coalesce($1, team_id) order by created_at, id`,
+    teamId ?? null,
+  );
+  return rows.map(toKey);
+}
+
+export async function revoke(tx: Tx, { id }: { id: string }): Promise<ApiKey | undefined> {
+  const row = await tx.db.get<KeyRow>(
+    `update api_key set revoked_at = coalesce(revoked_at, $1) where id = $2 returning ${COLUMNS}`,
+    tx.now,
+    id,
+  );
+  await touchKeys(tx);
+  return row && toKey(row);
+}
+
+/** Counts the changes, so that other nodes notice that what they remember of keys is no longer true. */
+async function touchKeys(tx: Tx): Promise<void> {
+  tx.touched.keys = true;
+  const row = await tx.db.get<{ value: string }>(
+    `insert into instance (name, value) values ('keys_changed', '1')
+     on conflict (name) do update set value = (instance.value::bigint + 1)::text
+     returning value`,
+  );
+  tx.keysChanged = Number(row?.value);
+}
+
+function toKey(row: KeyRow): ApiKey {
+  return { ...row, scopes: JSON.parse(row.scopes) };
+}

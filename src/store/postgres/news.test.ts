@@ -1,0 +1,138 @@
+/** What one process hears of another's commits. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { openStore } from '../open.ts';
+import type { Touched } from '../store.ts';
+import { ANYTHING, untouched } from '../touched.ts';
+import { Database, openPool } from './database.ts';
+import { News } from './news.ts';
+
+const { url, drop } = await makeDatabase();
+await (await openStore(url, { publicUrl: () => '', log: silentLogger })).close();
+const pool = openPool({ url, size: 4, log: silentLogger });
+const db = new Database(pool);
+after(async () => {
+  await pool.end();
+  await drop();
+});
+
+/** One process, and all that it has heard. */
+async function hearing() {
+  const heard: Touched[] = [];
+  let noted = () => {};
+  const news = new News({
+    url,
+    pool,
+    log: silentLogger,
+    onForeign: (touched) => {
+      heard.push(touched);
+      noted();
+    },
+  });
+  await news.listen();
+  const until = async (enough: () => boolean): Promise<void> => {
+    while (!enough()) {
+      await new Promise<void>((resolve) => {
+        noted = resolve;
+      });
+    }
+  };
+  return { news, heard, until };
+}
+
+const lane = (n: number, length = 1) => ({ teamId: 'team_a', webhookId: `wh_${n}`.padEnd(length, '_') });
+
+test('what is told in a burst is heard once or twice, whole, and not by who told it', async () => {
+  const [one, other] = [await hearing(), await hearing()];
+  for (let n = 0; n < 50; n++) one.news.tell({ ...untouched(), deliveries: true, lanes: [lane(n)] });
+  one.news.tell({ ...untouched(), cancels: true });
+  const lanes = () => other.heard.flatMap((touched) => touched.lanes ?? []);
+  await other.until(() => lanes().length === 50 && other.heard.some(({ cancels }) => cancels));
+  assert.deepEqual(
+    lanes(),
+    Array.from({ length: 50 }, (_, n) => lane(n)),
+  );
+  assert.ok(other.heard.length <= 2, `${other.heard.length} messages`);
+  assert.ok(other.heard.every(({ jobs, keys }) => !jobs && !keys));
+  await one.news.stop();
+  await other.news.stop();
+  assert.deepEqual(one.heard, []);
+});
+
+test('more lanes than fit into a message may be any', async () => {
+  const [one, other] = [await hearing(), await hearing()];
+  for (const lanes of [
+    Array.from({ length: 65 }, (_, n) => lane(n)),
+    Array.from({ length: 64 }, (_, n) => lane(n, 100)),
+  ]) {
+    one.news.tell({ ...untouched(), deliveries: true, lanes });
+    await other.until(() => other.heard.length > 0);
+    assert.deepEqual(other.heard.splice(0), [{ ...untouched(), deliveries: true, lanes: null }]);
+  }
+  await one.news.stop();
+  await other.news.stop();
+});
+
+test('what is told last is sent before the end', async () => {
+  const [one, other] = [await hearing(), await hearing()];
+  one.news.tell({ ...untouched(), jobs: true });
+  await one.news.stop();
+  await other.until(() => other.heard.length > 0);
+  assert.equal(other.heard[0]?.jobs, true);
+  await other.news.stop();
+});
+
+test('after a lost connection it listens again, and anything may have happened', async () => {
+  const one = await hearing();
+  await db.run(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'flowhook-news' and datname = current_database()`,
+  );
+  await one.until(() => one.heard.length > 0);
+  assert.deepEqual(one.heard.splice(0), [ANYTHING]);
+  await db.run(`select pg_notify('flowhook', 'no JSON')`);
+  await one.until(() => one.heard.length > 0);
+  assert.deepEqual(one.heard, [ANYTHING]);
+  await one.news.stop();
+});
+
+test('with listening off there is no such connection, and changed keys are noticed all the same', async () => {
+  const options = { publicUrl: () => '', log: silentLogger, own: true, listen: false };
+  const store = await openStore(url, options);
+  const other = await openStore(url, { ...options, own: false });
+  const listening = await db.get<{ count: number }>(
+    `select count(*) as count from pg_stat_activity
+     where application_name = 'flowhook-news' and datname = current_database()`,
+  );
+  assert.equal(listening?.count, 0);
+  const { id: teamId } = await other.teams.ensure({ slug: 'acme' });
+  const noticed = Promise.withResolvers<Touched>();
+  store.watch(noticed.resolve);
+  await other.keys.create({ teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null });
+  assert.deepEqual(await noticed.promise, { ...untouched(), keys: true });
+  await other.close();
+  await store.close();
+});
+
+test('of any number of nodes that want a chore one has it, until its lease is over', async () => {
+  let nowMs = 1_000_000;
+  const options = { publicUrl: () => '', log: silentLogger, clock: () => nowMs };
+  const stores = await Promise.all([1, 2, 3].map(() => openStore(url, options)));
+  const ask = async (forMs = 1_000) => {
+    const answers = await Promise.all(
+      stores.map(({ instance }, n) => instance.lease({ name: 'sweep', nodeId: `node-${n}`, forMs })),
+    );
+    return answers.flatMap((has, n) => (has ? [n] : []));
+  };
+  const [first, ...more] = await ask();
+  assert.deepEqual(more, []);
+  nowMs += 999;
+  assert.deepEqual(await ask(), [first], 'who has it keeps it');
+  nowMs += 1_000;
+  assert.equal((await ask(1_000_000_000)).length, 1);
+  nowMs -= 500_000;
+  assert.equal((await ask()).length, 1, 'a clock that was set back does not leave it undone for ever');
+  await Promise.all(stores.map((store) => store.close()));
+});

@@ -1,0 +1,244 @@
+/**
+ * What the commits of other processes may have changed. Two ways, for two kinds of news:
+ *
+ * - That keys have changed must be known: a count in the table `instance` says so, which is read four times a second.
+ * - That there are jobs or deliveries to look for is a hint, which saves waiting for the next look: `notify` carries
+ *   it, at most once in 10 ms for all commits of a process, in statements of its own, because a transaction that
+ *   notifies makes the others queue up when it commits. A connection of its own listens. Behind a proxy that hands
+ *   connections around nothing would be heard there, and nothing else happens.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import type { Logger } from '../../observe/log.ts';
+import { fullJitterMs } from '../../std/backoff.ts';
+import { clientUrl } from '../database-url.ts';
+import type { Touched } from '../store.ts';
+import { ANYTHING, touchLane, untouched } from '../touched.ts';
+import type { LaneName } from '../webhook-operations.ts';
+import { Database } from './database.ts';
+
+const CHANNEL = 'flowhook';
+const TELL_EVERY_MS = 10;
+const LOOK_EVERY_MS = 250;
+/** While the database has not answered for so long, nothing that is remembered of keys counts. */
+const SILENT_MS = 1_000;
+/** A connection on which nothing comes looks like one that is lost: it is asked something now and then. */
+const ASK_EVERY_MS = 15_000;
+const ANSWER_MS = 5_000;
+const END_MS = 1_000;
+const RECONNECT = { baseMs: 100, maxMs: 5_000 };
+/** PostgreSQL takes 8,000 bytes. */
+const MAX_PAYLOAD = 7_000;
+
+/** What is sent: by whom, and of `Touched` what concerns others. */
+interface Message {
+  from: string;
+  jobs: boolean;
+  cancels: boolean;
+  deliveries: boolean;
+  lanes: readonly LaneName[] | null;
+}
+
+export interface NewsOptions {
+  url: string;
+  pool: pg.Pool;
+  log: Logger;
+  /** Called with what another process has touched. */
+  onForeign: (touched: Touched) => void;
+}
+
+export class News {
+  readonly #options: NewsOptions;
+  /** Sent along, so that a process does not hear itself. */
+  readonly #name = randomUUID();
+  readonly #stopping = new AbortController();
+  /** How often keys had been changed when that was last looked at; nothing while the database cannot be asked. */
+  #keysChanged: number | undefined;
+  #askedAt: number | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #pending: Touched | undefined;
+  #sending: Promise<void> | undefined;
+  #listener: pg.Client | undefined;
+  #reconnecting: NodeJS.Timeout | undefined;
+  #asking: NodeJS.Timeout | undefined;
+  #failures = 0;
+
+  constructor(options: NewsOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to watch the keys. */
+  async watchKeys(): Promise<void> {
+    this.#keysChanged = await this.#countOfKeys();
+    this.#looking = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
+  }
+
+  /** Begins to listen. Resolves when the first try has come to something; later ones follow by themselves. */
+  async listen(): Promise<void> {
+    await this.#connect();
+  }
+
+  /** Tells other processes what a commit of this one has touched: soon, and together with what else there is. */
+  tell(touched: Touched): void {
+    if (!touched.jobs && !touched.cancels && !touched.deliveries) return;
+    this.#pending = merge(this.#pending ?? untouched(), touched);
+    this.#sending ??= this.#send();
+  }
+
+  /** This process has changed keys, for the so-many-th time of all: it has been told of that already. */
+  noteOwnKeys(count: number): void {
+    if (this.#keysChanged !== undefined && count === this.#keysChanged + 1) this.#keysChanged = count;
+  }
+
+  /** Sends what is still to be told, and hears nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearInterval(this.#looking);
+    clearTimeout(this.#reconnecting);
+    await this.#sending;
+    await this.#disconnect();
+  }
+
+  async #countOfKeys(): Promise<number> {
+    const row = await new Database(this.#options.pool).get<{ value: string }>(
+      `select value from instance where name = 'keys_changed'`,
+    );
+    return Number(row?.value ?? 0);
+  }
+
+  async #look(): Promise<void> {
+    const { onForeign } = this.#options;
+    const keys = { ...untouched(), keys: true };
+    if (this.#askedAt !== undefined) {
+      if (performance.now() - this.#askedAt >= SILENT_MS) onForeign(keys);
+      return;
+    }
+    this.#askedAt = performance.now();
+    try {
+      const count = await this.#countOfKeys();
+      // Also when it had not answered before: nobody knows what happened meanwhile.
+      const isNews = count !== this.#keysChanged;
+      this.#keysChanged = count;
+      if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
+    } catch {
+      // Whoever uses the database says so. What is remembered is looked up anew as soon as it answers.
+      this.#keysChanged = undefined;
+    } finally {
+      this.#askedAt = undefined;
+    }
+  }
+
+  /** Sends at once what is there, and what comes meanwhile after 10 ms. */
+  async #send(): Promise<void> {
+    // What is committed in the same turn goes along.
+    await Promise.resolve();
+    while (this.#pending !== undefined) {
+      const payload = write(this.#name, this.#pending);
+      this.#pending = undefined;
+      const paused = pause(TELL_EVERY_MS);
+      // A hint need not survive a power cut: nobody waits for the disk.
+      await this.#options.pool
+        .query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [CHANNEL, payload])
+        .catch((err) => this.#options.log.debug({ err }, 'database.news_not_sent'));
+      if (!this.#stopping.signal.aborted) await paused;
+    }
+    this.#sending = undefined;
+  }
+
+  async #connect(): Promise<void> {
+    const { url, log, onForeign } = this.#options;
+    const client = new pg.Client({
+      connectionString: clientUrl(url),
+      application_name: 'flowhook-news',
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+    });
+    this.#listener = client;
+    const isMine = () => this.#listener === client && !this.#stopping.signal.aborted;
+    const lost = (err: Error | undefined) => {
+      if (!isMine()) return;
+      log.warn({ err }, 'database.news_lost: jobs and deliveries are found a little later until it is back');
+      this.#reconnect();
+    };
+    client.on('error', lost);
+    client.on('end', () => lost(undefined));
+    client.on('notification', ({ payload }) => {
+      const touched = read(this.#name, payload ?? '');
+      if (touched !== undefined && isMine()) onForeign(touched);
+    });
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+    } catch (error) {
+      return lost(error as Error);
+    }
+    if (!isMine()) return;
+    this.#asking = setInterval(() => client.query('select 1').catch(lost), ASK_EVERY_MS).unref();
+    const again = this.#failures > 0;
+    this.#failures = 0;
+    if (!again) return;
+    log.info({}, 'database.news_back');
+    onForeign(ANYTHING);
+  }
+
+  #reconnect(): void {
+    void this.#disconnect();
+    this.#failures += 1;
+    const ms = fullJitterMs({ failures: this.#failures, ...RECONNECT, random: Math.random() });
+    this.#reconnecting = setTimeout(() => void this.#connect(), ms).unref();
+  }
+
+  async #disconnect(): Promise<void> {
+    clearInterval(this.#asking);
+    const client = this.#listener;
+    this.#listener = undefined;
+    if (client === undefined) return;
+    // One whose other side is silent may never say that it has ended.
+    await Promise.race([client.end().catch(() => undefined), pause(END_MS, undefined, { ref: false })]);
+  }
+}
+
+function merge(one: Touched, other: Touched): Touched {
+  const merged: Touched = {
+    keys: false,
+    jobs: one.jobs || other.jobs,
+    cancels: one.cancels || other.cancels,
+    deliveries: one.deliveries || other.deliveries,
+    lanes: other.lanes === null ? null : one.lanes,
+  };
+  for (const { teamId, webhookId } of other.lanes ?? []) touchLane({ touched: merged }, teamId, webhookId);
+  return merged;
+}
+
+function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): string {
+  const message: Message = { from, jobs, cancels, deliveries, lanes };
+  const text = JSON.stringify(message);
+  return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
+}
+
+/** Anybody with an account may notify: what cannot be read may mean anything. Nothing for what is our own. */
+function read(name: string, payload: string): Touched | undefined {
+  let message: Partial<Message>;
+  try {
+    message = JSON.parse(payload) ?? {};
+  } catch {
+    return ANYTHING;
+  }
+  if (message.from === name) return undefined;
+  const { jobs, cancels, deliveries, lanes } = message;
+  if (lanes !== null && !(Array.isArray(lanes) && lanes.every(isLaneName))) return ANYTHING;
+  return {
+    keys: false,
+    jobs: jobs === true,
+    cancels: cancels === true,
+    deliveries: deliveries === true,
+    lanes,
+  };
+}
+
+function isLaneName(lane: unknown): lane is LaneName {
+  const { teamId, webhookId } = (lane ?? {}) as Partial<LaneName>;
+  return typeof teamId === 'string' && typeof webhookId === 'string';
+}

@@ -1,0 +1,22 @@
+/** What the functions of the store are handed: a connection, the time, and what a commit will have touched. */
+import type { Touched } from '../store.ts';
+import type { Database } from './database.ts';
+
+/**
+ * For reading: every statement by itself, on any connection; what must fit together goes into `db.snapshot`. `now` is
+ * in epoch milliseconds.
+ */
+export interface View {
+  readonly db: Database;
+  readonly now: number;
+}
+
+/** For writing, inside a transaction. It may be run once more: what it does outside the database must not count. */
+export interface Tx extends View {
+  /** Where the service is reached from outside; stands in the bodies of events. */
+  readonly publicUrl: string;
+  /** What the watchers will be told after the commit. */
+  readonly touched: Touched;
+  /** When it changes keys: how often they have been changed then. */
+  keysChanged?: number;
+}

@@ -1,0 +1,51 @@
+/** Runs operations that write: one transaction each, tried again when the database took it back for another one. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
+import { Problem } from '../../model/error.ts';
+import { fullJitterMs } from '../../std/backoff.ts';
+import type { Clock } from '../../std/clock.ts';
+import { untouched } from '../touched.ts';
+import { inTransaction, isOutside, isTransient } from './database.ts';
+import type { Tx } from './transaction.ts';
+
+const MAX_TRIES = 8;
+const PAUSE = { baseMs: 10, maxMs: 1_000 };
+
+export interface Writing {
+  pool: pg.Pool;
+  now: Clock;
+  publicUrl: () => string;
+  /** Called after every commit that touched something. */
+  onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
+}
+
+/**
+ * Makes an operation that answers after its commit. What is wrong outside is a Problem; then nobody here knows
+ * whether it was committed, as with every database that is reached over a wire.
+ */
+export function writing({ pool, now, publicUrl, onTouched }: Writing) {
+  return <Input, Result>(operation: (tx: Tx, input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
+      for (let tries = 1; ; tries += 1) {
+        const told = { now: now(), publicUrl: publicUrl(), touched: untouched() };
+        let tx: Tx | undefined;
+        try {
+          const result = await inTransaction(pool, (db) => {
+            tx = { ...told, db };
+            return operation(tx, input);
+          });
+          if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
+          return result;
+        } catch (error) {
+          if (!isTransient(error) || tries >= MAX_TRIES) throw asProblem(error);
+        }
+        await pause(fullJitterMs({ failures: tries, ...PAUSE, random: Math.random() }));
+      }
+    };
+}
+
+/** What is wrong outside as a Problem; everything else as it is. */
+export function asProblem(error: unknown): unknown {
+  if (error instanceof Problem || !isOutside(error)) return error;
+  return new Problem('database_unavailable', { cause: error });
+}
