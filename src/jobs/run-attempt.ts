@@ -2,7 +2,7 @@
 import { FencedError } from '../model/error.ts';
 import type { FailureReason, Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
-import type { Source } from '../model/workflow.ts';
+import type { Definition, Source } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Logger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
@@ -33,6 +33,9 @@ export interface RunJobDeps {
   /** Between SIGTERM and SIGKILL; 10 s unless told. */
   killGraceMs?: number;
 }
+
+/** A source that has nothing new leaves published what has passed its guards already. */
+const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
 
 /** How the engine ends an attempt before its time. */
 export interface RunSignals {
@@ -86,14 +89,14 @@ export async function runAttempt(attempt: Attempt): Promise<{ published: Publish
     signal.throwIfAborted();
     if (deadline.passed) throw new RunFailure('timeout', deadline.sentence);
     if (!end.ok) throw new RunFailure(end.reason, end.error);
-    if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
+    if (definition.mode === 'replace' && !end.unchanged) await removeUnseen(store, held, ingested.seen);
     signal.throwIfAborted();
     const seconds = (store.now() - startedAt) / 1_000;
     reporter.line('info', `The run ended well after ${seconds} s, with ${ingested.records} records`);
     await reporter.flush();
     const published = await store.records.publish({
       held,
-      guards: definition.guards,
+      guards: end.unchanged ? NO_GUARDS : definition.guards,
       state: end.state === undefined ? claimed.state : end.state,
       fields: ingested.fields,
     });
@@ -167,6 +170,8 @@ function nameOf(source: Source): string {
       return `the command ${source.command[0]}`;
     case 'module':
       return `the module ${source.file}`;
+    case 'http':
+      return `the HTTP source ${source.urls[0]}`;
     case 'push':
       return 'a push';
   }

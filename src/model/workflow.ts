@@ -1,4 +1,5 @@
 /** A workflow: a named producer of records, and the settings that its definition may hold. */
+import type { HttpSource } from './http-source.ts';
 
 /** Where records come from. `file` and `directory` are relative to the workflows folder of this node. */
 export type Source =
@@ -15,6 +16,7 @@ export type Source =
       directory: string;
     }
   | { type: 'module'; file: string }
+  | HttpSource
   /** Records arrive over the API or from `flowhook data import`. */
   | { type: 'push' };
 

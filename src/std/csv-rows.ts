@@ -1,7 +1,6 @@
 /** Cuts CSV (RFC 4180) into rows of fields. */
 import { MalformedError } from './splitter.ts';
 
-const ENDS_PLAIN = /[,\n]/g;
 const ENDS_QUOTED = /"/g;
 
 /** One field: null where nothing stands between two commas, `''` where `""` does. */
@@ -14,14 +13,15 @@ export interface CsvSplitter {
 }
 
 /**
- * Splits UTF-8 CSV: comma between fields, CRLF or LF between rows, `"` around fields that hold either, `""` for a
- * quote within. Blank lines are left out, a byte order mark is skipped, and quotes in the middle of a field that
- * does not begin with one are taken as they are.
+ * Splits UTF-8 CSV: comma (or another delimiter) between fields, CRLF or LF between rows, `"` around fields that
+ * hold either, `""` for a quote within. Blank lines are left out, a byte order mark is skipped, and quotes in the
+ * middle of a field that does not begin with one are taken as they are.
  *
  * @param maxLength a row with more characters is a MalformedError, as are a quoted field that goes on after its
  *   closing quote or is never closed, and bytes that are not UTF-8
  */
-export function splitCsv(maxLength: number): CsvSplitter {
+export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
+  const endsPlain = new RegExp(`[${RegExp.escape(delimiter)}\\n]`, 'g');
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
   let field = '';
@@ -70,7 +70,7 @@ export function splitCsv(maxLength: number): CsvSplitter {
   function read(text: string): CsvField[][] {
     const rows: CsvField[][] = [];
     for (let at = 0; at < text.length; at++) {
-      if (state === 'plain') at = gather(text, at, ENDS_PLAIN);
+      if (state === 'plain') at = gather(text, at, endsPlain);
       else if (state === 'quoted') at = gather(text, at, ENDS_QUOTED);
       if (at === text.length) break;
       const character = text[at];
@@ -79,7 +79,7 @@ export function splitCsv(maxLength: number): CsvSplitter {
       else if (state === 'closed' && character === '"') {
         field += '"';
         state = 'quoted';
-      } else if (character === ',') endField();
+      } else if (character === delimiter) endField();
       else if (character === '\n') {
         if (state === 'plain' && field.endsWith('\r')) field = field.slice(0, -1);
         // A carriage return alone before the end of the row is no field.

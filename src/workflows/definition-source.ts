@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
+import { checkHttpSource } from './definition-http.ts';
 import { secretReferences } from './secret-names.ts';
 
 type Command = Extract<Source, { type: 'command' }>;
@@ -26,13 +27,7 @@ export function checkSource(
   }
   const type =
     typeof value === 'object' && !Array.isArray(value) ? (value as { type?: unknown }).type : undefined;
-  if (type === 'http') {
-    checker.wrong(
-      ['source', 'type'],
-      'http does not exist in this version yet. Those that exist: command, push, and modules (.mts files)',
-    );
-    return undefined;
-  }
+  if (type === 'http') return checkHttpSource(checker, root);
   if (type === 'push') {
     checker.map(value, ['source'], { known: ['type'] });
     return { type: 'push' };
@@ -45,7 +40,7 @@ export function checkSource(
     return undefined;
   }
   const settings = checker.map(value, ['source'], { known: COMMAND_SETTINGS });
-  checker.oneOf(settings.type, ['source', 'type'], ['command', 'push']);
+  checker.oneOf(settings.type, ['source', 'type'], ['command', 'http', 'push']);
   const source = checkCommandSource(checker, settings, file);
   if (source.protocol === 'singer') checkSingerSettings(checker, root, source);
   return source;

@@ -99,7 +99,7 @@ test('an empty run may not erase data unless the run only adds', () => {
   }
 });
 
-const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
+const NOT_HERE = 'has no place here: only http sources are made of fields. Remove it';
 const SETTINGS = 'name, key, mode, onInvalid, overlap, schedule, priority, guards, limits, retries, source';
 
 const CASES: [text: string, mistakes: string[]][] = [
@@ -125,7 +125,7 @@ const CASES: [text: string, mistakes: string[]][] = [
     `${SOURCE}guards:\n  min_records: 1\n`,
     ['3: `guards.min_records` is not a setting that exists. Did you mean `minRecords`?'],
   ],
-  [`${SOURCE}fields:\n`, [`2: \`fields\` ${LATER}`]],
+  [`${SOURCE}fields:\n`, [`2: \`fields\` ${NOT_HERE}`]],
   [
     `${SOURCE}limits:\n  memory: 512\n  output: 10 PB\n`,
     [
@@ -134,12 +134,6 @@ const CASES: [text: string, mistakes: string[]][] = [
     ],
   ],
   [`${SOURCE}priority: 101`, ['2: `priority` must be a whole number from -100 to 100, found the number 101']],
-  [
-    'source:\n  type: http\n  url: https://example.org\n',
-    [
-      '2: `source.type` http does not exist in this version yet. Those that exist: command, push, and modules (.mts files)',
-    ],
-  ],
   [
     'source: { type: push, url: https://example.org }\nretries: { max: 1 }\noverlap: buffer\n',
     [
@@ -156,7 +150,7 @@ const CASES: [text: string, mistakes: string[]][] = [
   ],
   [
     'source:\n  type: comand\n  command: [a]\n',
-    ['2: `source.type` must be command or push, found "comand". Did you mean `command`?'],
+    ['2: `source.type` must be command or http or push, found "comand". Did you mean `command`?'],
   ],
   [
     'source:\n  type: command\n',

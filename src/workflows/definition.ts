@@ -29,7 +29,6 @@ import { readYaml } from './yaml-lines.ts';
 
 export type Parsed = { definition: Definition } | { mistakes: Mistake[] };
 
-const LATER = 'does not exist in this version yet. Remove it: nothing would act on it';
 const MAX_TIMEOUT_MS = 7 * 24 * 3_600_000;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
@@ -45,7 +44,8 @@ const SETTINGS = [
   'limits',
   'retries',
 ];
-const SETTINGS_LATER = { fields: LATER };
+/** Only an http source makes records out of parts. */
+const NOT_HERE = { fields: 'has no place here: only http sources are made of fields. Remove it' };
 
 /**
  * Reads a YAML definition and fills in every default. All of its mistakes are answered, each with its line.
@@ -56,7 +56,11 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
   const yaml = readYaml(text, options.file);
   if ('mistakes' in yaml) return yaml;
   const checker = createChecker(options.file, yaml.lineOf);
-  const root = checker.map(yaml.value, [], { known: [...SETTINGS, 'source'], later: SETTINGS_LATER });
+  const isHttp = (yaml.value as { source?: { type?: unknown } } | null)?.source?.type === 'http';
+  const root = checker.map(yaml.value, [], {
+    known: [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])],
+    later: NOT_HERE,
+  });
   const source = checkSource(checker, root, options.file);
   if (source?.type === 'push') checkPushSettings(checker, root);
   return finish(checker, root, source, options.file);
@@ -75,7 +79,7 @@ export function parseModuleDefinition(
   const checker = createChecker(options.file, lineOf);
   const root = checker.map(settings, [], {
     known: SETTINGS,
-    later: { ...SETTINGS_LATER, source: 'must be left out: the module itself is the source' },
+    later: { ...NOT_HERE, source: 'must be left out: the module itself is the source' },
   });
   return finish(checker, root, { type: 'module', file: options.file }, options.file);
 }
@@ -86,7 +90,8 @@ function finish(
   source: Source | undefined,
   file: string,
 ): Parsed {
-  const settings = checkSettings(checker, root, posix.basename(file, posix.extname(file)));
+  const id = posix.basename(file, posix.extname(file));
+  const settings = checkSettings(checker, root, { id, isHttp: source?.type === 'http' });
   if (checker.mistakes.length > 0 || source === undefined) return { mistakes: checker.mistakes };
   return { definition: { ...settings, source } };
 }
@@ -94,9 +99,11 @@ function finish(
 function checkSettings(
   checker: Checker,
   root: Record<string, unknown>,
-  id: string,
+  { id, isHttp }: { id: string; isHttp: boolean },
 ): Omit<Definition, 'source'> {
-  const guards = checker.map(root.guards, ['guards'], { known: ['minRecords', 'maxDropPercent'] });
+  const guards = checker.map(root.guards, ['guards'], {
+    known: ['minRecords', 'maxDropPercent', ...(isHttp ? ['required', 'minFilledPercent'] : [])],
+  });
   const limits = checker.map(root.limits, ['limits'], {
     known: ['timeout', 'memory', 'output', 'records'],
   });

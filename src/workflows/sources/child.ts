@@ -44,7 +44,7 @@ const DRAIN_MS = 1_000;
 const WATCHER = `: "$( (
   trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
   echo >&3
-  exec <&3 >/dev/null 2>&1 3<&- 4<&-
+  exec <&3 >/dev/null 2>&1 3<&- 4<&- 5<&-
   read -r _
   kill -KILL 0
 ) & )"`;
@@ -75,6 +75,8 @@ export interface ChildInput {
   stdin: string;
   /** Whether it is our own program: it writes records to descriptor 3 and a result to 4. */
   harness: boolean;
+  /** Takes the other end of its descriptor 5, by which our own program can ask for something. */
+  channel?(end: Duplex): void;
   limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
   listener: Listener;
@@ -127,16 +129,18 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
   const { child, pid } = await spawnShell(temporary, launch, input);
   const marking = markOf(pid);
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-  const [stdin, stdout, stderr, watch, resultPipe] = child.stdio as [
+  const [stdin, stdout, stderr, watch, resultPipe, channel] = child.stdio as unknown as [
     Writable | null,
     Readable,
     Readable,
     Duplex,
     Duplex | undefined,
+    Duplex | undefined,
   ];
   // A child that ends early breaks these pipes; its exit says all there is to say.
-  for (const pipe of [stdin, watch, resultPipe]) pipe?.on('error', () => {});
+  for (const pipe of [stdin, watch, resultPipe, channel]) pipe?.on('error', () => {});
   stdin?.end(input.stdin);
+  if (channel !== undefined) input.channel?.(channel);
   const lines = readLines(stdout, input.limits.outputBytes);
   const tail = followTail(stderr, { secrets: input.secrets, ...input.listener });
   const result = resultPipe === undefined ? undefined : collect(resultPipe);
@@ -172,6 +176,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     clearTimeout(graceTimer);
     unwatch();
     stdin?.destroy();
+    channel?.destroy();
     // The watcher is still in the group, so its number cannot belong to anybody else yet.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
@@ -227,7 +232,14 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
       cwd: input.directory,
       env: { ...launch.environment, TMPDIR: temporary },
       detached: true,
-      stdio: [harness ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', ...(harness ? (['pipe'] as const) : [])],
+      stdio: [
+        harness ? 'pipe' : 'ignore',
+        'pipe',
+        'pipe',
+        'pipe',
+        ...(harness ? (['pipe'] as const) : []),
+        ...(harness && input.channel !== undefined ? (['pipe'] as const) : []),
+      ],
     });
     if (child.pid !== undefined) return { child, pid: child.pid };
     throw (await once(child, 'error'))[0];

@@ -15,12 +15,14 @@ export interface Mask {
 
 /**
  * Knows each secret as it is printed: one of several lines, such as a private key, line by line; and as it stands
- * in JSON, where quotes and line breaks are escaped.
+ * in JSON, where quotes and line breaks are escaped, and in addresses.
  */
 export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const written = [...secrets.values()].flatMap((value) => [
     ...value.split(/\r?\n/),
     JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value.toWellFormed()),
+    new URLSearchParams({ v: value }).toString().slice(2),
   ]);
   const hidden = [...new Set(written)]
     .filter((text) => text.length >= MASKED_LENGTH)

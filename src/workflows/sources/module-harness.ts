@@ -4,12 +4,13 @@
  * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result (see `child.ts`). It starts with
  * every run, so it imports as little as it can.
  */
-import { readFileSync, write, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import type { Context } from '../context.d.ts';
 import { missingSecret } from '../secret-names.ts';
+import { createProgress, createWriter, tellLog, writeResult } from './harness-output.ts';
 
 export interface HarnessInput {
   compileCache: string;
@@ -21,14 +22,6 @@ export interface HarnessInput {
   /** What `ctx.fetch` may connect to, as FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
-
-const RECORDS = 3;
-const RESULT = 4;
-/** More than this is not held back before the generator has to wait. */
-const BUFFERED_CHARACTERS = 64 * 1024;
-/** A longer text of one call is cut: as JSON it must fit into one line of the log (see `tail.ts`). */
-const MAX_TEXT = 10_000;
-const PROGRESS_MS = 200;
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
@@ -101,7 +94,7 @@ async function run(input: HarnessInput): Promise<void> {
   }
   await writer.flush();
   progress.flush();
-  writeSync(RESULT, JSON.stringify(state.changed()));
+  writeResult(state.changed());
 }
 
 /** The sentence for a module without a function to call. */
@@ -150,37 +143,7 @@ function logger(level: string) {
   return (message: string, fields?: object): void => {
     const details =
       fields === undefined ? '' : ` ${inspect(fields, { breakLength: Number.POSITIVE_INFINITY })}`;
-    tellFlowhook({ flowhook: 'log', level, text: `${message}${details}`.slice(0, MAX_TEXT) });
-  };
-}
-
-/** One line for `log-line.ts`, at the beginning of a line whatever the module itself has just written. */
-function tellFlowhook(said: object): void {
-  process.stderr.write(`\n${JSON.stringify(said)}\n`);
-}
-
-/** Tells of progress a few times a second, however often it is reported, and at the end. */
-function createProgress() {
-  let news: { pages?: number; message?: string } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-
-  function flush(): void {
-    if (news !== undefined) tellFlowhook({ flowhook: 'progress', ...news });
-    news = undefined;
-  }
-
-  return {
-    flush,
-    report(said: { pages?: number; message?: string }): void {
-      news = { ...news, ...said };
-      if (typeof news.message === 'string') news.message = news.message.slice(0, MAX_TEXT);
-      if (timer !== undefined) return;
-      flush();
-      timer = setTimeout(() => {
-        timer = undefined;
-        flush();
-      }, PROGRESS_MS).unref();
-    },
+    tellLog(level, `${message}${details}`);
   };
 }
 
@@ -200,39 +163,4 @@ function createState(initial: unknown) {
     },
     changed: (): { state?: unknown } => (changed ? { state: Object.fromEntries(values) } : {}),
   };
-}
-
-/**
- * Writes lines to the records pipe. A full pipe keeps only the generator waiting: the event loop goes on, so
- * that the module still sees its signal.
- */
-function createWriter() {
-  let buffered = '';
-  let writing: Promise<void> | undefined;
-
-  async function drain(): Promise<void> {
-    while (buffered !== '') {
-      let bytes = Buffer.from(buffered);
-      buffered = '';
-      while (bytes.length > 0) bytes = bytes.subarray(await writeSome(bytes));
-    }
-    writing = undefined;
-  }
-
-  return {
-    async write(line: string): Promise<void> {
-      buffered += `${line}\n`;
-      writing ??= drain();
-      if (buffered.length > BUFFERED_CHARACTERS) await writing;
-    },
-    async flush(): Promise<void> {
-      await writing;
-    },
-  };
-}
-
-function writeSome(bytes: Buffer): Promise<number> {
-  return new Promise((resolve, reject) => {
-    write(RECORDS, bytes, (error, written) => (error ? reject(error) : resolve(written)));
-  });
 }

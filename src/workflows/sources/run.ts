@@ -4,6 +4,7 @@ import type { Definition } from '../../model/workflow.ts';
 import type { AddressPolicy } from '../../net/address-policy.ts';
 import type { Logger } from '../../observe/log.ts';
 import { startCommand } from './command.ts';
+import { startHttp } from './http/start.ts';
 import { startModule } from './module.ts';
 
 export interface RunInput {
@@ -48,10 +49,13 @@ export interface Run {
   kill(): void;
 }
 
-/** How a run ended. `state` is undefined when it is unchanged; `error` is a sentence for people. */
+/**
+ * How a run ended. `state` is undefined when it is unchanged; `unchanged` says that the source has nothing new, so
+ * that what it did not bring is not gone; `error` is a sentence for people.
+ */
 export type RunEnd =
-  | { ok: true; state: unknown }
-  | { ok: false; reason: 'error' | 'output' | 'memory'; error: string };
+  | { ok: true; state: unknown; unchanged?: boolean }
+  | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
 /** Starts a run. Rejects with a sentence when it cannot start: no such program, a missing secret or directory. */
 export function startRun(input: RunInput): Promise<Run> {
@@ -61,6 +65,8 @@ export function startRun(input: RunInput): Promise<Run> {
       return startCommand(input, source);
     case 'module':
       return startModule(input, source);
+    case 'http':
+      return startHttp(input, source);
     case 'push':
       // It was queued while its definition still named another source.
       throw new Error('This workflow receives its records by push now: there is nothing to run');

@@ -1,0 +1,80 @@
+/** Lets another process take part in the turns of this one: lines of JSON over a stream between the two. */
+import { createInterface } from 'node:readline';
+import type { Duplex } from 'node:stream';
+import type { HostTurns } from './host-turns.ts';
+
+/** Nobody asks for more at a time; a process that does is not ours. */
+const MAX_ASKED = 10_000;
+
+type Asked =
+  | { enter: number; host: string; perHost: number; delayMs: number }
+  | { leave: number }
+  | { rest: number; host: string };
+
+/** Answers what the other process asks for. What it holds is given back when the stream ends. */
+export function serveTurns(stream: Duplex, turns: HostTurns): void {
+  const over = new AbortController();
+  const held = new Map<number, (() => void) | undefined>();
+  stream.on('error', () => {});
+  stream.once('close', () => {
+    over.abort();
+    for (const leave of held.values()) leave?.();
+    held.clear();
+  });
+
+  function read(asked: Asked): void {
+    if ('leave' in asked) {
+      held.get(asked.leave)?.();
+      held.delete(asked.leave);
+    } else if ('rest' in asked) {
+      turns.rest(asked.host, asked.rest);
+    } else if (held.size < MAX_ASKED) {
+      const { enter: id, host, ...pace } = asked;
+      held.set(id, undefined);
+      turns.enter(host, pace, over.signal).then(
+        (leave) => {
+          // It may have given up meanwhile, or ended.
+          if (over.signal.aborted || !held.has(id)) return leave();
+          held.set(id, leave);
+          stream.write(`${JSON.stringify({ go: id })}\n`);
+        },
+        () => {},
+      );
+    }
+  }
+
+  createInterface({ input: stream }).on('line', (line) => read(JSON.parse(line) as Asked));
+}
+
+/** The turns of the process at the other end. */
+export function remoteTurns(stream: Duplex): HostTurns {
+  const waiting = new Map<number, () => void>();
+  let last = 0;
+  const ask = (asked: Asked) => stream.write(`${JSON.stringify(asked)}\n`);
+  createInterface({ input: stream }).on('line', (line) => {
+    const { go } = JSON.parse(line) as { go: number };
+    waiting.get(go)?.();
+    waiting.delete(go);
+  });
+
+  return {
+    async enter(host, { perHost, delayMs }, signal) {
+      signal.throwIfAborted();
+      last += 1;
+      const id = last;
+      const leave = () => ask({ leave: id });
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      waiting.set(id, resolve);
+      const giveUp = () => {
+        waiting.delete(id);
+        leave();
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      ask({ enter: id, host, perHost, delayMs });
+      await promise.finally(() => signal.removeEventListener('abort', giveUp));
+      return leave;
+    },
+    rest: (host, ms) => void ask({ rest: ms, host }),
+  };
+}

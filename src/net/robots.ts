@@ -1,0 +1,51 @@
+/** What robots.txt (RFC 9309) allows. */
+
+/** What came of asking for a robots.txt: its text, that there is none, or why nobody can say. */
+export type RobotsFile = { text: string } | { none: true } | { unreachable: string };
+
+export type RobotsVerdict = { allowed: true; delayMs: number } | { allowed: false; why: string };
+
+export interface Robots {
+  /** Each host is asked once. */
+  verdict(url: string): Promise<RobotsVerdict>;
+}
+
+/** No longer than this is waited between two requests, whatever `Crawl-delay` says. */
+const MAX_DELAY_MS = 30_000;
+
+/** @param agent the name that rules are looked up by: `flowhook` */
+export function createRobots(options: { agent: string; read(url: string): Promise<RobotsFile> }): Robots {
+  const files = new Map<string, Promise<RobotsFile>>();
+  return {
+    async verdict(url) {
+      const at = new URL('/robots.txt', url).href;
+      let file = files.get(at);
+      if (file === undefined) {
+        file = options.read(at);
+        files.set(at, file);
+      }
+      const read = await file;
+      if ('none' in read) return { allowed: true, delayMs: 0 };
+      if ('unreachable' in read) {
+        return {
+          allowed: false,
+          why: `${at} cannot be read (${read.unreachable}), and without it nothing may be (RFC 9309). To read all the same, write \`robots: ignore\``,
+        };
+      }
+      const { default: parser } = (await import('robots-parser')) as unknown as {
+        default: typeof import('robots-parser').default;
+      };
+      const rules = parser(at, read.text);
+      if (rules.isDisallowed(url, options.agent) === true) {
+        const line = rules.getMatchingLineNumber(url, options.agent);
+        const said = read.text.split(/\r\n|\r|\n/)[line - 1]?.trim();
+        return {
+          allowed: false,
+          why: `${at} does not allow ${url}${said ? ` (line ${line}: ${said})` : ''}. If its owner lets you, write \`robots: ignore\``,
+        };
+      }
+      const delay = rules.getCrawlDelay(options.agent) ?? 0;
+      return { allowed: true, delayMs: Math.min(MAX_DELAY_MS, Math.max(0, delay * 1_000)) };
+    },
+  };
+}

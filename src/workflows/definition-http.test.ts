@@ -1,0 +1,116 @@
+/** Definitions of `http` sources: their defaults, and each mistake with its line. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseYamlDefinition } from './definition.ts';
+
+const SOURCE = 'source:\n  type: http\n  url: https://example.org/people\n';
+
+function parse(text: string) {
+  return parseYamlDefinition(text, { file: 'acme/one.yaml' });
+}
+
+test('an address alone is a definition', () => {
+  const parsed = parse(SOURCE);
+  assert.ok('definition' in parsed);
+  assert.deepEqual(parsed.definition.source, {
+    type: 'http',
+    urls: ['https://example.org/people'],
+    method: 'GET',
+    query: {},
+    headers: {},
+    body: null,
+    auth: null,
+    cookies: true,
+    proxy: null,
+    parse: null,
+    charset: null,
+    delimiter: null,
+    records: null,
+    fields: {},
+    filled: null,
+    paginate: null,
+    follow: null,
+    remember: {},
+    robots: null,
+    perHost: 2,
+    delayMs: 0,
+  });
+});
+
+test('a form or a body makes the method POST, and numbers of a query are texts', () => {
+  const parsed = parse(`${SOURCE}  query: { limit: 200 }\n  body: { query: "{ people { id } }" }\n`);
+  assert.ok('definition' in parsed && parsed.definition.source.type === 'http');
+  assert.equal(parsed.definition.source.method, 'POST');
+  assert.deepEqual(parsed.definition.source.query, { limit: '200' });
+  assert.deepEqual(parsed.definition.source.body, { json: { query: '{ people { id } }' } });
+});
+
+const PLACE = (name: string) => `$\{${name}}`;
+
+const CASES: [text: string, mistakes: RegExp[]][] = [
+  ['source: { type: http }\n', [/^1: `source\.url` must be a list of 1 to 10000 texts such as/]],
+  ['source: { type: http, url: example.org }\n', [/^1: `source\.url` must be an address that begins with/]],
+  [
+    'source: { type: http, url: "https://ada:pw@example.org" }\n',
+    [/^1: `source\.url` must not hold a user: write `auth/],
+  ],
+  [`${SOURCE}  heders: {}\n`, [/^4: `source\.heders` is not a setting .* Did you mean `headers`\?/]],
+  [`${SOURCE}  method: GET\n  body: x\n`, [/^4: `source\.method` must be POST where a body is sent/]],
+  [`${SOURCE}  headers: { Host: x }\n`, [/^4: `source\.headers\.Host` is set by Flowhook itself/]],
+  [`${SOURCE}  headers: { a b: x }\n`, [/is not a name that a header can have/]],
+  [
+    `${SOURCE}  headers: { a: "${PLACE('SECRET.X')}" }\n`,
+    [/^4: `source\.headers\.a` holds \$\{SECRET\.X\}, which means nothing here/],
+  ],
+  [`${SOURCE}  auth: { type: baerer }\n`, [/^4: `source\.auth\.type` must be .* Did you mean `bearer`\?/]],
+  [`${SOURCE}  auth: { type: bearer }\n`, [/^4: `source\.auth\.token` must be a text/]],
+  [`${SOURCE}  parse: yaml\n`, [/^4: `source\.parse` must be json or ndjson or csv or html or xml/]],
+  [`${SOURCE}  charset: utf-9\n`, [/^4: `source\.charset` is not a character set that is known/]],
+  [`${SOURCE}  parse: csv\n  records: $.x\n`, [/^5: `source\.records` has no meaning for csv: each row/]],
+  [`${SOURCE}  records: "$.a["\n`, [/^4: `source\.records` cannot be read: \$\.a\[ is not a JSONPath/]],
+  [
+    `${SOURCE}  parse: html\n  records: "tr:nth("\nfields: { id: "a@href" }\n`,
+    [/^5: `source\.records` cannot be read: tr:nth\( is not a CSS selector/],
+  ],
+  [`${SOURCE}  parse: html\n`, [/^1: `fields` is missing: an answer in html has no records of its own/]],
+  [
+    `${SOURCE}fields: { id: 7 }\n`,
+    [/^4: `fields\.id` must be a map of settings, found the number 7/, /must be a path/],
+  ],
+  [
+    `${SOURCE}fields: { id: { from: $.id, replace: "x" } }\n`,
+    [/^4: `fields\.id\.replace` must be \[pattern/],
+  ],
+  [`${SOURCE}fields: { id: { from: $.id, replace: ["(", ""] } }\n`, [/is not a regular expression/]],
+  [`${SOURCE}fields: { id: { from: $.id, date: x } }\n`, [/must be true, or a pattern such as DD\.MM\.YYYY/]],
+  [`${SOURCE}fields: { id: { from: $.id, date: true, number: true } }\n`, [/can be only one of/]],
+  [`${SOURCE}guards: { required: [email] }\n`, [/^4: `guards\.required` needs `fields`/]],
+  [`${SOURCE}  paginate: { type: cusror }\n`, [/^4: `source\.paginate\.type` .* Did you mean `cursor`\?/]],
+  [`${SOURCE}  paginate: { type: cursor, from: $.next }\n`, [/^4: `source\.paginate\.param` must be a text/]],
+  [`${SOURCE}  paginate: { type: offset }\n`, [/`source\.paginate\.limit` is missing: how many records/]],
+  [`${SOURCE}  paginate: { type: until_empty }\n`, [/until_empty counts \$\{page\}, which neither/]],
+  [
+    `${SOURCE}  parse: csv\n  paginate: { type: next_link, from: $.next }\n`,
+    [/cannot be next_link where answers are csv/],
+  ],
+  [
+    `${SOURCE}  query: { since: "${PLACE('state.since')}" }\nmode: upsert\n`,
+    [/uses \$\{state\.since\}, and `source\.state` has no since/],
+  ],
+  [
+    `${SOURCE}  query: { since: "${PLACE('state.since')}" }\n  state: { since: { from: $.at } }\n`,
+    [/`mode` must be upsert or append where requests hold a state/],
+  ],
+  [`${SOURCE}  delay: 5m\n`, [/^4: `source\.delay` must be a duration .* at most 60s/]],
+  [`${SOURCE}  follow: { url: $.url }\n`, [/^4: `source\.follow` has no `fields`/]],
+];
+
+for (const [text, mistakes] of CASES) {
+  test(`says what is wrong with ${JSON.stringify(text)}`, () => {
+    const parsed = parse(text);
+    const said =
+      'mistakes' in parsed ? parsed.mistakes.map(({ line, message }) => `${line}: ${message}`) : [];
+    assert.equal(said.length, mistakes.length, said.join('\n'));
+    for (const [at, mistake] of mistakes.entries()) assert.match(said[at] ?? '', mistake);
+  });
+}

@@ -1,0 +1,101 @@
+/** Adds what proves to a source who asks. */
+import type { HttpAuth } from '../../../model/http-source.ts';
+import type { Client } from './client.ts';
+import type { HttpRequest } from './request.ts';
+import { SourceError } from './source-error.ts';
+
+/** A token is asked for anew so long before it expires, or after half of its life. */
+const EARLY_MS = 60_000;
+const RENEWAL_MS = 10_000;
+const LIFE_MS = 300_000;
+const MAX_TOKEN_BYTES = 64 * 1024;
+
+export interface Authorization {
+  /** The request with it. */
+  sign(request: HttpRequest): Promise<HttpRequest>;
+  /** The source did not take it. Answers whether another try is worth it. */
+  refused(): boolean;
+}
+
+/** @param client what tokens are asked for with */
+export function createAuthorization(auth: HttpAuth | null, client: Client, now: () => number): Authorization {
+  const fixed = (name: string, value: string): Authorization => ({
+    sign: async (request) => ({ ...request, headers: { ...request.headers, [name]: value } }),
+    refused: () => false,
+  });
+  switch (auth?.type) {
+    case undefined:
+      return { sign: async (request) => request, refused: () => false };
+    case 'bearer':
+      return fixed('authorization', `Bearer ${auth.token}`);
+    case 'basic':
+      return fixed(
+        'authorization',
+        `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`,
+      );
+    case 'header':
+      return fixed(auth.name.toLowerCase(), auth.value);
+    case 'oauth2':
+      return byClientCredentials(auth, client, now);
+  }
+}
+
+/** RFC 6749, section 4.4. */
+function byClientCredentials(
+  auth: Extract<HttpAuth, { type: 'oauth2' }>,
+  client: Client,
+  now: () => number,
+): Authorization {
+  let token: Promise<{ value: string; until: number }> | undefined;
+  let renewedAt = Number.NEGATIVE_INFINITY;
+
+  async function ask(): Promise<{ value: string; until: number }> {
+    const form = new URLSearchParams({ grant_type: 'client_credentials' });
+    if (auth.scope !== null) form.set('scope', auth.scope);
+    if (auth.audience !== null) form.set('audience', auth.audience);
+    const [id, secret] = [auth.clientId, auth.clientSecret].map((text) => encodeURIComponent(text));
+    const answer = await client.send({
+      method: 'POST',
+      url: auth.tokenUrl,
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'accept-encoding': 'identity',
+      },
+      body: form.toString(),
+    });
+    let text = '';
+    for await (const chunk of answer.body) {
+      text += String(chunk);
+      if (text.length > MAX_TOKEN_BYTES) break;
+    }
+    let said: { access_token?: unknown; expires_in?: unknown } = {};
+    try {
+      said = JSON.parse(text) as typeof said;
+    } catch {
+      // Told below, without its text: it may hold a token.
+    }
+    if (typeof said.access_token !== 'string') {
+      throw new SourceError(`${auth.tokenUrl} answered ${answer.status} without an \`access_token\``);
+    }
+    const life = Number(said.expires_in ?? Number.NaN) * 1_000 || LIFE_MS;
+    return { value: said.access_token, until: now() + Math.max(life - EARLY_MS, life / 2) };
+  }
+
+  return {
+    async sign(request) {
+      if (token !== undefined && (await token).until <= now()) token = undefined;
+      token ??= ask();
+      const { value } = await token;
+      return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
+    },
+    refused() {
+      // One that is refused although it is new would be refused again.
+      if (now() - renewedAt < RENEWAL_MS) return false;
+      renewedAt = now();
+      token = undefined;
+      return true;
+    },
+  };
+}

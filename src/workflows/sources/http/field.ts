@@ -1,0 +1,139 @@
+/** Makes the fields of a record out of one part of an answer, and says which of them found nothing. */
+import type { Field } from '../../../model/http-source.ts';
+import { readDate, readNumber } from './convert.ts';
+import type { Grammar, Lookup } from './grammar.ts';
+
+/** What became of a field. `unread`: something was there, and was not the date or number that it should be. */
+export type Outcome = 'filled' | 'empty' | { unread: string };
+
+export interface FieldReader {
+  names: string[];
+  /** Adds the fields to a record. What is empty and has no default is left out. */
+  read(
+    part: unknown,
+    input: { base: string; record: Record<string, unknown>; tell(name: string, outcome: Outcome): void },
+  ): void;
+}
+
+const PLACE = /\{\{(.+?)\}\}/gs;
+
+/** A text as a template of paths, or as one path. */
+export function compileText(
+  text: string,
+  grammar: Grammar,
+  options: { trim: boolean },
+): { find: Lookup; isTemplate: boolean } {
+  if (text.search(PLACE) === -1) return { find: grammar.compile(text, options), isTemplate: false };
+  const pieces = text.split(PLACE);
+  const lookups = pieces.map((piece, at) =>
+    at % 2 === 1 ? grammar.compile(piece.trim(), options) : undefined,
+  );
+  return {
+    isTemplate: true,
+    find(part) {
+      let found = false;
+      const filled = pieces.map((piece, at) => {
+        const values = lookups[at]?.(part);
+        if (values === undefined) return piece;
+        const value = textOfValue(values[0]);
+        if (value !== '') found = true;
+        return value;
+      });
+      // Only the words between the places are no value.
+      return found ? [filled.join('').trim()] : [];
+    },
+  };
+}
+
+/** @param whole what a text is trimmed of unless the field says otherwise */
+export function compileFields(
+  fields: Readonly<Record<string, Field>>,
+  grammar: Grammar,
+  options: { trim: boolean },
+): FieldReader {
+  const readers = Object.entries(fields).map(([name, field]) => ({
+    name,
+    read: compileField(field, grammar, options),
+  }));
+  return {
+    names: readers.map(({ name }) => name),
+    read(part, { base, record, tell }) {
+      for (const { name, read } of readers) {
+        const { value, outcome } = read(part, base);
+        tell(name, outcome);
+        if (value === undefined) continue;
+        // A plain assignment to __proto__ would set the prototype and lose the field.
+        if (name === '__proto__')
+          Object.defineProperty(record, name, { value, enumerable: true, configurable: true });
+        else record[name] = value;
+      }
+    },
+  };
+}
+
+interface Read {
+  value: unknown;
+  outcome: Outcome;
+}
+
+function compileField(
+  field: Field,
+  grammar: Grammar,
+  options: { trim: boolean },
+): (part: unknown, base: string) => Read {
+  const trim = field.trim ?? options.trim;
+  const { find, isTemplate } = compileText(field.from, grammar, { trim });
+  const absolute = field.absolute ?? (!isTemplate && grammar.isLink(field.from));
+  const pattern = field.replace === null ? undefined : new RegExp(field.replace[0], 'gu');
+  const plain =
+    !field.trim && pattern === undefined && !absolute && field.number === null && field.date === null;
+
+  function convert(raw: unknown, base: string): Read {
+    if (plain) return { value: raw, outcome: isEmpty(raw) ? 'empty' : 'filled' };
+    // Lists and maps have no text.
+    if (typeof raw === 'object' && raw !== null && !JSON.isRawJSON(raw))
+      return { value: raw, outcome: 'filled' };
+    if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
+    let text = textOfValue(raw);
+    if (absolute && text.trim() !== '') {
+      // Before anything is replaced in it: `mailto:` is an address too.
+      const url = URL.parse(text.trim(), base);
+      if (url === null) return { value: undefined, outcome: { unread: text } };
+      text = url.href;
+    }
+    if (pattern !== undefined) text = text.replace(pattern, field.replace?.[1] ?? '');
+    if (field.trim ?? (options.trim || pattern !== undefined)) text = text.trim();
+    if (text === '') return { value: undefined, outcome: 'empty' };
+    const converted =
+      field.number !== null
+        ? readNumber(text, field.number)
+        : field.date !== null
+          ? readDate(text, field.date)
+          : text;
+    return converted === undefined
+      ? { value: undefined, outcome: { unread: text } }
+      : { value: converted, outcome: 'filled' };
+  }
+
+  return (part, base) => {
+    const found = find(part);
+    const reads = (field.all ? found : found.slice(0, 1)).map((raw) => convert(raw, base));
+    const filled = reads.filter(({ outcome }) => outcome === 'filled').map(({ value }) => value);
+    if (filled.length > 0) return { value: field.all ? filled : filled[0], outcome: 'filled' };
+    return {
+      value: field.default ?? undefined,
+      outcome: reads.find(({ outcome }) => typeof outcome === 'object')?.outcome ?? 'empty',
+    };
+  };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+/** A value as text: numbers as they stand, nothing for null, lists and maps as JSON. */
+export function textOfValue(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

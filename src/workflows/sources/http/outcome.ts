@@ -1,0 +1,20 @@
+/** What the end of reading a source means for its run. */
+import { usefulPart } from '../module-harness.ts';
+import { UnreadableError } from './body.ts';
+import type { HarnessResult } from './harness.ts';
+import type { SourceEnd } from './read-source.ts';
+import { SourceError } from './source-error.ts';
+
+export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<HarnessResult> {
+  try {
+    const { state, unchanged, guard } = await read();
+    return guard === undefined
+      ? { ok: true, state, unchanged }
+      : { ok: false, reason: 'guard', error: guard };
+  } catch (error) {
+    if (error instanceof SourceError || error instanceof UnreadableError) {
+      return { ok: false, reason: 'source', error: error.message };
+    }
+    return { ok: false, reason: 'error', error: usefulPart(error) };
+  }
+}

@@ -1,0 +1,75 @@
+/** Asks robots.txt before a page is read, or, where it is not known yet that it will be one, before it is used. */
+import type { HttpSource, Parse } from '../../../model/http-source.ts';
+import { createRobots, type RobotsFile } from '../../../net/robots.ts';
+import type { Client } from './client.ts';
+import { SourceError } from './source-error.ts';
+
+const MAX_ROBOTS_BYTES = 512 * 1024;
+
+export interface Permission {
+  /** @throws SourceError with the rule that does not allow it */
+  before(url: string): Promise<void>;
+  /** Told what an answer was. */
+  after(url: string, parse: Parse): Promise<void>;
+}
+
+/** @param options.setting null: respected where answers are HTML */
+export function createPermission(options: {
+  setting: HttpSource['robots'];
+  agent: string;
+  client: Client;
+  slowDown(delayMs: number): void;
+  parse?: Parse | null;
+}): Permission {
+  const robots = createRobots({
+    agent: options.agent.split('/')[0] as string,
+    read: (url) => readRobots(options.client, url),
+  });
+  let respects = options.setting === 'respect' || (options.setting === null && options.parse === 'html');
+
+  async function ask(url: string): Promise<void> {
+    const verdict = await robots.verdict(url);
+    if (!verdict.allowed) throw new SourceError(verdict.why);
+    options.slowDown(verdict.delayMs);
+  }
+
+  return {
+    async before(url) {
+      if (respects) await ask(url);
+    },
+    async after(url, parse) {
+      if (options.setting === 'ignore') return;
+      respects ||= parse === 'html';
+      // Redirects may have led elsewhere.
+      if (respects) await ask(url);
+    },
+  };
+}
+
+/** RFC 9309, section 2.3.1: 4xx is no rule at all, 5xx forbids everything; 500 KiB are enough. */
+async function readRobots(client: Client, url: string): Promise<RobotsFile> {
+  try {
+    const answer = await client.send(
+      {
+        method: 'GET',
+        url,
+        headers: { accept: 'text/plain, */*;q=0.5', 'accept-encoding': 'identity' },
+        body: null,
+      },
+      { accepted: [400, 401, 403, 404, 405, 406, 410, 451] },
+    );
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of answer.body) {
+      chunks.push(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      if (bytes > MAX_ROBOTS_BYTES) break;
+    }
+    if (answer.status >= 400) return { none: true };
+    return { text: Buffer.concat(chunks).toString() };
+  } catch (error) {
+    const { status, message } = error as SourceError;
+    if (status !== undefined && status < 500 && status !== 429) return { none: true };
+    return { unreachable: message };
+  }
+}

@@ -1,0 +1,88 @@
+/** An `http` source as a whole: what becomes of the pages of a site. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAllowNetworks } from '../../../net/address-policy.ts';
+import { silentLogger } from '../../../observe/log.ts';
+import { type RunInput, startRun } from '../run.ts';
+import { finish } from '../trial.ts';
+import { definitionOf, site, take } from './trial-site.ts';
+
+test('a JSON API becomes records in a child process of its own', async (t) => {
+  const { url, requests } = await site(t, {
+    '/contacts': {
+      data: { items: [{ contact_id: 7, first: 'Ada', last: 'Lovelace', email: 'ada@example.com' }] },
+    },
+  });
+  const said: string[] = [];
+  const pages: (number | undefined)[] = [];
+  const run = await startRun({
+    ...TRIAL,
+    definition: definitionOf({
+      source: {
+        type: 'http',
+        url: `${url}/contacts`,
+        headers: { authorization: `Bearer $\{secret.CRM_TOKEN}` },
+        records: '$.data.items',
+      },
+      fields: { id: '$.contact_id', name: '{{$.first}} {{$.last}}', email: '$.email', phone: '$.phone' },
+    }),
+    secrets: new Map([['CRM_TOKEN', 'sesame']]),
+    fetchPolicy: parseAllowNetworks('loopback'),
+    onLog: ({ text }) => said.push(text),
+    onProgress: (news) => pages.push(news.pages),
+  });
+  t.after(() => run.kill());
+  const { lines, end } = await finish(run);
+  assert.deepEqual(end, { ok: true, state: {}, unchanged: false });
+  assert.deepEqual(lines, ['{"id":7,"name":"Ada Lovelace","email":"ada@example.com"}']);
+  assert.equal(requests[0]?.headers.authorization, 'Bearer sesame');
+  assert.match(requests[0]?.headers['user-agent'] ?? '', /^flowhook\/\d/);
+  assert.deepEqual(said, ['The field `phone` was found in none of 1 records']);
+  assert.deepEqual(pages, [1]);
+});
+
+test('an address that is not allowed is refused with what would allow it', async (t) => {
+  const { url, asked } = await site(t, { '/': [] });
+  const definition = definitionOf({ source: { type: 'http', url: `${url}/` } });
+  const run = await startRun({ ...TRIAL, definition });
+  t.after(() => run.kill());
+  const { end } = await finish(run);
+  assert.ok(!end.ok);
+  assert.equal(end.reason, 'source');
+  assert.match(end.error, /127\.0\.0\.1 is a loopback address .* FLOWHOOK_ALLOW_NETWORKS does not allow/);
+  assert.deepEqual(asked, []);
+});
+
+test('an HTML list becomes records with absolute links', async (t) => {
+  const { url } = await site(t, {
+    '/people': `<table><tr class=p><td><a href="/p/1"> Ada <b>L.</b></a><td><a href="mailto:ada@x.org">mail</a>
+                <tr class=p><td><a href="/p/2">Grace</a><td></table>`,
+  });
+  const { records, said } = await take({
+    source: { url: `${url}/people`, parse: 'html', records: 'table > tbody > tr.p' },
+    fields: {
+      id: 'td > a@href',
+      name: 'td:first-child',
+      email: { from: "a[href^='mailto:']@href", replace: ['^mailto:', ''] },
+    },
+  });
+  assert.deepEqual(records, [
+    { id: `${url}/p/1`, name: 'Ada L.', email: 'ada@x.org' },
+    { id: `${url}/p/2`, name: 'Grace' },
+  ]);
+  assert.deepEqual(said, ['warn The field `email` was found in 1 of 2 records']);
+});
+
+const TRIAL: Omit<RunInput, 'definition'> = {
+  workflowsDirectory: '/',
+  team: 'acme',
+  workflowId: 'one',
+  jobId: 'job_trial',
+  attempt: 1,
+  state: null,
+  secrets: new Map(),
+  environment: new Map([['PATH', '/usr/bin:/bin']]),
+  log: silentLogger,
+  onLog() {},
+  onProgress() {},
+};

@@ -1,0 +1,98 @@
+/** What a run leaves for the next: the values that `state` names, and what tells that nothing has changed. */
+import type { Remember } from '../../../model/http-source.ts';
+import { compileText, textOfValue } from './field.ts';
+import type { Grammar } from './grammar.ts';
+
+/** By which a server tells whether an answer has changed. */
+export interface Validators {
+  etag?: string;
+  lastModified?: string;
+}
+
+/** As it is kept between runs. */
+export interface KeptState {
+  values?: Record<string, string>;
+  /** Of answers that the run was made of, by URL; `of` tells of which definition. */
+  answers?: { of: string; validators: Record<string, Validators> };
+}
+
+export function readState(state: unknown): KeptState {
+  return typeof state === 'object' && state !== null ? (state as KeptState) : {};
+}
+
+export interface Remembering {
+  /** What requests are filled with: what the last run left, else the `initial` of the definition. */
+  values: ReadonlyMap<string, string>;
+  /** Looks at a part that is a record. Undefined when nothing is to be taken from records. */
+  look: ((part: unknown, grammar: Grammar) => void) | undefined;
+  /** The values for the next run. */
+  left(): Record<string, string>;
+}
+
+/** @param startedAt ISO 8601 */
+export function remember(
+  definitions: Readonly<Record<string, Remember>>,
+  kept: KeptState,
+  startedAt: string,
+): Remembering {
+  const values = new Map<string, string>();
+  for (const [name, { initial }] of Object.entries(definitions)) {
+    const value = kept.values?.[name] ?? initial;
+    if (value !== null && value !== undefined) values.set(name, value);
+  }
+  const left = new Map(values);
+  const fresh = new Set<string>();
+  const takers = Object.entries(definitions).flatMap(([name, one]) =>
+    one.take === 'start' ? [] : [{ name, ...one }],
+  );
+  const finders = new Map<Grammar, ((part: unknown) => unknown)[]>();
+
+  function look(part: unknown, grammar: Grammar): void {
+    let finds = finders.get(grammar);
+    if (finds === undefined) {
+      finds = takers.map(({ from }) => {
+        const { find } = compileText(from, grammar, { trim: true });
+        return (of: unknown) => find(of)[0];
+      });
+      finders.set(grammar, finds);
+    }
+    for (const [at, { name, take }] of takers.entries()) {
+      const text = textOfValue(finds[at]?.(part));
+      if (text === '') continue;
+      const before = left.get(name);
+      const replaces =
+        before === undefined ||
+        take === 'last' ||
+        (take === 'first'
+          ? !fresh.has(name)
+          : take === 'max'
+            ? compare(text, before) > 0
+            : !fresh.has(name) || compare(text, before) < 0);
+      fresh.add(name);
+      if (replaces) left.set(name, text);
+    }
+  }
+
+  return {
+    values,
+    look: takers.length === 0 ? undefined : look,
+    left() {
+      for (const [name, { take }] of Object.entries(definitions))
+        if (take === 'start') left.set(name, startedAt);
+      return Object.fromEntries(left);
+    },
+  };
+}
+
+/** As numbers where both are, as moments where both are times with a zone, else as text. */
+function compare(a: string, b: string): number {
+  if (NUMBER.test(a) && NUMBER.test(b))
+    return a.length < 16 && b.length < 16
+      ? Number(a) - Number(b)
+      : Number(BigInt(a.split('.')[0] as string) - BigInt(b.split('.')[0] as string));
+  if (TIME.test(a) && TIME.test(b)) return Date.parse(a) - Date.parse(b);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const NUMBER = /^-?\d+(?:\.\d+)?$/;
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;

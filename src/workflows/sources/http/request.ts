@@ -1,0 +1,74 @@
+/** Makes the request for one page out of the definition, the state and where the pages stand. */
+import type { HttpSource } from '../../../model/http-source.ts';
+import { fillIn, fillInAll, type Values } from './fill-in.ts';
+
+export interface HttpRequest {
+  method: string;
+  url: string;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  body: string | null;
+}
+
+/** Where the pages stand: parameters that are added, and what `${page}` is. */
+export interface PageAt {
+  params: Record<string, string | number>;
+  page: number | undefined;
+}
+
+export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
+
+/** What an answer may be, in the order in which it is liked. */
+const ACCEPT =
+  'application/json, application/x-ndjson, text/csv, text/html, application/xml;q=0.9, */*;q=0.8';
+
+/** @param url one of the source's URLs, with its places */
+export function pageRequest(
+  source: HttpSource,
+  url: string,
+  at: PageAt,
+  state: Values['state'],
+): HttpRequest {
+  const values: Values = { state, page: at.page };
+  const target = new URL(fillIn(url, values, encodeURIComponent) ?? '');
+  for (const [name, text] of Object.entries(source.query)) {
+    const value = fillIn(text, values);
+    if (value !== undefined) target.searchParams.set(name, value);
+  }
+  const headers: Record<string, string> = { accept: ACCEPT };
+  for (const [name, text] of Object.entries(source.headers)) {
+    const value = fillIn(text, values);
+    if (value !== undefined) headers[name.toLowerCase()] = value;
+  }
+  let body: string | null = null;
+  if (source.body !== null && 'text' in source.body) {
+    body = fillIn(source.body.text, values) ?? '';
+    headers['content-type'] ??= 'text/plain; charset=utf-8';
+  } else if (source.body !== null && 'form' in source.body) {
+    const form = fillInAll({ ...source.body.form, ...at.params }, values) as Record<string, string>;
+    body = new URLSearchParams(Object.entries(form).map(([name, value]) => [name, String(value)])).toString();
+    headers['content-type'] ??= 'application/x-www-form-urlencoded';
+  } else if (source.body !== null) {
+    const json = fillInAll(source.body.json, values);
+    for (const [path, value] of Object.entries(at.params)) setWithin(json, path.split('.'), value);
+    body = JSON.stringify(json);
+    headers['content-type'] ??= 'application/json';
+  }
+  if (source.body === null || 'text' in source.body) {
+    for (const [name, value] of Object.entries(at.params)) target.searchParams.set(name, String(value));
+  }
+  target.hash = '';
+  return { method: source.method, url: target.href, headers, body };
+}
+
+/** `variables.after` is a member of a member. */
+function setWithin(json: unknown, [first = '', ...rest]: string[], value: unknown): void {
+  if (typeof json !== 'object' || json === null) return;
+  const map = json as Record<string, unknown>;
+  if (rest.length === 0) {
+    map[first] = value;
+    return;
+  }
+  if (!Object.hasOwn(map, first) || typeof map[first] !== 'object' || map[first] === null) map[first] = {};
+  setWithin(map[first], rest, value);
+}

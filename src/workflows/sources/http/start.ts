@@ -1,0 +1,73 @@
+/** Starts an `http` source: our own program in a child process, so that a crash or a hang hurts one job. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { HttpSource } from '../../../model/http-source.ts';
+import { createHostTurns } from '../../../net/host-turns.ts';
+import { serveTurns } from '../../../net/host-turns-channel.ts';
+import { type ChildEnd, startChild } from '../child.ts';
+import { failed, runOf } from '../child-run.ts';
+import { cleanEnvironment, configWithSecrets, runEnvironment } from '../environment.ts';
+import { temporaryPrefix } from '../leftover.ts';
+import { createMask } from '../mask.ts';
+import { COMPILE_CACHE } from '../module.ts';
+import type { Run, RunEnd, RunInput } from '../run.ts';
+import type { HarnessInput, HarnessResult } from './harness.ts';
+
+const HARNESS_ARGV: readonly string[] = [
+  process.execPath,
+  fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
+];
+/** Counted up when the same answer would make other records than before: what was unchanged is then read again. */
+const FORMAT = 1;
+
+/** A host is one host for all jobs of this process. */
+const turns = createHostTurns();
+
+/** Secrets are put in here: the child gets only those that its definition names. */
+export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
+  const { key, mode } = input.definition;
+  const harnessInput: HarnessInput = {
+    compileCache: COMPILE_CACHE,
+    source: configWithSecrets(source, input) as HttpSource,
+    state: input.state,
+    definitionHash: createHash('sha256')
+      .update(JSON.stringify([FORMAT, source, key, mode]))
+      .digest('hex'),
+    agent: userAgent(),
+    allowNetworks: input.fetchPolicy?.text ?? 'none',
+  };
+  const child = await startChild({
+    launch: () => ({
+      argv: HARNESS_ARGV,
+      environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
+    }),
+    directory: tmpdir(),
+    temporaryPrefix: temporaryPrefix(input),
+    stdin: JSON.stringify(harnessInput),
+    harness: true,
+    channel: (end) => serveTurns(end, turns),
+    limits: input.definition.limits,
+    secrets: input.secrets,
+    listener: input,
+    log: input.log,
+    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+  });
+  const { clean } = createMask(input.secrets);
+  return runOf(child, 'The HTTP source', (end) => resultOf(end, clean));
+}
+
+function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
+  if (end.result === undefined) return failed('The state that the source left is larger than 1 MiB', end);
+  if (end.result === '') return failed('The HTTP source ended before it had read everything', end);
+  const result = JSON.parse(end.result) as HarnessResult;
+  return result.ok ? result : { ...result, error: clean(result.error) };
+}
+
+/** Says honestly who asks. */
+export function userAgent(): string {
+  const manifest = readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8');
+  return `flowhook/${(JSON.parse(manifest) as { version: string }).version}`;
+}
