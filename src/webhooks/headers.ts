@@ -11,6 +11,8 @@ const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
 
 const MAX_LOGGED_NAMES = 50;
 const MAX_LOGGED_CHARACTERS = 4_096;
+/** Those whose values stand in any answer, such as `application/json`. */
+const COMMON = /^(?:accept(?:-.*)?|cache-control|user-agent)$/;
 /** What stands in the log for a value that is nobody's business. */
 const HIDDEN = '***';
 
@@ -64,15 +66,30 @@ export function loggedRequest(
   own: Record<string, string>,
 ): Record<string, string> {
   const logged = { ...sent };
-  for (const name of ['authorization', ...Object.keys(own)]) {
-    const lower = name.toLowerCase();
-    if (Object.hasOwn(logged, lower)) logged[lower] = HIDDEN;
-  }
+  for (const name of hiddenNames(sent, own)) logged[name] = HIDDEN;
   return logged;
 }
 
-/** Headers as they came, for the log: at most 50 names and 4,096 characters, the rest is left out. */
-export function loggedResponse(came: IncomingHttpHeaders): Record<string, string> {
+/** Of headers as they were sent: the values that the log does not show wherever they come back. */
+export function hiddenValues(sent: Record<string, string>, own: Record<string, string>): string[] {
+  const names = hiddenNames(sent, own).filter((name) => !COMMON.test(name));
+  return names.map((name) => sent[name] as string);
+}
+
+function hiddenNames(sent: Record<string, string>, own: Record<string, string>): string[] {
+  const names = ['authorization', ...Object.keys(own).map((name) => name.toLowerCase())];
+  return names.filter((name) => Object.hasOwn(sent, name));
+}
+
+/**
+ * Headers as they came, for the log: at most 50 names and 4,096 characters, the rest is left out.
+ *
+ * @param hide what is done to each value before it is cut
+ */
+export function loggedResponse(
+  came: IncomingHttpHeaders,
+  hide = (value: string) => value,
+): Record<string, string> {
   const logged: Record<string, string> = {};
   let room = MAX_LOGGED_CHARACTERS;
   let names = 0;
@@ -81,7 +98,7 @@ export function loggedResponse(came: IncomingHttpHeaders): Record<string, string
     names += 1;
     if (names > MAX_LOGGED_NAMES || name.length >= room) break;
     room -= name.length;
-    const text = (typeof value === 'string' ? value : value.join(', ')).slice(0, room);
+    const text = hide(typeof value === 'string' ? value : value.join(', ')).slice(0, room);
     room -= text.length;
     // An endpoint may call a header `__proto__`. PostgreSQL takes no NUL in text.
     if (name !== '__proto__') logged[name] = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;

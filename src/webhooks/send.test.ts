@@ -211,6 +211,32 @@ test('tells what was sent without its secrets, what came, where, and how long ea
   assert.equal(second?.remoteAddress, '127.0.0.1');
 });
 
+test('hides the credentials that an endpoint sends back: in headers, body and remark, also where they are cut', async () => {
+  const token = 't0ken-of-the-receiver';
+  const host = await receiver((request, response) => {
+    const { authorization, 'x-key': key } = request.headers;
+    const location = `/${'x'.repeat(180)}${key}`;
+    const body = JSON.stringify({ headers: request.headers }) + ' '.repeat(2_048);
+    const filled = body.slice(0, 2_048 - 12) + key;
+    response.writeHead(302, {
+      location,
+      'x-got': `${authorization} ${key}`,
+      'content-type': 'application/json',
+    });
+    response.end(filled);
+  });
+  const url = `http://ann:pass-of-ann@${host}/`;
+  const headers = { 'X-Key': token, accept: 'application/json' };
+  const { attempt } = await sendWith({ url, headers });
+  const basic = Buffer.from('ann:pass-of-ann').toString('base64');
+  const logged = JSON.stringify(attempt);
+  for (const secret of [token, token.slice(0, 8), basic]) assert.ok(!logged.includes(secret), secret);
+  assert.equal(attempt.details?.responseHeaders['x-got'], '*** ***');
+  assert.equal(attempt.details?.responseHeaders['content-type'], 'application/json');
+  assert.match(attempt.error ?? '', /^Answered 302 to \/x+\*\*\*: redirects/);
+  assert.match(attempt.response ?? '', /"x-key":"\*\*\*".*\*\*\*$/);
+});
+
 test('tells how far an attempt without an answer has come', async () => {
   const named = await sendWith({ url: 'http://localhost:9/' });
   assert.equal(named.attempt.details?.remoteAddress, null);

@@ -8,8 +8,9 @@ import { connectionOf, type RequestTrace, traceRequest } from '../net/connection
 import { retryAfterMs } from '../net/retry-after.ts';
 import type { Clock } from '../std/clock.ts';
 import { readStart } from './answer.ts';
+import { hideEchoes } from './echo.ts';
 import { CutOffError, endedUnanswered, failureOf } from './failure.ts';
-import { loggedRequest, loggedResponse } from './headers.ts';
+import { hiddenValues, loggedRequest, loggedResponse } from './headers.ts';
 import { signatureHeaders } from './sign.ts';
 
 /** What the attempts of one process share. The time to connect is bounded by the dispatcher. */
@@ -68,6 +69,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   const startedAt = sender.now();
   const startMs = performance.now();
   const headers = headersOf(sender, { outgoing, url, startedAt });
+  const hide = hideEchoes(hiddenValues(headers, outgoing.headers));
   const progress: Progress = { trace: undefined, status: null, headers: {}, firstByteMs: null };
   const cutOff = new AbortController();
   const timer = setTimeout(
@@ -82,7 +84,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   let failed: unknown;
   try {
     const response = await exchange(sender.dispatcher, { outgoing, url, headers, cutOff, progress });
-    const error = remark(progress);
+    const error = remark(progress, hide);
     came = { outcome: error === null ? 'ok' : 'http', error, response };
   } catch (error) {
     failed = error;
@@ -98,14 +100,16 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
       startedAt,
       durationMs: Math.round(performance.now() - startMs),
       status,
-      ...came,
+      outcome: came.outcome,
+      error: came.error === null ? null : hide(came.error),
+      response: came.response === null ? null : hide(came.response),
       details: {
         url: url.origin + target(url),
         requestHeaders: loggedRequest(
           { host: url.host, 'content-length': String(Buffer.byteLength(outgoing.body)), ...headers },
           outgoing.headers,
         ),
-        responseHeaders: loggedResponse(progress.headers),
+        responseHeaders: loggedResponse(progress.headers, hide),
         ...whereAndWhen(progress, { startMs, queuedMs: outgoing.queuedMs, failed }),
       },
     },
@@ -221,10 +225,10 @@ function lateness({ trace, status }: Progress, timeoutMs: number): string {
   return `No connection could be made ${within}`;
 }
 
-function remark({ status, headers }: Progress): string | null {
+function remark({ status, headers }: Progress, hide: (text: string) => string): string | null {
   if (status === null || (status >= 200 && status < 300)) return null;
   if (status >= 300 && status < 400) {
-    const to = headers.location === undefined ? '' : ` to ${headers.location.slice(0, MAX_LOCATION)}`;
+    const to = headers.location === undefined ? '' : ` to ${hide(headers.location).slice(0, MAX_LOCATION)}`;
     return `Answered ${status}${to}: redirects are not followed, subscribe the new URL`;
   }
   if (status === 410) return 'Answered 410: the webhook is unsubscribed';
