@@ -114,6 +114,7 @@ export async function startService(
       dispatcher,
       log,
       userAgent: `flowhook/${VERSION}`,
+      nodeId: NODE_ID,
       random,
     });
     started.push(() => lanes.stop());

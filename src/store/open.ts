@@ -1,36 +1,55 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
+import { databaseUrlMistake, isPostgres } from './database-url.ts';
 import { openSqliteReader } from './sqlite/reader.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
-  /** `Date.now` if it is not given. */
+  /** The database's own if it is not given: of an embedded one that is `Date.now`. */
   clock?: Clock;
   /** Where the service is reached from outside; asked at every write, because the port may be known late. */
   publicUrl: () => string;
   log: Logger;
-  /** What a commit waits for: `FULL` (the default) survives a power cut, `OFF` is for tests. */
+  /** What a commit to SQLite waits for: `FULL` (the default) survives a power cut, `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
-  /** Takes the data directory for this process; a second owner is refused. */
+  /**
+   * Whether this process is a server. Of an SQLite database it takes the data directory: a second owner is refused. On
+   * PostgreSQL it hears of what others change.
+   */
   own?: boolean;
+  /** Whether processes on PostgreSQL tell each other of jobs and deliveries by LISTEN and NOTIFY; yes unless told. */
+  listen?: boolean;
+  /** Connections to PostgreSQL at most; 10 unless told. */
+  poolSize?: number;
 }
 
+const POOL_SIZE = 10;
+
 /**
- * Opens the database that a URL names, making or migrating it: `sqlite:/absolute/path/flowhook.db`. Throws an
- * Error with a sentence when the URL cannot be used, the schema is newer than this code, or another process owns
- * the data directory.
+ * Opens the database that a URL names, making or migrating it: `sqlite:/absolute/path/flowhook.db`, or
+ * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL cannot be used, the schema
+ * is newer than this code, or another process owns the data directory.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  const { publicUrl, log, clock, own = false } = options;
+  const mistake = databaseUrlMistake(url);
+  if (mistake !== undefined) throw new Error(`The database URL must be ${mistake}`);
+  if (isPostgres(url)) {
+    const { openPostgres } = await import('./postgres/postgres.ts');
+    const { poolSize = POOL_SIZE, listen = true } = options;
+    return openPostgres({ url, clock, publicUrl, log, poolSize, own, listen });
+  }
+  const path = pathOf(url);
   // Only here: a thread that opens a reader would wait for all of it.
   const { openSqlite } = await import('./sqlite/sqlite.ts');
   return openSqlite({
-    path: pathOf(url),
-    clock: options.clock ?? Date.now,
-    publicUrl: options.publicUrl,
-    log: options.log,
+    path,
+    clock: clock ?? Date.now,
+    publicUrl,
+    log,
     synchronous: options.synchronous ?? 'FULL',
-    own: options.own ?? false,
+    own,
   });
 }
 
@@ -40,17 +59,5 @@ export function openReader(url: string): StoreReader {
 }
 
 function pathOf(url: string): string {
-  const scheme = url.slice(0, url.indexOf(':'));
-  if (scheme === 'postgres' || scheme === 'postgresql') {
-    throw new Error(
-      'This version of flowhook stores its data in SQLite only. Remove FLOWHOOK_DATABASE, ' +
-        'or set it to sqlite:/absolute/path/flowhook.db',
-    );
-  }
-  const path = url.slice('sqlite:'.length);
-  if (scheme !== 'sqlite' || !path.startsWith('/')) {
-    // The URL itself stays out of the sentence: it may hold a password.
-    throw new Error('The database URL must have the form sqlite:/absolute/path/flowhook.db');
-  }
-  return path;
+  return url.slice('sqlite:'.length);
 }

@@ -102,8 +102,19 @@ export interface WebhookOperations {
   test(input: { teamId: string; id: string }): Promise<{ eventId: string; deliveryId: string } | undefined>;
 }
 
+/** Who sends, and for how long a lane that it takes is its alone unless it keeps it. */
+export interface LaneHolder {
+  nodeId: string;
+  leaseMs: number;
+}
+
+/** A lane that a node holds. The epoch grows whenever it comes to another one: what an earlier holder says is stale. */
+export interface HeldLane extends LaneName {
+  epoch: number;
+}
+
 /** One webhook that has due deliveries, with all that sending to it needs. */
-export interface DueLane extends LaneName {
+export interface DueLane extends HeldLane {
   url: string;
   /** Sealed; the newest first, then the one before it while that still signs along. */
   secrets: string[];
@@ -152,12 +163,17 @@ export interface Replay {
 
 export interface DeliveryOperations {
   /**
-   * The webhooks that have deliveries due. What is dated further ahead than any delivery waits was dated before the
-   * clock was set back, and is due. Costs what the number of webhooks costs, not the backlog.
+   * The webhooks that have deliveries due and that this node holds, or takes now: at most `limit` of those that
+   * nobody holds. What is dated further ahead than any delivery waits was dated before the clock was set back, and is
+   * due. Costs what the number of webhooks costs, not the backlog.
    */
-  lanes(): Promise<DueLane[]>;
-  /** One of them; nothing when it has nothing due, is paused, or is gone. */
-  lane(input: LaneName): Promise<DueLane | undefined>;
+  lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;
+  /** One of them; nothing when it has nothing due, is paused, is gone, or another node holds it. */
+  lane(input: LaneName & LaneHolder): Promise<DueLane | undefined>;
+  /** Renews the leases of lanes; answers those that the node does not hold any more. */
+  keepLanes(input: LaneHolder & { lanes: readonly HeldLane[] }): Promise<HeldLane[]>;
+  /** Gives lanes back, so that any node may take them at once. */
+  releaseLanes(input: { nodeId: string; lanes: readonly HeldLane[] }): Promise<void>;
   /**
    * Due deliveries of one active webhook, at most so many of each class, those due longest first. With `ordered` its
    * waiting deliveries in the order of their events, whether they are due or not, at most `live` of them.
@@ -165,7 +181,8 @@ export interface DeliveryOperations {
   load(input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean }): Promise<DueDelivery[]>;
   /**
    * Writes down attempts and what follows from them, all in one transaction. `attempt` counts this attempt and
-   * is its fence: a success is always taken, anything else only if the row has seen one attempt less.
+   * is its fence: a success is always taken, anything else only if the row has seen one attempt less and nobody
+   * else has taken the lane since `epoch`.
    */
   settle(input: { settlements: readonly Settlement[] }): Promise<void>;
   /** A delivery with the body of its event and its attempts, oldest first. */
@@ -215,6 +232,7 @@ export interface Settlement {
   teamId: string;
   deliveryId: string;
   webhookId: string;
+  epoch: number;
   attempt: number;
   log: Attempt;
   next: NextStep;

@@ -67,7 +67,16 @@ export function conclude(input: {
   );
   const isLong = lane.health.restsUntil - nowMs > LONG_REST_MS;
   return {
-    settlement: { teamId, deliveryId, webhookId, attempt: number, log: attempt, next, health },
+    settlement: {
+      teamId,
+      deliveryId,
+      webhookId,
+      epoch: lane.due.epoch,
+      attempt: number,
+      log: attempt,
+      next,
+      health,
+    },
     drops: next.state === 'canceled' || isLong || (lane.ordered && next.state === 'waiting'),
     pauses: next.state === 'canceled' ? null : pauseReason(lane.health, nowMs, error),
   };

@@ -11,6 +11,7 @@ const NAME = { teamId: 'team_1', webhookId: 'wh_1' };
 function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number | null = null): Lane {
   const lane = new Lane({
     ...NAME,
+    epoch: 0,
     url: 'http://receiver.example/',
     secrets: ['sealed'],
     headers: null,

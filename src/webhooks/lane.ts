@@ -37,6 +37,12 @@ export class Lane {
   missed = false;
   /** Requests under way for so long that its other ones count as slow too. */
   aged = 0;
+  /** When its lease was last asked for, by the clock that is never set back; undefined when it is not this node's. */
+  leasedAtMs: number | undefined;
+  /** It is being given back. */
+  leaving = false;
+  /** When it last had something to do, by the same clock. */
+  usedAtMs = 0;
   /** When a success was last written down; 0 when that is not known. */
   wellAt = 0;
   /** Until when nothing is sent because of a trouble of ours: see `lane-trouble.ts`. */
@@ -105,6 +111,8 @@ export class Lane {
    * @param askedMs when the store was asked, by the clock that `failingWritten` is told
    */
   name(due: DueLane, askedMs: number): void {
+    if (this.leasedAtMs === undefined || due.epoch !== this.due.epoch) this.leasedAtMs = askedMs;
+    this.usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
       // It was resumed, which forgets since when it has failed: it begins anew, and slowly.

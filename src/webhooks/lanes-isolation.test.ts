@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
 import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
+import { HOLDER } from '../store/conformance/sending.ts';
 
 const well = ({ response }: Arrived) => response.writeHead(204).end();
 
@@ -44,14 +45,14 @@ test('1,000 dead endpoints with 100 waiting each do not hold up a healthy one', 
   const good = await endpoint(t, well);
   await Promise.all(Array.from({ length: 1_000 }, (_, n) => subscribe(`http://127.0.0.1:${port}/${n}`)));
   await runs(100);
-  const due = await store.deliveries.lanes();
+  const due = await store.deliveries.lanes(HOLDER);
   assert.equal(due.length, 1_000);
   await subscribe(good.url);
   const one = lanes({ stopGraceMs: 0 });
   one.start();
   await runs(20);
   await good.until(20);
-  assert.ok((await store.deliveries.lanes()).length > 0, 'the dead ones still have something due');
+  assert.ok((await store.deliveries.lanes(HOLDER)).length > 0, 'the dead ones still have something due');
 });
 
 test('200 endpoints that begin to hang at the same moment delay the others by about a second', async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
+import { HOLDER } from '../store/conformance/sending.ts';
 
 test('what was in flight when its process died is sent again with the same id', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
@@ -35,7 +36,7 @@ test('a webhook that is unsubscribed while it has a queue gets nothing more', as
   await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
   const second = one.tick();
   // Any look after the unsubscribing finds the lane gone; then the requests in flight may end.
-  await store.deliveries.lanes();
+  await store.deliveries.lanes(HOLDER);
   for (const { response } of receiver.arrived) response.writeHead(204).end();
   await Promise.all([first, second]);
   assert.equal(receiver.arrived.length, START_LIMIT);
@@ -55,7 +56,7 @@ test('stop waits for what is in flight, writes it down, and sends nothing more',
   const stopping = one.stop().then(() => {
     stopped = true;
   });
-  await store.deliveries.lanes();
+  await store.deliveries.lanes(HOLDER);
   assert.equal(stopped, false);
   for (const { response } of receiver.arrived) response.writeHead(204).end();
   await stopping;

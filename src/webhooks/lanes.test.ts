@@ -157,7 +157,7 @@ test('a store that is away for a while costs neither deliveries nor doubles', as
       close: () => real.close(),
       deliveries: {
         ...real.deliveries,
-        lanes: () => failing(real.deliveries.lanes()),
+        lanes: (input) => failing(real.deliveries.lanes(input)),
         load: (input) => failing(real.deliveries.load(input)),
         settle: async (input) => {
           await failing(Promise.resolve());

@@ -23,6 +23,7 @@ import { Lane } from './lane.ts';
 import { LaneAlarm } from './lane-alarm.ts';
 import { type Attempting, createAttempting } from './lane-attempt.ts';
 import { conclude } from './lane-conclude.ts';
+import { LaneLeases } from './lane-leases.ts';
 import { LaneNews } from './lane-news.ts';
 import { Slots } from './lane-slots.ts';
 import { noteUnsettled, noteUnsigned, pauseWebhook } from './lane-trouble.ts';
@@ -49,6 +50,7 @@ export class Lanes {
   readonly #settler: Settler;
   readonly #wake: Wake;
   readonly #alarm: LaneAlarm;
+  readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that can send; the one that was served last stands last. */
@@ -69,6 +71,7 @@ export class Lanes {
     dispatcher: Dispatcher;
     log: Logger;
     userAgent: string;
+    nodeId: string;
     random?: () => number;
     elapsed?: Clock;
     stopGraceMs?: number;
@@ -89,6 +92,17 @@ export class Lanes {
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
     this.#wake = new Wake({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
+    this.#leases = new LaneLeases({
+      deliveries: store.deliveries,
+      nodeId: input.nodeId,
+      log: input.log,
+      random: this.#random,
+      now,
+      elapsed: this.#elapsed,
+      lanes: () => this.#lanes.values(),
+      onKept: (lane) => this.#pump(lane),
+      onLost: (lane) => this.#drop(lane),
+    });
     this.#alarm = new LaneAlarm(now, () => {
       this.#goOn();
       this.#pump();
@@ -101,6 +115,7 @@ export class Lanes {
     this.#unwatch ??= this.#store.watch((touched) => this.#noteTouched(touched));
     this.#news.start();
     this.#alarm.start();
+    this.#leases.start();
     this.#wake.start();
   }
 
@@ -115,15 +130,18 @@ export class Lanes {
     this.#alarm.stop();
     await this.#wake.stop();
     await this.#news.stop();
+    await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), this.#stopGraceMs);
     await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#settler.close();
+    await this.#leases.releaseAll();
   }
 
   /** Looks once at what is due; resolves when all of it is sent and settled, but for what rests. */
   async tick(): Promise<void> {
+    await this.#leases.keep();
     await this.#look();
     while (this.#tasks.size > 0 || this.#settler.size > 0) {
       await Promise.all(this.#tasks);
@@ -144,9 +162,9 @@ export class Lanes {
   async #lookAt(name: LaneName): Promise<void> {
     const known = this.#lanes.get(name.webhookId);
     const queuedBefore = known !== undefined && known.queued > 0;
-    const askedMs = performance.now();
+    const askedMs = this.#elapsed();
     try {
-      const due = await this.#store.deliveries.lane(name);
+      const due = await this.#store.deliveries.lane({ ...name, ...this.#leases.holder });
       if (due !== undefined) await this.#found(due, askedMs);
       else if (queuedBefore) this.#drop(known);
     } catch (error) {
@@ -156,12 +174,12 @@ export class Lanes {
   }
 
   async #look(): Promise<void> {
-    const askedMs = performance.now();
+    const askedMs = this.#elapsed();
     this.#goOn();
     const waitingBefore = [...this.#lanes.values()].filter((lane) => lane.queued > 0);
     let due: DueLane[];
     try {
-      due = await this.#store.deliveries.lanes();
+      due = await this.#store.deliveries.lanes(this.#leases.holder);
     } catch (error) {
       this.#log.warn({ err: error }, 'delivery.look_failed');
       return;
@@ -184,6 +202,7 @@ export class Lanes {
     // It is looked up here: another one may be in its place since `due` was read.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
+    if (lane.leaving) return;
     if (lane.ordered !== due.settings.ordered) this.#drop(lane);
     lane.name(due, askedMs);
     lane.mayHaveMore();
@@ -244,6 +263,10 @@ export class Lanes {
     for (const lane of this.#ready) {
       if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
       if (this.#slots.isScarce && lane.awaits) continue;
+      if (!this.#leases.trusts(lane)) {
+        this.#ready.delete(lane);
+        continue;
+      }
       if (!this.#slots.admits({ teamId: lane.due.teamId, slow: lane.slow })) continue;
       this.#ready.delete(lane);
       const delivery = lane.take(nowMs);
@@ -297,7 +320,7 @@ export class Lanes {
     const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
     lane.release(deliveryId);
-    if (health !== null) lane.failingWritten(health === 'failing' ? performance.now() : undefined);
+    if (health !== null) lane.failingWritten(health === 'failing' ? this.#elapsed() : undefined);
     if (lane.wants && !this.#stopping) this.#do(this.#load(lane));
     else this.#forgetIfIdle(lane);
     this.#pump(lane);

@@ -11,6 +11,7 @@ function settlement(deliveryId: string): Settlement {
     teamId: 'team_1',
     deliveryId,
     webhookId: 'wh_1',
+    epoch: 0,
     attempt: 1,
     log: {
       startedAt: 0,

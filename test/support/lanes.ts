@@ -108,6 +108,7 @@ export async function setUp(
       dispatcher,
       log: onError === undefined ? silentLogger : { ...silentLogger, error: onError },
       userAgent: 'flowhook/test',
+      nodeId: 'node-a',
       random: () => 0.5,
       ...(realTime ? {} : { elapsed: () => elapsedMs }),
       ...options,

@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
-import { dueLanes, FAILED, load, MANY, oneDelivery, settle, settlement, subscribe } from './sending.ts';
+import {
+  dueLanes,
+  FAILED,
+  HOLDER,
+  load,
+  MANY,
+  oneDelivery,
+  settle,
+  settlement,
+  subscribe,
+} from './sending.ts';
 import { caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 const ORDERED: WebhookSettings = { ...DEFAULT_WEBHOOK_SETTINGS, ordered: true };
@@ -22,7 +32,7 @@ export function testLanes(open: Open): void {
       await publishRun(store, at, { a: 'Ada' });
     }
     assert.deepEqual(await dueLanes(store), expected);
-    const [lane] = await store.deliveries.lanes();
+    const [lane] = await store.deliveries.lanes(HOLDER);
     assert.ok(lane);
     const due = await load(store, lane.teamId, lane.webhookId);
     assert.equal(due.length, 4);
@@ -36,12 +46,12 @@ export function testLanes(open: Open): void {
 
   it('finds one lane as it finds all, and nothing that is paused, gone or not due', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
-    const lane = () => store.deliveries.lane({ teamId, webhookId });
-    assert.deepEqual(await lane(), (await store.deliveries.lanes())[0]);
-    assert.equal(await store.deliveries.lane({ teamId: 'team_x', webhookId }), undefined);
+    const lane = () => store.deliveries.lane({ teamId, webhookId, ...HOLDER });
+    assert.deepEqual(await lane(), (await store.deliveries.lanes(HOLDER))[0]);
+    assert.equal(await store.deliveries.lane({ teamId: 'team_x', webhookId, ...HOLDER }), undefined);
     await store.webhooks.pause({ teamId, id: webhookId, reason: 'For a test' });
     assert.equal(await lane(), undefined);
-    assert.deepEqual(await store.deliveries.lanes(), []);
+    assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
     assert.deepEqual(await load(store, teamId, webhookId), []);
     await store.webhooks.resume({ teamId, id: webhookId });
     assert.equal((await lane())?.webhookId, webhookId);
@@ -56,13 +66,15 @@ export function testLanes(open: Open): void {
     advance,
   }) => {
     const { teamId, webhookId } = await oneDelivery(store);
-    const lane = async () => (await store.deliveries.lanes())[0];
+    const lane = async () => (await store.deliveries.lanes(HOLDER))[0];
     const settings = { ...DEFAULT_WEBHOOK_SETTINGS, ratePerSecond: 3 };
     await store.webhooks.change({ teamId, id: webhookId, settings, headers: 'sealed headers' });
     await store.webhooks.rotate({ teamId, id: webhookId, secret: 'second', overlapMs: 1_000 });
-    assert.deepEqual(await lane(), {
+    const found = await lane();
+    assert.deepEqual(found, {
       teamId,
       webhookId,
+      epoch: found?.epoch,
       url: 'https://a.test/*',
       secrets: ['second', 'sealed'],
       headers: 'sealed headers',
@@ -119,12 +131,16 @@ export function testLanes(open: Open): void {
         [second?.id, store.now(), 'live'],
       ],
     );
-    assert.deepEqual(await store.deliveries.lanes(), [], 'the others are due, but the first one is not');
-    assert.equal(await store.deliveries.lane({ teamId, webhookId }), undefined);
+    assert.deepEqual(
+      await store.deliveries.lanes(HOLDER),
+      [],
+      'the others are due, but the first one is not',
+    );
+    assert.equal(await store.deliveries.lane({ teamId, webhookId, ...HOLDER }), undefined);
     advance(1_000);
-    assert.equal((await store.deliveries.lanes()).length, 1);
+    assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     await settle(store, first, 2, { state: 'delivered' });
-    assert.equal((await store.deliveries.lanes()).length, 1);
+    assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     // What is sent once more takes the place of its event.
     const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
     assert.deepEqual([(await inOrder())[0]?.id], replayed);
@@ -136,9 +152,9 @@ export function testLanes(open: Open): void {
     await queueAndFail(store, at, 2);
     const [first] = await load(store, at.teamId, webhookId);
     await settle(store, first, 1, { state: 'waiting', nextAt: store.now() + 1_000 }, FAILED);
-    assert.equal((await store.deliveries.lanes()).length, 0);
+    assert.equal((await store.deliveries.lanes(HOLDER)).length, 0);
     await store.webhooks.change({ teamId: at.teamId, id: webhookId, settings: { ordered: false } });
-    const [lane] = await store.deliveries.lanes();
+    const [lane] = await store.deliveries.lanes(HOLDER);
     assert.deepEqual(lane?.settings, DEFAULT_WEBHOOK_SETTINGS);
   });
 
@@ -165,7 +181,7 @@ export function testLanes(open: Open): void {
     advance(-1);
     assert.deepEqual(await classes(), all);
     assert.deepEqual(await dueLanes(store), new Set([webhookId, ordered]));
-    assert.equal((await store.deliveries.lane({ teamId, webhookId }))?.webhookId, webhookId);
+    assert.equal((await store.deliveries.lane({ teamId, webhookId, ...HOLDER }))?.webhookId, webhookId);
     // What is due by the clock as it is now goes first.
     await queueAndFail(store, at, 1);
     const due = await load(store, teamId, webhookId);

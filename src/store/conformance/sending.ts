@@ -31,6 +31,11 @@ export const FAILED: Attempt = {
   details: null,
 };
 
+/** Who sends in the cases. */
+export const HOLDER = { nodeId: 'node-a', leaseMs: 15_000, limit: 1_000 };
+/** Of a settlement whose holder is not what the case is about: no lane has come to anybody since. */
+const ANY_EPOCH = Number.MAX_SAFE_INTEGER;
+
 export interface Due {
   teamId: string;
   id: string;
@@ -43,7 +48,7 @@ export function settlement(
   next: NextStep,
   log = OK,
 ): Settlement {
-  return { teamId, deliveryId: id, webhookId, attempt, next, log, health: null };
+  return { teamId, deliveryId: id, webhookId, epoch: ANY_EPOCH, attempt, next, log, health: null };
 }
 
 export async function settle(
@@ -83,7 +88,7 @@ export function load(store: Store, teamId: string, webhookId: string): Promise<D
 
 /** The names of the webhooks that have something due. */
 export async function dueLanes(store: Store): Promise<Set<string>> {
-  return new Set((await store.deliveries.lanes()).map((lane) => lane.webhookId));
+  return new Set((await store.deliveries.lanes(HOLDER)).map((lane) => lane.webhookId));
 }
 
 /** One webhook and one delivery that is due for it, of a job that is queued. */

@@ -1,6 +1,7 @@
 /** What every driver must do with webhooks. */
 import assert from 'node:assert/strict';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
+import { HOLDER } from './sending.ts';
 import { caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testWebhooks(open: Open): void {
@@ -102,7 +103,7 @@ export function testWebhooks(open: Open): void {
     const [webhook] = await store.webhooks.list({ teamId: at.teamId });
     const target = { teamId: at.teamId, webhookId: webhook?.id ?? '' };
     await makeJob(store, at);
-    assert.equal((await store.deliveries.lanes()).length, 1);
+    assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     const ids = [target.webhookId, 'wh_unknown', target.webhookId];
     assert.equal(await store.webhooks.unsubscribe({ teamId: 'team_x', ids }), 0);
     assert.equal(await store.webhooks.unsubscribe({ teamId: at.teamId, ids }), 1);
@@ -110,7 +111,7 @@ export function testWebhooks(open: Open): void {
     assert.deepEqual(await store.webhooks.list({ teamId: at.teamId }), []);
     assert.equal(await store.webhooks.get({ teamId: at.teamId, id: target.webhookId }), undefined);
     assert.equal(await store.webhooks.secret({ teamId: at.teamId, id: target.webhookId }), undefined);
-    assert.deepEqual(await store.deliveries.lanes(), []);
+    assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
     assert.deepEqual(
       (await store.deliveries.list({ ...target, limit: 5 })).map((delivery) => delivery.state),
       ['canceled'],

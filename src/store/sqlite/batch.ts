@@ -6,6 +6,7 @@
  */
 import { FencedError, Problem } from '../../model/error.ts';
 import type { Touched } from '../store.ts';
+import { untouched } from '../touched.ts';
 import { type Database, isOutside } from './database.ts';
 import { WRITES, type WriteName } from './operations.ts';
 import type { Tx } from './transaction.ts';
@@ -53,10 +54,6 @@ export function runBatch(db: Database, batch: Batch): BatchResult {
       cancelMore: false,
     };
   }
-}
-
-function untouched(): Touched {
-  return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
 }
 
 /** Hopes that no operation throws; gives up, with nothing changed, when one does. */

@@ -2,8 +2,9 @@
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
+import { touchLane } from '../touched.ts';
 import type { StoredEvent } from '../webhook-operations.ts';
-import { type Tx, touchLane, type View } from './transaction.ts';
+import type { Tx, View } from './transaction.ts';
 
 interface EventRow {
   team_id: string;

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
+import { HOLDER } from '../conformance/sending.ts';
 import { openStore } from '../open.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -190,7 +191,7 @@ test('brings webhooks and deliveries of version 2 to this one', async () => {
     assert.deepEqual(settings, { ordered: false, ratePerSecond: null, timeoutMs: 15_000 });
     assert.deepEqual([pausedAt, failingSince, lastSuccessAt], [null, null, null]);
     const lane = { teamId: 't', webhookId: 'wh_1' };
-    const [due] = await store.deliveries.lanes();
+    const [due] = await store.deliveries.lanes(HOLDER);
     assert.deepEqual([due?.webhookId, due?.secrets, due?.headers], ['wh_1', ['sealed'], null]);
     const limits = { live: 9, retry: 9, replay: 9 };
     const loaded = await store.deliveries.load({ ...lane, limits, ordered: false });

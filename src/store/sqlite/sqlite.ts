@@ -116,7 +116,11 @@ function compose(parts: {
   }
 
   return {
-    instance: { claim: write('instance.claim'), get: read(instance.get) },
+    instance: {
+      claim: write('instance.claim'),
+      get: read(instance.get),
+      lease: async () => true,
+    },
     teams: {
       ensure: write('teams.ensure'),
       get: read(teams.get),
@@ -210,6 +214,8 @@ function compose(parts: {
     deliveries: {
       lanes: read(lanes) as Store['deliveries']['lanes'],
       lane: read(lane),
+      keepLanes: read(() => []),
+      releaseLanes: async () => {},
       load: read(load),
       settle: write('deliveries.settle'),
       get: read(deliveries.get),

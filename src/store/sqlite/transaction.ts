@@ -18,18 +18,6 @@ export interface Tx extends View {
   cancelable: number;
 }
 
-/** Webhooks that the watchers are told by name; of more they are told that any may have something due. */
-const MAX_LANES = 64;
-
-/** Notes that a webhook has something due, or that what is known of it elsewhere is no longer true. */
-export function touchLane({ touched }: Tx, teamId: string, webhookId: string): void {
-  const { lanes } = touched;
-  touched.deliveries = true;
-  if (lanes === null) return;
-  if (lanes.some((lane) => lane.webhookId === webhookId && lane.teamId === teamId)) return;
-  touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
-}
-
 /** Runs several reads on one state of the database: for connections that only read. */
 export function snapshot<Result>({ db }: View, read: () => Result): Result {
   db.run('begin');

@@ -7,7 +7,8 @@ import {
   type WebhookSettings,
 } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
-import { type Tx, touchLane, type View } from './transaction.ts';
+import { touchLane } from '../touched.ts';
+import type { Tx, View } from './transaction.ts';
 
 export interface Target {
   teamId: string;

@@ -15,6 +15,7 @@ import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Touched } from '../store.ts';
+import { ANYTHING } from '../touched.ts';
 import { type Answer, type BatchResult, type Call, unpackError } from './batch.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
@@ -24,8 +25,6 @@ const MAX_IN_FLIGHT = 2;
 const MAX_WAITING = 20_000;
 /** A thread that has died is started anew after this long. */
 const RESTART_MS = 1_000;
-/** What may have changed when nobody here knows what did. */
-const EVERYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
 
 interface Waiting extends Call {
   resolve(value: unknown): void;
@@ -163,7 +162,7 @@ export class Writer {
   }
 
   #hear(message: FromWriter): void {
-    if ('foreign' in message) this.#options.onTouched(EVERYTHING);
+    if ('foreign' in message) this.#options.onTouched(ANYTHING);
     if ('result' in message) this.#settle(message.result);
   }
 
@@ -201,7 +200,7 @@ export class Writer {
     }
     log.warn({}, 'writer.restarted');
     // What was in flight may have been committed all the same, and nobody was told.
-    onTouched(EVERYTHING);
+    onTouched(ANYTHING);
   }
 
   #send(message: ToWriter): void {

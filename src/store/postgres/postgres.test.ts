@@ -1,0 +1,103 @@
+/** What every driver must do, on a real PostgreSQL; each case finds its tables empty. */
+import { after, describe } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { testAttempts } from '../conformance/attempts.ts';
+import { testCanceling } from '../conformance/canceling.ts';
+import { testClaims } from '../conformance/claims.ts';
+import { testJobHistory } from '../conformance/job-history.ts';
+import { testJobLog } from '../conformance/job-log.ts';
+import { testJobModel } from '../conformance/job-model.ts';
+import { testJobs } from '../conformance/jobs.ts';
+import { testPush } from '../conformance/push.ts';
+import { testSchedules } from '../conformance/schedules.ts';
+import { type Inspected, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
+import { testTeams } from '../conformance/teams.ts';
+import { testWatch } from '../conformance/watch.ts';
+import { testWorkflows } from '../conformance/workflows.ts';
+import { openStore } from '../open.ts';
+import { Database, openPool } from './database.ts';
+
+const { url, drop } = await makeDatabase();
+const pool = openPool({ url, size: 2, log: silentLogger });
+const db = new Database(pool);
+
+describe('PostgreSQL', () => {
+  testTeams(open);
+  testWatch(open);
+  testWorkflows(open);
+  testJobs(open);
+  testClaims(open);
+  testAttempts(open);
+  testCanceling(open);
+  testPush(open);
+  testSchedules(open);
+  testJobLog(open);
+  testJobHistory(open);
+  testJobModel(open);
+});
+
+after(async () => {
+  await pool.end();
+  await drop();
+});
+
+async function open(): Promise<Opened> {
+  let nowMs = Date.UTC(2026, 0, 1);
+  const options = { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, own: true };
+  // Before it is opened, for it remembers what it finds.
+  await empty();
+  let store = await openStore(url, options);
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = await openStore(url, options);
+      return store;
+    },
+    inspect,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+    another: () => openStore(url, options),
+    close: () => store.close(),
+  };
+}
+
+async function empty(): Promise<void> {
+  const tables = await db.all<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'`,
+  );
+  if (tables.length === 0) return;
+  await db.exec(`truncate ${tables.map(({ name }) => name).join(', ')}`);
+}
+
+/** Counts rows as publishing would have to if nothing were counted while it is written. */
+async function inspect({ teamId, workflowId }: { teamId: string; workflowId: string }): Promise<Inspected> {
+  const at = [teamId, workflowId] as const;
+  const workflow = (await db.get<Record<string, number>>(
+    'select * from workflow where team_id = $1 and id = $2',
+    ...at,
+  )) as Record<string, number>;
+  const { current_version: current = 0 } = workflow;
+  const count = async (sql: string, ...values: number[]): Promise<number> =>
+    (await db.get<{ count: number }>(`select count(*) as count from ${sql}`, ...at, ...values))?.count ?? 0;
+  const ofWorkflow = 'where team_id = $1 and workflow_id = $2';
+  const written = await count(`record ${ofWorkflow} and added_in = $3`, current + 1);
+  const closed = await count(`record ${ofWorkflow} and removed_in = $3`, current + 1);
+  const changed = await count(
+    `record old join record new using (team_id, workflow_id, seq)
+     ${ofWorkflow} and old.removed_in = $3 and new.added_in = old.removed_in`,
+    current + 1,
+  );
+  return {
+    counted: {
+      added: workflow.staged_added ?? 0,
+      changed: workflow.staged_changed ?? 0,
+      removed: workflow.staged_removed ?? 0,
+    },
+    found: { added: written - changed, changed, removed: closed - changed },
+    rows: await count(`record ${ofWorkflow} and added_in <= $3`, current),
+    versions: await count(`version ${ofWorkflow}`),
+  };
+}

@@ -1,0 +1,183 @@
+/** The Store on PostgreSQL: any number of processes work on one database, and any of them may die. */
+import { Problem } from '../../model/error.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { Clock } from '../../std/clock.ts';
+import type { Store, Touched } from '../store.ts';
+import * as attempts from './attempts.ts';
+import * as beat from './beat.ts';
+import * as cancel from './cancel.ts';
+import { claim } from './claim.ts';
+import { startClock } from './clock.ts';
+import { Database, openPool } from './database.ts';
+import * as events from './events.ts';
+import * as instance from './instance.ts';
+import * as history from './job-history.ts';
+import { log as jobLog, report } from './job-log.ts';
+import * as jobs from './jobs.ts';
+import * as keys from './keys.ts';
+import { migrate } from './migrate.ts';
+import { News } from './news.ts';
+import { begin } from './push.ts';
+import * as schedules from './schedules.ts';
+import * as teams from './teams.ts';
+import type { Tx, View } from './transaction.ts';
+import * as workflows from './workflows.ts';
+import { asProblem, writing } from './write.ts';
+
+export interface PostgresOptions {
+  url: string;
+  /** Instead of the database's: for tests. */
+  clock: Clock | undefined;
+  publicUrl: () => string;
+  log: Logger;
+  /** Connections at most. */
+  poolSize: number;
+  /** Whether this is a node, which hears of what other processes change: as long as it runs, not for one command. */
+  own: boolean;
+  /** Whether jobs and deliveries are told of by LISTEN and NOTIFY. */
+  listen: boolean;
+}
+
+/** Opens the database: migrates it, asks it for the time, listens to what others change. */
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { url, clock, publicUrl, log, poolSize, own, listen } = options;
+  const pool = openPool({ url, size: poolSize, log });
+  const listeners = new Set<(touched: Touched) => void>();
+  const news = new News({ url, pool, log, onForeign: (touched) => tell(listeners, touched, log) });
+  const onTouched = ({ touched, keysChanged }: Pick<Tx, 'touched' | 'keysChanged'>) => {
+    if (keysChanged !== undefined) news.noteOwnKeys(keysChanged);
+    if (listen) news.tell(touched);
+    tell(listeners, touched, log);
+  };
+  /** What must be answered before the connections are closed. */
+  const underWay = new Set<Promise<unknown>>();
+  const follow = <Result>(work: Promise<Result>): Promise<Result> => {
+    underWay.add(work);
+    const over = () => void underWay.delete(work);
+    work.then(over, over);
+    return work;
+  };
+  /** Jobs are pruned a few workflows a call: where the next one goes on. */
+  let prunedJobs = history.PRUNE_START;
+  let closing: Promise<void> | undefined;
+  let measured: Awaited<ReturnType<typeof startClock>> | undefined;
+  try {
+    await migrate(pool, log);
+    if (clock === undefined) measured = await startClock(new Database(pool));
+    if (own) await news.watchKeys();
+    if (own && listen) await news.listen();
+  } catch (error) {
+    measured?.stop();
+    await pool.end();
+    throw error;
+  }
+  const now = clock ?? (measured?.now as Clock);
+
+  const perform = writing({ pool, now, publicUrl, onTouched });
+  const write = <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
+    const run = perform(operation);
+    return (input: Input): Promise<Result> => {
+      if (closing !== undefined) return Promise.reject(new Problem('stopping'));
+      return follow(run(input));
+    };
+  };
+  const read =
+    <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
+      if (closing !== undefined) throw new Problem('stopping');
+      try {
+        return await follow(operation({ db: new Database(pool), now: now() }, input));
+      } catch (error) {
+        throw asProblem(error);
+      }
+    };
+
+  return {
+    instance: { claim: write(instance.claim), get: read(instance.get), lease: write(instance.lease) },
+    teams: {
+      ensure: write(teams.ensure),
+      get: read(teams.get),
+      bySlug: read(teams.bySlug),
+      list: read(teams.list) as Store['teams']['list'],
+      ensureSigningKey: write(teams.ensureSigningKey),
+      signingKeys: read(teams.signingKeys),
+    },
+    keys: {
+      create: write(keys.create),
+      byHash: read(keys.byHash),
+      list: read(keys.list),
+      revoke: write(keys.revoke),
+    },
+    workflows: {
+      apply: write(workflows.apply),
+      get: read(workflows.get),
+      list: read(workflows.list),
+      archive: write(workflows.archive),
+      pause: write(workflows.pause),
+      resume: write(workflows.resume),
+    },
+    jobs: {
+      enqueue: write(jobs.enqueue),
+      begin: write(begin),
+      claim: write(claim),
+      setProcess: write(attempts.setProcess),
+      beat: beat.beating({ free: write(beat.renewFree), locked: write(beat.renewLocked) }),
+      fail: write(attempts.fail),
+      release: async ({ held }) => {
+        const release = write(attempts.release);
+        await Promise.all(held.map((one) => release({ held: one })));
+      },
+      abandoned: read(attempts.abandoned),
+      reclaim: write(attempts.reclaim),
+      cancel: write(cancel.cancel),
+      endCanceled: write(cancel.endCanceled),
+      runNow: write(cancel.runNow),
+      report: write(report),
+      log: read(jobLog),
+      get: read(jobs.get),
+      list: read(history.list),
+      prune: async (input) => {
+        const { next } = await write(history.prune)({ ...input, after: prunedJobs });
+        prunedJobs = next ?? history.PRUNE_START;
+        return { done: next === null };
+      },
+    },
+    schedules: { due: read(schedules.due), fire: write(schedules.fire) },
+    records: {} as Store['records'],
+    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
+    webhooks: {} as Store['webhooks'],
+    deliveries: {} as Store['deliveries'],
+    erasure: {} as Store['erasure'],
+    now,
+    watch(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    check: async () => {
+      await read((view) => view.db.get('select 1 from instance'))(undefined);
+    },
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+
+  async function close(): Promise<void> {
+    listeners.clear();
+    measured?.stop();
+    // A pool that is told to end forgets whoever waits for a connection.
+    await Promise.allSettled(underWay);
+    await news.stop();
+    await pool.end();
+  }
+}
+
+function tell(listeners: Set<(touched: Touched) => void>, touched: Touched, log: Logger): void {
+  for (const listener of listeners) {
+    try {
+      listener(touched);
+    } catch (error) {
+      log.error({ err: error }, 'watcher.failed');
+    }
+  }
+}

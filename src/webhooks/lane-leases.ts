@@ -1,0 +1,142 @@
+/**
+ * Which lanes are this node's: of several nodes on one database exactly one sends to a webhook at a time. A lane is
+ * taken for 15 s when the store names it, kept by one statement for all of them every 5 s, and given back when nothing
+ * has been sent for a while. What has not been renewed for 10 s sends nothing more, so that nobody else can take over
+ * while it still does. On a database that belongs to one process all lanes are its own, and none is ever lost.
+ */
+import type { Logger } from '../observe/log.ts';
+import type { Clock } from '../std/clock.ts';
+import { Wake } from '../std/wake.ts';
+import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.ts';
+import type { Lane } from './lane.ts';
+
+const LEASE_MS = 15_000;
+const KEEP_EVERY_MS = 5_000;
+/** After so long without a renewal it may soon be somebody else's. */
+const TRUST_MS = 10_000;
+/** A lane that has had nothing to do for so long is given back. */
+const IDLE_MS = 10_000;
+/** Lanes that one look takes at most: others find the rest, and so load spreads. */
+const TAKE_AT_ONCE = 500;
+
+export class LaneLeases {
+  readonly #deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
+  readonly #nodeId: string;
+  readonly #log: Logger;
+  readonly #now: Clock;
+  readonly #elapsed: Clock;
+  readonly #lanes: () => Iterable<Lane>;
+  readonly #onKept: (lane: Lane) => void;
+  readonly #onLost: (lane: Lane) => void;
+  readonly #wake: Wake;
+
+  /**
+   * @param input.now the store's clock, by which lanes rest
+   * @param input.elapsed milliseconds by a clock that is never set back
+   * @param input.lanes those that this node knows, held or not
+   * @param input.onKept called when one may send again that was silent for too long
+   * @param input.onLost called for one that another node has taken: nothing of it must be sent any more
+   */
+  constructor(input: {
+    deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
+    nodeId: string;
+    log: Logger;
+    random: () => number;
+    now: Clock;
+    elapsed: Clock;
+    lanes: () => Iterable<Lane>;
+    onKept: (lane: Lane) => void;
+    onLost: (lane: Lane) => void;
+  }) {
+    this.#deliveries = input.deliveries;
+    this.#nodeId = input.nodeId;
+    this.#log = input.log;
+    this.#now = input.now;
+    this.#elapsed = input.elapsed;
+    this.#lanes = input.lanes;
+    this.#onKept = input.onKept;
+    this.#onLost = input.onLost;
+    this.#wake = new Wake({ everyMs: KEEP_EVERY_MS, random: input.random, look: () => this.keep() });
+  }
+
+  /** What the store is told about whoever asks for lanes. */
+  get holder(): { nodeId: string; leaseMs: number; limit: number } {
+    return { nodeId: this.#nodeId, leaseMs: LEASE_MS, limit: TAKE_AT_ONCE };
+  }
+
+  /** Whether it may send now. */
+  trusts({ leasedAtMs }: Lane): boolean {
+    return leasedAtMs !== undefined && this.#elapsed() - leasedAtMs < TRUST_MS;
+  }
+
+  start(): void {
+    this.#wake.start();
+  }
+
+  /** Keeps nothing any more; what is in flight may still be settled. */
+  async stop(): Promise<void> {
+    await this.#wake.stop();
+  }
+
+  /** Gives all of them back. Never rejects: else their leases run out. */
+  async releaseAll(): Promise<void> {
+    await this.#release([...this.#lanes()].filter(isHeld));
+  }
+
+  /** Renews the leases once. Never rejects. */
+  async keep(): Promise<void> {
+    const held = [...this.#lanes()].filter(isHeld);
+    const askedMs = this.#elapsed();
+    const nowMs = this.#now();
+    const idle = held.filter(
+      (lane) => lane.isEmpty && lane.restsUntil(nowMs) <= nowMs && askedMs - lane.usedAtMs > IDLE_MS,
+    );
+    await this.#release(idle);
+    const kept = held.filter((lane) => !idle.includes(lane));
+    if (kept.length === 0) return;
+    let lost: HeldLane[];
+    try {
+      const { nodeId, leaseMs } = this.holder;
+      lost = await this.#deliveries.keepLanes({ nodeId, leaseMs, lanes: kept.map(nameOf) });
+    } catch (error) {
+      this.#log.warn({ err: error, lanes: kept.length }, 'delivery.lanes_not_kept');
+      return;
+    }
+    const gone = new Set(lost.map(({ webhookId, epoch }) => `${webhookId} ${epoch}`));
+    for (const lane of kept) {
+      if (gone.has(`${lane.due.webhookId} ${lane.due.epoch}`)) {
+        this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
+        lane.leasedAtMs = undefined;
+        this.#onLost(lane);
+      } else if (lane.leasedAtMs !== undefined) {
+        const wasSilent = !this.trusts(lane);
+        lane.leasedAtMs = Math.max(lane.leasedAtMs, askedMs);
+        if (wasSilent) this.#onKept(lane);
+      }
+    }
+  }
+
+  async #release(lanes: readonly Lane[]): Promise<void> {
+    if (lanes.length === 0) return;
+    for (const lane of lanes) {
+      lane.leasedAtMs = undefined;
+      // Whoever is told meanwhile that it is still ours must not believe it.
+      lane.leaving = true;
+    }
+    try {
+      await this.#deliveries.releaseLanes({ nodeId: this.#nodeId, lanes: lanes.map(nameOf) });
+    } catch (error) {
+      this.#log.warn({ err: error, lanes: lanes.length }, 'delivery.lanes_not_released');
+    } finally {
+      for (const lane of lanes) lane.leaving = false;
+    }
+  }
+}
+
+function isHeld(lane: Lane): boolean {
+  return lane.leasedAtMs !== undefined;
+}
+
+function nameOf({ due: { teamId, webhookId, epoch } }: Lane): HeldLane {
+  return { teamId, webhookId, epoch };
+}

