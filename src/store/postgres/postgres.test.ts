@@ -5,15 +5,21 @@ import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
 import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
+import { testDeliveries } from '../conformance/deliveries.ts';
 import { testJobHistory } from '../conformance/job-history.ts';
 import { testJobLog } from '../conformance/job-log.ts';
 import { testJobModel } from '../conformance/job-model.ts';
 import { testJobs } from '../conformance/jobs.ts';
+import { testLanes } from '../conformance/lanes.ts';
+import { testOutbox } from '../conformance/outbox.ts';
 import { testPush } from '../conformance/push.ts';
+import { testReplays } from '../conformance/replays.ts';
 import { testSchedules } from '../conformance/schedules.ts';
 import { type Inspected, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
 import { testTeams } from '../conformance/teams.ts';
 import { testWatch } from '../conformance/watch.ts';
+import { testWebhookChanges } from '../conformance/webhook-changes.ts';
+import { testWebhooks } from '../conformance/webhooks.ts';
 import { testWorkflows } from '../conformance/workflows.ts';
 import { openStore } from '../open.ts';
 import { Database, openPool } from './database.ts';
@@ -35,6 +41,12 @@ describe('PostgreSQL', () => {
   testJobLog(open);
   testJobHistory(open);
   testJobModel(open);
+  testWebhooks(open);
+  testWebhookChanges(open);
+  testDeliveries(open);
+  testLanes(open);
+  testReplays(open);
+  testOutbox(open);
 });
 
 after(async () => {

@@ -9,7 +9,6 @@ import * as cancel from './cancel.ts';
 import { claim } from './claim.ts';
 import { startClock } from './clock.ts';
 import { Database, openPool } from './database.ts';
-import * as events from './events.ts';
 import * as instance from './instance.ts';
 import * as history from './job-history.ts';
 import { log as jobLog, report } from './job-log.ts';
@@ -17,6 +16,7 @@ import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
 import { News } from './news.ts';
+import { outbox } from './outbox.ts';
 import { begin } from './push.ts';
 import * as schedules from './schedules.ts';
 import * as teams from './teams.ts';
@@ -144,9 +144,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     },
     schedules: { due: read(schedules.due), fire: write(schedules.fire) },
     records: {} as Store['records'],
-    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
-    webhooks: {} as Store['webhooks'],
-    deliveries: {} as Store['deliveries'],
+    ...outbox({ read, write, now }),
     erasure: {} as Store['erasure'],
     now,
     watch(listener) {

@@ -1,0 +1,258 @@
+/** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
+import type { Tx } from './transaction.ts';
+
+/** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
+export interface ExpirePlace {
+  teamId: string;
+  webhookId: string;
+  createdAt: number;
+  id: string;
+}
+
+/** Before the first. */
+export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+
+/**
+ * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
+ * The place is kept because what is passed over, having never been tried, would be read again by every step.
+ */
+export async function expire(
+  tx: Tx,
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
+): Promise<{ next: ExpirePlace | null }> {
+  const before = tx.now - olderMs;
+  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, after.teamId, after.webhookId, before, limit);
+  let room = limit;
+  let place = after;
+  for (const [n, { teamId, webhookId, hasOld, isActive }] of lanes.entries()) {
+    if (n > 0) place = { ...EXPIRE_START, teamId, webhookId };
+    if (room <= 0) return { next: place };
+    const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
+    // What has never been sent to an active webhook stays: then it was we who were away, not its endpoint.
+    const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
+    await giveUp(tx, teamId, givenUp);
+    const last = old.at(-1);
+    if (last !== undefined && old.length === room) {
+      return { next: { ...place, createdAt: last.createdAt, id: last.id } };
+    }
+    // The first one was counted by the step that came to it.
+    room -= old.length + (n > 0 ? 1 : 0);
+  }
+  return { next: lanes.length > limit ? place : null };
+}
+
+interface ExpireLane {
+  teamId: string;
+  webhookId: string;
+  hasOld: boolean;
+  isActive: boolean;
+}
+
+// The lane that the place is in, and so many behind it.
+const LANES_BEHIND = `
+  with recursive waiting_lane (team_id, webhook_id, place) as (
+    select $1::text collate "C", $2::text collate "C", 0
+    union all
+    select next.team_id, next.webhook_id, waiting_lane.place + 1 from waiting_lane cross join lateral (
+      select d.team_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
+      order by d.team_id, d.webhook_id limit 1
+    ) next
+    where waiting_lane.place < $4
+  )
+  select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
+    (select true from delivery old
+     where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
+       and old.state = 'waiting' and old.created_at < $3 limit 1) is not null as "hasOld",
+    coalesce(webhook.state = 'active', false) as "isActive"
+  from waiting_lane
+  left join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
+  order by waiting_lane.place`;
+
+function waitingSince(
+  tx: Tx,
+  { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
+): Promise<{ id: string; createdAt: number; attempt: number }[]> {
+  return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
+    `select id, created_at as "createdAt", attempt from delivery
+     where team_id = $1 and webhook_id = $2 and state = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
+     order by created_at, id limit $6`,
+    place.teamId,
+    place.webhookId,
+    before,
+    place.createdAt,
+    place.id,
+    limit,
+  );
+}
+
+/** What has arrived meanwhile has arrived. */
+async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.db.run(
+    `update delivery set state = 'dead', next_at = null
+     where team_id = $1 and id = any($2::text[]) and state = 'waiting'`,
+    teamId,
+    ids,
+  );
+}
+
+/** The event that the pruning has come to. */
+export interface PrunePlace {
+  teamId: string;
+  sequence: number;
+}
+
+/** Before the first. */
+export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
+
+/** Deletes some of everything; `next` is null at the end of a round through the events. */
+export async function prune(
+  tx: Tx,
+  input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },
+): Promise<{ attemptsDone: boolean; next: PrunePlace | null }> {
+  const { limit } = input;
+  const next = await pruneEvents(tx, input);
+  const [attempts] = await Promise.all([
+    tx.db.run(OLD_ATTEMPTS, tx.now - input.attemptsMs, limit),
+    tx.db.run(OLD_REPLAYS, tx.now - input.eventsMs, limit),
+  ]);
+  return { attemptsDone: attempts < limit, next };
+}
+
+const OLD_ATTEMPTS = `
+  with old as materialized (
+    select team_id, delivery_id, number from attempt where started_at < $1 order by started_at limit $2
+  )
+  delete from attempt using old
+  where attempt.team_id = old.team_id and attempt.delivery_id = old.delivery_id and attempt.number = old.number`;
+const OLD_REPLAYS = `
+  with old as materialized (
+    select team_id, id from replay where created_at < $1 and state = 'done' order by created_at limit $2
+  )
+  delete from replay using old where replay.team_id = old.team_id and replay.id = old.id`;
+
+/** Goes through the old events of every team. */
+async function pruneEvents(
+  tx: Tx,
+  { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
+): Promise<PrunePlace | null> {
+  const before = tx.now - eventsMs;
+  const teams = await tx.db.all<EventsOfTeam>(TEAMS_BEHIND, after.teamId, after.sequence, limit);
+  let room = limit;
+  for (const team of teams) {
+    const { teamId } = team;
+    let sequence = teamId === after.teamId ? after.sequence : 0;
+    if (mayGo(tx, team, before) !== 'stays') {
+      const pruned = await pruneTeam(tx, { ...team, after: sequence, before, limit: room });
+      room -= pruned.cost;
+      if (!pruned.done) return { teamId, sequence: pruned.sequence };
+    } else room -= 1;
+    sequence = Number.MAX_SAFE_INTEGER;
+    if (room <= 0) return { teamId, sequence };
+  }
+  return null;
+}
+
+/** A team whose events have not all been looked at, and the first of those. */
+interface EventsOfTeam {
+  teamId: string;
+  lastSequence: number;
+  sequence: number;
+  createdAt: number;
+}
+
+const TEAMS_BEHIND = `
+  select team.id as "teamId", team.last_sequence as "lastSequence", first.sequence, first.created_at as "createdAt"
+  from team cross join lateral (
+    select sequence, created_at from event
+    where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
+    order by event.sequence limit 1
+  ) first
+  where team.id >= $1 order by team.id limit $3`;
+
+/**
+ * Where an event stands: the newest of a team stays, so that there is always one that says how far the team has come,
+ * and with one that is young all behind it, unless it was dated before the clock was set back.
+ */
+function mayGo(
+  { now }: Tx,
+  event: { createdAt: number; sequence: number; lastSequence: number },
+  before: number,
+): 'goes' | 'passed over' | 'stays' {
+  if (event.createdAt > now && event.sequence < event.lastSequence) return 'passed over';
+  return event.createdAt >= before || event.sequence >= event.lastSequence ? 'stays' : 'goes';
+}
+
+/**
+ * Deletes the next old events of a team with their deliveries. One that has a delivery waiting stays with all that it
+ * has; those are locked, so that nobody sends one once more that is just being deleted.
+ *
+ * @returns `done` when no old ones are left behind those; else the `sequence` that it has come to
+ */
+async function pruneTeam(
+  tx: Tx,
+  team: { teamId: string; lastSequence: number; after: number; before: number; limit: number },
+): Promise<{ done: boolean; sequence: number; cost: number }> {
+  const { teamId, lastSequence, after, before, limit } = team;
+  const events = await tx.db.all<{ sequence: number; createdAt: number }>(
+    `select sequence, created_at as "createdAt" from event
+     where team_id = $1 and sequence > $2 order by sequence limit $3`,
+    teamId,
+    after,
+    limit,
+  );
+  const places = events.map((event) => mayGo(tx, { ...event, lastSequence }, before));
+  const end = places.indexOf('stays');
+  const old = events
+    .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
+    .map(({ sequence }) => sequence);
+  const seen = end === -1 ? events.length : end + 1;
+  const left = await deleteEvents(tx, { teamId, sequences: old, limit });
+  if (left.firstLeft !== undefined) return { done: false, sequence: left.firstLeft - 1, cost: limit };
+  const done = end !== -1 || events.length < limit;
+  return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
+}
+
+/** Deletes at most so many deliveries, and the events of which none is left; tells which is the first that has some. */
+async function deleteEvents(
+  tx: Tx,
+  { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
+): Promise<{ firstLeft: number | undefined; deliveries: number }> {
+  if (sequences.length === 0) return { firstLeft: undefined, deliveries: 0 };
+  const [locked, waiting] = await Promise.all([
+    tx.db.all<{ sequence: number }>(
+      `select sequence from event where team_id = $1 and sequence = any($2::bigint[])
+       order by sequence for update skip locked`,
+      teamId,
+      sequences,
+    ),
+    // Asked for when they are locked: from then on no delivery is added to them.
+    tx.db.all<{ sequence: number }>(
+      `select sequence from unnest($2::bigint[]) as old (sequence)
+       where (select true from delivery
+              where team_id = $1 and event_sequence = old.sequence and state = 'waiting' limit 1)`,
+      teamId,
+      sequences,
+    ),
+  ]);
+  const waits = new Set(waiting.map(({ sequence }) => sequence));
+  const ended = locked.map(({ sequence }) => sequence).filter((sequence) => !waits.has(sequence));
+  const deliveries = await tx.db.all<{ id: string; sequence: number }>(
+    `select id, event_sequence as sequence from delivery
+     where team_id = $1 and event_sequence = any($2::bigint[]) order by event_sequence, id limit $3`,
+    teamId,
+    ended,
+    limit + 1,
+  );
+  const ids = deliveries.slice(0, limit).map(({ id }) => id);
+  // The rest of them, and the event, come next time.
+  const firstLeft = deliveries[limit]?.sequence;
+  const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
+  await Promise.all([
+    tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
+    tx.db.run('delete from delivery where team_id = $1 and id = any($2::text[])', teamId, ids),
+    tx.db.run('delete from event where team_id = $1 and sequence = any($2::bigint[])', teamId, emptied),
+  ]);
+  return { firstLeft, deliveries: ids.length };
+}

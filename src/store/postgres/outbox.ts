@@ -1,0 +1,152 @@
+/** Events, webhooks and deliveries, put together: what spans several transactions, and places kept between calls. */
+import type { Store } from '../store.ts';
+import type { DueLane } from '../webhook-operations.ts';
+import * as deliveries from './deliveries.ts';
+import * as events from './events.ts';
+import * as leases from './lane-leases.ts';
+import { type FoundLane, lane, lanes, load } from './lanes.ts';
+import { EXPIRE_START, expire, PRUNE_START, prune } from './outbox-retention.ts';
+import { cancelRemoved } from './removed.ts';
+import { getReplay, REPLAY_START, replay, startReplay, stepReplays } from './replays.ts';
+import { settle } from './settle.ts';
+import type { Tx, View } from './transaction.ts';
+import * as changes from './webhook-changes.ts';
+import * as webhooks from './webhooks.ts';
+
+interface Running {
+  read<Input, Result>(
+    operation: (view: View, input: Input) => Promise<Result>,
+  ): (input: Input) => Promise<Result>;
+  write<Input, Result>(
+    operation: (tx: Tx, input: Input) => Promise<Result>,
+  ): (input: Input) => Promise<Result>;
+  now: Store['now'];
+}
+
+/** Makes the three groups of operations. */
+export function outbox({ read, write, now }: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
+  const find = read(lanes);
+  const findOne = read(lane);
+  const take = write(leases.take);
+  const removeAll = write(webhooks.unsubscribe);
+  const settleAll = write(settle);
+  const cancelSome = write(cancelRemoved);
+  let isCanceling = false;
+  // Each step takes up where the one before it has ended.
+  let prunedUpTo = PRUNE_START;
+  let expiredUpTo = EXPIRE_START;
+  let replayedUpTo = REPLAY_START;
+
+  /** What another node has taken since it was found is left out. */
+  async function held(
+    { nodeId, leaseMs }: { nodeId: string; leaseMs: number },
+    { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
+  ): Promise<DueLane[]> {
+    if (wanted.length === 0) return mine.map(toDue);
+    const taken = await take({ nodeId, leaseMs, lanes: wanted });
+    const epochs = new Map(taken.map((one) => [leases.keyOf(one), one.epoch]));
+    const ours = wanted.flatMap((one) => {
+      const epoch = epochs.get(leases.keyOf(one));
+      return epoch === undefined ? [] : [{ ...one, epoch }];
+    });
+    return [...mine, ...ours].map(toDue);
+  }
+
+  /** After an answer. What it does not come to is found by the chore that gives up what is too old. */
+  async function cancelTheRest(): Promise<void> {
+    if (isCanceling) return;
+    isCanceling = true;
+    try {
+      while ((await cancelSome(undefined)).more);
+    } catch {
+      // Nothing of it is loaded, whether it is canceled now or later.
+    } finally {
+      isCanceling = false;
+    }
+  }
+
+  return {
+    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
+    webhooks: {
+      subscribe: write(webhooks.subscribe),
+      list: read(webhooks.list),
+      get: read(webhooks.get),
+      byUrl: read(webhooks.byUrl),
+      unsubscribe: async (input) => {
+        const { removed, more } = await removeAll(input);
+        if (more) void cancelTheRest();
+        return removed;
+      },
+      secret: read(webhooks.secret),
+      headers: read(webhooks.headers),
+      rotate: write(changes.rotate),
+      change: write(changes.change),
+      pause: write(changes.pause),
+      resume: write(webhooks.resume),
+      test: write(changes.test),
+    },
+    deliveries: {
+      async lanes({ limit, ...holder }) {
+        const found = await find(holder);
+        const at = { now: now(), leaseMs: holder.leaseMs };
+        const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
+        const mine = ofOurs.filter((one) => leases.lasts(one, at));
+        const fading = ofOurs.filter((one) => !leases.lasts(one, at));
+        const free = some(
+          found.filter(({ nodeId }) => nodeId !== holder.nodeId),
+          limit,
+        );
+        return held(holder, { mine, wanted: [...fading, ...free] });
+      },
+      async lane(input) {
+        const found = await findOne(input);
+        if (found === undefined) return undefined;
+        const isSafe =
+          found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
+        const [due] = await held(
+          input,
+          isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] },
+        );
+        return due;
+      },
+      keepLanes: write(leases.keep),
+      releaseLanes: write(leases.release),
+      load: read(load),
+      settle: async (input) => {
+        if ((await settleAll(input)).more) void cancelTheRest();
+      },
+      get: read(deliveries.get),
+      list: read(deliveries.list),
+      replay: write(replay),
+      startReplay: write(startReplay),
+      getReplay: read(getReplay),
+      stepReplays: async (input) => {
+        const { done, next } = await write(stepReplays)({ ...input, after: replayedUpTo });
+        replayedUpTo = next ?? REPLAY_START;
+        return { done };
+      },
+      expire: async (input) => {
+        if (expiredUpTo === EXPIRE_START) void cancelTheRest();
+        const { next } = await write(expire)({ ...input, after: expiredUpTo });
+        expiredUpTo = next ?? EXPIRE_START;
+        return { done: next === null };
+      },
+      prune: async (input) => {
+        const { attemptsDone, next } = await write(prune)({ ...input, after: prunedUpTo });
+        prunedUpTo = next ?? PRUNE_START;
+        return { done: attemptsDone && next === null };
+      },
+    },
+  };
+}
+
+/** Any so many of them, so that nodes that look at the same moment take different ones. */
+function some<Item>(items: readonly Item[], limit: number): readonly Item[] {
+  if (items.length <= limit) return items;
+  const first = Math.floor(Math.random() * items.length);
+  return [...items.slice(first), ...items.slice(0, first)].slice(0, limit);
+}
+
+function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
+  return due;
+}

@@ -1,0 +1,24 @@
+/** Canceling what waits for removed webhooks, where that is more than the transaction that removed them should do. */
+import { WAITING_LANES } from './lanes.ts';
+import type { Tx } from './transaction.ts';
+import { cancelWaiting, type Target } from './webhooks.ts';
+
+/** Webhooks that one transaction deals with at most. */
+const MAX_WEBHOOKS = 20;
+
+const REMOVED_LANES = `
+  ${WAITING_LANES}
+  select webhook.team_id as "teamId", webhook.id
+  from waiting_lane
+  join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
+  where webhook.state = 'deleted' order by webhook.team_id, webhook.id limit $1`;
+
+/**
+ * Cancels some of what waits for removed webhooks; answers whether more may be left. It finds also what an event added
+ * that was written while its webhook was being removed.
+ */
+export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
+  const removed = await tx.db.all<Target>(REMOVED_LANES, MAX_WEBHOOKS);
+  await Promise.all(removed.map((webhook) => cancelWaiting(tx, webhook)));
+  return { more: removed.length > 0 };
+}

@@ -1,0 +1,251 @@
+/**
+ * Replays: events that are sent once more, as new deliveries behind all others of their webhook.
+ *
+ * A replay of a selection walks through the history of its webhook and keeps its place in its row, moved in the
+ * transaction that makes the deliveries: a crash between two steps costs nothing. That each event comes once is
+ * kept by the index `delivery_replay`, that no two nodes take the same step by a lock on the row.
+ */
+import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { newId } from '../../std/id.ts';
+import { touchLane } from '../touched.ts';
+import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
+import type { Place } from './deliveries.ts';
+import type { Tx, View } from './transaction.ts';
+
+/** Webhooks whose replays one step looks at; the next one goes on behind them. */
+const MAX_WEBHOOKS = 25;
+
+interface ReplayRow {
+  team_id: string;
+  id: string;
+  webhook_id: string;
+  states: string;
+  since: number;
+  until: number;
+  after_at: number;
+  after_id: string;
+  made: number;
+  state: Replay['state'];
+  created_at: number;
+}
+
+export async function replay(
+  tx: Tx,
+  { teamId, webhookId, ids }: { teamId: string; webhookId?: string; ids: readonly string[] },
+): Promise<string[] | undefined> {
+  const originals = await tx.db.all<{ webhookId: string; sequence: number }>(
+    // The events are locked, so that none is deleted for its age before its new delivery waits.
+    `select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
+     from unnest($2::text[]) with ordinality as asked (id, place)
+     join delivery on delivery.team_id = $1 and delivery.id = asked.id
+     join webhook on webhook.team_id = $1 and webhook.id = delivery.webhook_id
+     join event on event.team_id = $1 and event.sequence = delivery.event_sequence
+     where webhook.state <> 'deleted' and webhook.id = coalesce($3, webhook.id)
+     order by asked.place
+     for key share of event`,
+    teamId,
+    ids,
+    webhookId ?? null,
+  );
+  if (originals.length < ids.length) return undefined;
+  return (await addReplayed(tx, { teamId, replayId: null, originals })).ids;
+}
+
+export async function startReplay(
+  tx: Tx,
+  input: DeliveryFilter & { states: readonly DeliveryState[] },
+): Promise<Replay | undefined> {
+  const { teamId, webhookId, states, since = 0, until = tx.now } = input;
+  const row = await tx.db.get<ReplayRow>(
+    `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
+     select team_id, $3, id, $4, $5, $6, 'running', $7
+     from webhook where team_id = $1 and id = $2 and state <> 'deleted'
+     returning *`,
+    teamId,
+    webhookId,
+    newId('rpl'),
+    JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
+    since,
+    // What it makes itself must not be selected by it, for ever.
+    Math.min(until, tx.now),
+    tx.now,
+  );
+  return row && toReplay(row);
+}
+
+export async function getReplay(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Replay | undefined> {
+  const row = await view.db.get<ReplayRow>('select * from replay where team_id = $1 and id = $2', teamId, id);
+  return row && toReplay(row);
+}
+
+/** The webhook that the stepping has come to, and whether this round through them has done anything. */
+export interface ReplayPlace {
+  teamId: string;
+  webhookId: string;
+  moved: boolean;
+}
+
+/** Before the first. */
+export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
+
+// Of each webhook the oldest one: the others follow when it is done.
+const RUNNING = `
+  select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
+         (select count(*) from (
+            select 1 from delivery
+            where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
+            limit $4) replayed) as waiting
+  from replay
+  where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
+    select first.id from replay first
+    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
+    order by first.created_at, first.id limit 1)
+  order by team_id, webhook_id limit $3`;
+
+/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
+export async function stepReplays(
+  tx: Tx,
+  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
+): Promise<{ done: boolean; next: ReplayPlace | null }> {
+  let room = limit;
+  let place = after;
+  const running = await tx.db.all<{ teamId: string; id: string; webhookId: string; waiting: number }>(
+    RUNNING,
+    after.teamId,
+    after.webhookId,
+    MAX_WEBHOOKS,
+    waiting,
+  );
+  for (const one of running) {
+    const free = Math.min(room, waiting - one.waiting);
+    if (free > 0) room -= await step(tx, one, free);
+    place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
+    if (room <= 0) break;
+  }
+  if (room <= 0 || running.length === MAX_WEBHOOKS) return { done: false, next: place };
+  return { done: !place.moved, next: null };
+}
+
+// What failed is left out when a delivery of its event that was made since has arrived, or is on its way.
+const FORWARDS = `
+  select found.created_at as "createdAt", found.id, found.event_sequence as sequence,
+    found.state in ('dead', 'canceled') and (
+      select true from delivery since
+      where since.team_id = $1 and since.event_sequence = found.event_sequence and since.webhook_id = $2
+        and since.state in ('delivered', 'waiting') and since.created_at >= found.created_at
+        and since.id <> found.id
+      limit 1) is not null as "madeGood"
+  from (
+    select page.* from unnest($3::text[]) as wanted (state)
+    cross join lateral (
+      select created_at, id, event_sequence, state from delivery
+      where team_id = $1 and webhook_id = $2 and state = wanted.state
+        and created_at <= $4 and (created_at, id) > ($5, $6)
+      order by created_at, id limit $7
+    ) page
+    order by page.created_at, page.id limit $7
+  ) found
+  order by found.created_at, found.id`;
+
+/** Takes a replay past so many deliveries; answers what that has cost, at least 1, or 0 when another node does it. */
+async function step(
+  tx: Tx,
+  { teamId, id: replayId, webhookId }: { teamId: string; id: string; webhookId: string },
+  limit: number,
+): Promise<number> {
+  const [row, webhook] = await Promise.all([
+    tx.db.get<ReplayRow>(
+      `select * from replay where team_id = $1 and id = $2 and state = 'running' for update skip locked`,
+      teamId,
+      replayId,
+    ),
+    tx.db.get(
+      `select 1 from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+      teamId,
+      webhookId,
+    ),
+  ]);
+  if (row === undefined) return 0;
+  const after: Place = { createdAt: row.after_at, id: row.after_id };
+  // Behind every id of the moment before.
+  if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
+  const selected = await tx.db.all<Place & { sequence: number; madeGood: boolean }>(
+    FORWARDS,
+    teamId,
+    webhookId,
+    webhook === undefined ? [] : JSON.parse(row.states),
+    row.until,
+    after.createdAt,
+    after.id,
+    limit,
+  );
+  const originals = selected
+    .filter(({ madeGood }) => !madeGood)
+    .map(({ sequence }) => ({ webhookId, sequence }));
+  const { made } = await addReplayed(tx, { teamId, replayId, originals });
+  const last = selected.at(-1) ?? after;
+  await tx.db.run(
+    'update replay set after_at = $3, after_id = $4, made = made + $5, state = $6 where team_id = $1 and id = $2',
+    teamId,
+    replayId,
+    last.createdAt,
+    last.id,
+    made,
+    selected.length < limit ? 'done' : 'running',
+  );
+  return Math.max(1, selected.length);
+}
+
+/**
+ * Makes new deliveries. Those that this replay has made already are left out, and those whose events are deleted at
+ * this moment for their age: whatever else waits for an event is locked against that.
+ */
+async function addReplayed(
+  tx: Tx,
+  input: {
+    teamId: string;
+    replayId: string | null;
+    originals: readonly { webhookId: string; sequence: number }[];
+  },
+): Promise<{ ids: string[]; made: number }> {
+  const { teamId, replayId, originals } = input;
+  if (originals.length === 0) return { ids: [], made: 0 };
+  const ids = originals.map(() => newId('dlv'));
+  const made = await tx.db.run(
+    `with event_there as materialized (
+       select sequence from event where team_id = $1 and sequence = any($4::bigint[])
+       order by sequence for key share
+     )
+     insert into delivery
+       (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)
+     select $1, given.id, given.webhook_id, given.sequence, 'waiting', $5, $5, 'replay', 2, $6
+     from unnest($2::text[], $3::text[], $4::bigint[]) as given (id, webhook_id, sequence)
+     join event_there on event_there.sequence = given.sequence
+     on conflict do nothing`,
+    teamId,
+    ids,
+    originals.map(({ webhookId }) => webhookId),
+    originals.map(({ sequence }) => sequence),
+    tx.now,
+    replayId,
+  );
+  for (const { webhookId } of originals) touchLane(tx, teamId, webhookId);
+  return { ids, made };
+}
+
+function toReplay(row: ReplayRow): Replay {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    webhookId: row.webhook_id,
+    states: JSON.parse(row.states),
+    since: row.since,
+    until: row.until,
+    made: row.made,
+    state: row.state,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,243 @@
+/** Webhooks: who is subscribed to what. `webhook-changes.ts` has what may be done to one that is there. */
+import {
+  DEFAULT_WEBHOOK_SETTINGS,
+  eventSetKey,
+  firesFor,
+  type Webhook,
+  type WebhookSettings,
+} from '../../model/webhook.ts';
+import { newId } from '../../std/id.ts';
+import { touchLane } from '../touched.ts';
+import type { Tx, View } from './transaction.ts';
+
+export interface Target {
+  teamId: string;
+  id: string;
+}
+
+export interface WebhookRow {
+  team_id: string;
+  id: string;
+  workflow_id: string | null;
+  url: string;
+  events: string;
+  state: Webhook['state'];
+  settings: string;
+  paused_at: number | null;
+  paused_reason: string | null;
+  failing_since: number | null;
+  last_success_at: number | null;
+  created_at: number;
+}
+
+/** Of one workflow one subscription at a time is made, so that a second of the same is found, and the limit is kept. */
+export async function subscribe(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string | null;
+    url: string;
+    events: readonly string[];
+    secret: string;
+    limit: number;
+    settings?: WebhookSettings;
+  },
+): Promise<
+  | { outcome: 'created' | 'existing'; webhook: Webhook }
+  | { outcome: 'workflow_not_found' }
+  | { outcome: 'limit_reached' }
+> {
+  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
+  if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
+
+  const [same, active] = await Promise.all([
+    tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, eventSetKey(events)),
+    activeCount(tx, teamId, workflowId),
+  ]);
+  if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
+  if (active >= limit) return { outcome: 'limit_reached' };
+  if (same !== undefined) {
+    return { outcome: 'existing', webhook: (await resume(tx, { teamId, id: same.id })) as Webhook };
+  }
+
+  const row = (await tx.db.get<WebhookRow>(
+    `insert into webhook
+       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10) returning *`,
+    teamId,
+    newId('wh'),
+    workflowId,
+    url,
+    JSON.stringify(events),
+    eventSetKey(events),
+    firesFor(events),
+    input.secret,
+    JSON.stringify(settings),
+    tx.now,
+  )) as WebhookRow;
+  return { outcome: 'created', webhook: toWebhook(row) };
+}
+
+/** Locks what is subscribed to, a workflow or the whole team, until the commit; answers whether it is there. */
+async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
+  const found =
+    workflowId === null
+      ? await tx.db.get('select 1 from team where id = $1 for no key update', teamId)
+      : await tx.db.get(
+          'select 1 from workflow where team_id = $1 and id = $2 and archived_at is null for no key update',
+          teamId,
+          workflowId,
+        );
+  return found !== undefined;
+}
+
+// The digests are what the index has.
+const SAME = `
+  select * from webhook
+  where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted'
+    and md5(url) = md5($3) and url = $3 and md5(event_set) = md5($4) and event_set = $4`;
+
+async function activeCount(tx: Tx, teamId: string, workflowId: string | null): Promise<number> {
+  const row = await tx.db.get<{ count: number }>(
+    `select count(*) as count from webhook
+     where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and state = 'active'`,
+    teamId,
+    workflowId ?? '',
+  );
+  return row?.count ?? 0;
+}
+
+/** Ends a pause; also `subscribe` does. */
+export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
+  const row = await tx.db.get<WebhookRow>(
+    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
+     where team_id = $1 and id = $2 and state = 'paused' returning *`,
+    teamId,
+    id,
+  );
+  return row === undefined ? get(tx, { teamId, id }) : changed(tx, row);
+}
+
+/** Whoever sends to it must look at it anew. */
+export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
+  if (row === undefined) return undefined;
+  touchLane(tx, row.team_id, row.id);
+  return toWebhook(row);
+}
+
+export async function list(
+  view: View,
+  { teamId, workflowId }: { teamId: string; workflowId?: string },
+): Promise<Webhook[]> {
+  const rows = await view.db.all<WebhookRow>(
+    `select * from webhook
+     where team_id = $1 and ($2::text is null or workflow_id = $2) and state <> 'deleted'
+     order by created_at, id`,
+    teamId,
+    workflowId ?? null,
+  );
+  return rows.map(toWebhook);
+}
+
+export async function get(view: View, { teamId, id }: Target): Promise<Webhook | undefined> {
+  const row = await view.db.get<WebhookRow>(
+    `select * from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row && toWebhook(row);
+}
+
+export async function byUrl(
+  view: View,
+  { teamId, url, workflowId }: { teamId: string; url: string; workflowId?: string },
+): Promise<Webhook[]> {
+  const rows = await view.db.all<WebhookRow>(
+    `select * from webhook
+     where team_id = $1 and url = $2 and ($3::text is null or workflow_id = $3) and state <> 'deleted'
+     order by created_at, id`,
+    teamId,
+    url,
+    workflowId ?? null,
+  );
+  return rows.map(toWebhook);
+}
+
+/** Answers also whether something is left that waits for them: `removed.ts` cancels it. */
+export async function unsubscribe(
+  tx: Tx,
+  { teamId, ids }: { teamId: string; ids: readonly string[] },
+): Promise<{ removed: number; more: boolean }> {
+  const removed: string[] = [];
+  // In this order, so that no two wait for each other.
+  for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
+  const left = await Promise.all(removed.map((id) => cancelWaiting(tx, { teamId, id })));
+  return { removed: removed.length, more: left.includes(true) };
+}
+
+/** Marks a webhook as deleted, so that nothing is loaded for it any more; answers whether it was there. */
+export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boolean> {
+  const removed = await tx.db.run(
+    `update webhook set state = 'deleted', deleted_at = $1 where team_id = $2 and id = $3 and state <> 'deleted'`,
+    tx.now,
+    teamId,
+    id,
+  );
+  // So that what is queued in memory for it is dropped.
+  if (removed > 0) touchLane(tx, teamId, id);
+  return removed > 0;
+}
+
+/** Deliveries of one webhook that one transaction cancels at most. */
+const MAX_CANCELED = 500;
+
+/** Cancels what waits for a webhook, as far as one transaction should; answers whether more may be left. */
+export async function cancelWaiting(tx: Tx, { teamId, id }: Target): Promise<boolean> {
+  const canceled = await tx.db.run(
+    `with waiting as materialized (
+       select id from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'
+       order by class, next_at, id limit $3
+     )
+     update delivery set state = 'canceled', next_at = null
+     from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`,
+    teamId,
+    id,
+    MAX_CANCELED,
+  );
+  return canceled === MAX_CANCELED;
+}
+
+export async function secret(view: View, { teamId, id }: Target): Promise<string | undefined> {
+  const row = await view.db.get<{ secret: string }>(
+    `select secret from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row?.secret;
+}
+
+export async function headers(view: View, { teamId, id }: Target): Promise<string | null | undefined> {
+  const row = await view.db.get<{ headers: string | null }>(
+    `select headers from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row?.headers;
+}
+
+export function toWebhook(row: WebhookRow): Webhook {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    url: row.url,
+    events: JSON.parse(row.events),
+    state: row.state,
+    settings: JSON.parse(row.settings),
+    pausedAt: row.paused_at,
+    pausedReason: row.paused_reason,
+    failingSince: row.failing_since,
+    lastSuccessAt: row.last_success_at,
+    createdAt: row.created_at,
+  };
+}
