@@ -38,6 +38,8 @@ export interface EngineOptions extends RunJobDeps {
   capacity: number;
   /** How many jobs of one team all nodes run at once. */
   perTeam: number;
+  /** Workflows whose jobs are for other nodes; none unless told. */
+  except?(): readonly { teamId: string; workflowId: string }[];
   /** Renews a push that this process holds, and answers whether it does: such a job is not abandoned. */
   renewPush?(held: Held): boolean;
   /** 30 s unless told. A third of it lies between two beats; after two thirds without one attempts are ended. */
@@ -122,7 +124,11 @@ export class Engine {
     if (running.length === 0) return true;
     const sentAt = performance.now();
     try {
-      const { lost, canceled } = await this.#options.store.jobs.beat({
+      const {
+        lost,
+        canceled,
+        late = [],
+      } = await this.#options.store.jobs.beat({
         nodeId: this.#options.nodeId,
         held: running.map((job) => job.held),
         leaseMs: this.#leaseMs,
@@ -130,6 +136,7 @@ export class Engine {
       const isOf = (job: RunningJob) => (held: Held) =>
         held.jobId === job.held.jobId && held.attempt === job.held.attempt;
       for (const job of running) {
+        if (late.some(isOf(job))) continue;
         job.renewedAt = Math.max(job.renewedAt, sentAt);
         if (lost.some(isOf(job))) this.#interrupt(job, 'fenced');
         else if (canceled.some(isOf(job))) job.cancel.abort();
@@ -184,7 +191,8 @@ export class Engine {
     const limit = capacity - this.#running.size;
     if (this.#stopping.signal.aborted || limit <= 0) return;
     const sentAt = performance.now();
-    const claimed = await store.jobs.claim({ nodeId, limit, leaseMs: this.#leaseMs, perTeam });
+    const except = this.#options.except?.() ?? [];
+    const claimed = await store.jobs.claim({ nodeId, limit, leaseMs: this.#leaseMs, perTeam, except });
     for (const job of claimed) this.#begin(job, sentAt);
   }
 

@@ -58,12 +58,15 @@ export interface JobOperations {
   }): Promise<ClaimedJob[]>;
   /** Records the child process of an attempt, or that it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;
-  /** Renews the leases of a node's attempts; answers those that it no longer holds, and those to be canceled. */
+  /**
+   * Renews the leases of a node's attempts; answers those that it no longer holds, and those to be canceled. `late` are
+   * those that could not be renewed this time, because their rows are locked: neither lost nor safe.
+   */
   beat(input: {
     nodeId: string;
     held: readonly Held[];
     leaseMs: number;
-  }): Promise<{ lost: Held[]; canceled: Held[] }>;
+  }): Promise<{ lost: Held[]; canceled: Held[]; late?: Held[] }>;
   /**
    * Ends an attempt that failed, as `then` says (see `model/job.ts`), or as canceled if that was asked for. Event,
    * when the job ends: `workflow_failed` or `workflow_canceled`. A job that waits behind moves up.

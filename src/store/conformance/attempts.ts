@@ -28,10 +28,8 @@ export function testAttempts(open: Open): void {
       ids.push((await makeJob(store, await makeWorkflow(store, { id }))).id);
       advance(1);
     }
-    const [two, rest] = await Promise.all([
-      store.jobs.claim({ ...CLAIM, limit: 2 }),
-      store.jobs.claim({ ...CLAIM, nodeId: 'node-b' }),
-    ]);
+    const two = await store.jobs.claim({ ...CLAIM, limit: 2 });
+    const rest = await store.jobs.claim({ ...CLAIM, nodeId: 'node-b' });
     assert.deepEqual(
       two.map(({ job }) => job.id),
       ids.slice(0, 2),
@@ -43,6 +41,15 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(two[0]?.workflow.definition, definition());
     assert.equal(two[0]?.state, null);
     assert.deepEqual(await store.jobs.claim(CLAIM), []);
+  });
+
+  it('gives a job to one of several that claim at the same moment', async ({ store }) => {
+    const ids: string[] = [];
+    for (const id of ['a', 'b', 'c']) ids.push((await makeJob(store, await makeWorkflow(store, { id }))).id);
+    const claims = await Promise.all(
+      ['node-a', 'node-b', 'node-c'].map((nodeId) => store.jobs.claim({ ...CLAIM, nodeId, limit: 2 })),
+    );
+    assert.deepEqual(claims.flatMap((claimed) => claimed.map(({ job }) => job.id)).sort(), ids);
   });
 
   it('says that a job has started once, whatever its attempts', async ({ store, advance }) => {

@@ -12,8 +12,9 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
  * of those with as few the one that was served longest ago. Without that a team with a backlog would always be the
  * one whose job is due longest, and on a node with one slot nobody else would get it.
  */
-export function claim(tx: Tx, { nodeId, limit, leaseMs, perTeam }: ClaimInput): ClaimedJob[] {
-  let teams = waitingTeams(tx);
+export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
+  const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
+  let teams = waitingTeams(tx, except);
   const claimed: ClaimedJob[] = [];
   while (claimed.length < limit) {
     teams = teams.filter((team) => team.next !== undefined && team.running < perTeam);
@@ -35,6 +36,8 @@ interface WaitingTeam {
   claimedAt: number;
   /** The priorities at which its jobs wait, the highest first; one is dropped when nothing is due there. */
   priorities: number[];
+  /** Ids of its workflows whose jobs this node leaves to others, as JSON. */
+  except: string;
   next: DueJob | undefined;
 }
 
@@ -79,7 +82,7 @@ const WAITING = `
   from level join team on team.id = level.team_id
   where level.priority is not null`;
 
-function waitingTeams(tx: Tx): WaitingTeam[] {
+function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): WaitingTeam[] {
   const running = runningByTeam(tx);
   const teams = new Map<string, WaitingTeam>();
   for (const row of tx.db.all<{ team_id: string; priority: number; claimed_at: number }>(WAITING)) {
@@ -95,6 +98,9 @@ function waitingTeams(tx: Tx): WaitingTeam[] {
       // A time that is still to come was written before the clock was set back.
       claimedAt: row.claimed_at > tx.now ? 0 : row.claimed_at,
       priorities: [row.priority],
+      except: JSON.stringify(
+        except.filter((one) => one.teamId === teamId).map(({ workflowId }) => workflowId),
+      ),
       next: undefined,
     });
   }
@@ -115,14 +121,15 @@ function runningByTeam(view: View): Map<string, number> {
 
 const NEXT = `
   select team_id, id, attempt, run_at, started_at from job indexed by job_due
-  where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?`;
+  where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
+    and workflow_id not in (select value from json_each(?))`;
 /** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 /** The job that a team would get: of the highest priority at which one is due, what is due longest. */
 function nextJob(tx: Tx, team: WaitingTeam): DueJob | undefined {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
-    const at = [team.teamId, priority];
+    const at = [team.teamId, priority, team.except];
     const due =
       tx.db.get<DueJob>(`${NEXT} and run_at <= ? order by run_at limit 1`, ...at, tx.now) ??
       tx.db.get<DueJob>(`${NEXT} and run_at > ? order by run_at limit 1`, ...at, tx.now + LONGEST_WAIT_MS);

@@ -1,0 +1,88 @@
+/** Attempts: every way to let go of one but publishing and canceling. How they are held is in `beat.ts`. */
+import {
+  type AfterFailure,
+  afterCrash,
+  afterRelease,
+  type FailureReason,
+  type Held,
+  type Job,
+  type ProcessMark,
+} from '../../model/job.ts';
+import type { Abandoned } from '../job-operations.ts';
+import { fenced, type JobRow, lockHeld, lockRunning, toJob } from './jobs.ts';
+import { letGo } from './let-go.ts';
+import type { Tx, View } from './transaction.ts';
+
+export async function setProcess(
+  tx: Tx,
+  { held, process }: { held: Held; process: ProcessMark | null },
+): Promise<void> {
+  const marked = await tx.db.run(
+    `update job set process_pid = $1, process_started_at = $2
+     where team_id = $3 and id = $4 and attempt = $5 and state = 'running'`,
+    process?.pid ?? null,
+    process?.startedAt ?? null,
+    held.teamId,
+    held.jobId,
+    held.attempt,
+  );
+  if (marked === 0) throw fenced(held);
+}
+
+export async function fail(
+  tx: Tx,
+  input: { held: Held; reason: FailureReason; error: string; failures: number; then: AfterFailure },
+): Promise<void> {
+  const { held, then: follows, ...end } = input;
+  const { job } = await lockHeld(tx, held);
+  await letGo(tx, job, { ...end, follows });
+}
+
+/** Gives one attempt back: each is a transaction of its own, for they have nothing to do with each other. */
+export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
+  const job = (await lockRunning(tx, held))?.job;
+  if (job === undefined) return;
+  const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
+  if (follows.state === 'retrying') {
+    // Nothing went wrong: what an earlier attempt failed with is still the last that did.
+    await letGo(tx, job, { follows, reason: job.reason, error: job.error });
+    return;
+  }
+  await letGo(tx, job, {
+    follows,
+    reason: 'lost',
+    error: 'The server that had the records of this push was stopped',
+  });
+}
+
+/** Served by the index `job_running`: it has what runs, on all nodes together. */
+export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
+  const rows = await view.db.all<JobRow>(
+    `select * from job where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
+    nodeId,
+    view.now,
+  );
+  return rows.map((row) => ({
+    held: { teamId: row.team_id, jobId: row.id, attempt: row.attempt },
+    workflowId: row.workflow_id,
+    process:
+      row.process_pid === null || row.process_started_at === null
+        ? null
+        : { pid: row.process_pid, startedAt: row.process_started_at },
+  }));
+}
+
+export async function reclaim(
+  tx: Tx,
+  { held, error }: { held: Held; error: string },
+): Promise<Job | undefined> {
+  const job = (await lockRunning(tx, held))?.job;
+  return job && toJob(await endAbandoned(tx, job, error));
+}
+
+/** Ends the attempt of a job that is locked, with its workflow. */
+export function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
+  const crashes = job.crashes + 1;
+  const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
+  return letGo(tx, job, { reason: 'lost', error, crashes, follows });
+}

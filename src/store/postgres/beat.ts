@@ -1,0 +1,96 @@
+/**
+ * Renewing the leases of what a node runs. Most of it is one statement, which waits for nobody: one run that keeps
+ * its job locked must not make its node lose the others.
+ */
+import { Problem } from '../../model/error.ts';
+import type { Held } from '../../model/job.ts';
+import type { JobOperations } from '../job-operations.ts';
+import type { Tx } from './transaction.ts';
+
+type BeatInput = Parameters<JobOperations['beat']>[0];
+type Told = Awaited<ReturnType<JobOperations['beat']>>;
+
+/** How long one that is locked is waited for: the next beat tries again, and there are several in a lease. */
+const LOCK_MS = 2_000;
+
+/** Makes `beat` of its two transactions. */
+export function beating(renew: {
+  free(input: BeatInput): ReturnType<typeof renewFree>;
+  locked(input: Omit<BeatInput, 'held'> & { held: Held }): ReturnType<typeof renewLocked>;
+}): JobOperations['beat'] {
+  return async (input) => {
+    const { locked, ...told } = await renew.free(input);
+    const late: Held[] = [];
+    const single = async (held: Held) => {
+      try {
+        const renewed = await renew.locked({ ...input, held });
+        if (renewed !== 'renewed') told[renewed].push(held);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        // Neither renewed nor lost: whoever has it locked may yet end it, and nobody can take it until then.
+        late.push(held);
+      }
+    };
+    await Promise.all(locked.map(single));
+    return late.length === 0 ? told : { ...told, late };
+  };
+}
+
+/** Renews those that nobody has locked at this moment, and names the others. */
+export async function renewFree(
+  tx: Tx,
+  { nodeId, held, leaseMs }: BeatInput,
+): Promise<Told & { locked: Held[] }> {
+  const rows = await tx.db.all<{ place: number; renewed: boolean; canceled: boolean }>(
+    `with held as materialized (
+       select mine.place, job.team_id, job.id, job.attempt
+       from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as mine (team_id, id, attempt, place)
+       join job on job.team_id = mine.team_id and job.id = mine.id
+       where job.attempt = mine.attempt and job.state = 'running' and job.node_id = $4
+     ), free as materialized (
+       select job.team_id, job.id
+       from held join job on job.team_id = held.team_id and job.id = held.id
+       where job.attempt = held.attempt and job.state = 'running' and job.node_id = $4
+       for update of job skip locked
+     ), renewed as (
+       update job set lease_until = $5 from free
+       where job.team_id = free.team_id and job.id = free.id
+       returning job.team_id, job.id, job.cancel_requested_at
+     )
+     select held.place, renewed.id is not null as renewed, renewed.cancel_requested_at is not null as canceled
+     from held left join renewed on renewed.team_id = held.team_id and renewed.id = held.id`,
+    held.map(({ teamId }) => teamId),
+    held.map(({ jobId }) => jobId),
+    held.map(({ attempt }) => attempt),
+    nodeId,
+    tx.now + leaseMs,
+  );
+  const found = new Map(rows.map((row) => [row.place - 1, row]));
+  return {
+    lost: held.filter((_, place) => !found.has(place)),
+    canceled: held.filter((_, place) => found.get(place)?.canceled),
+    locked: held.filter((_, place) => found.get(place)?.renewed === false),
+  };
+}
+
+/** Renews one, waiting for a while for whoever has it locked. */
+export async function renewLocked(
+  tx: Tx,
+  { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: Held },
+): Promise<'renewed' | 'lost' | 'canceled'> {
+  const [, row] = await Promise.all([
+    tx.db.exec(`set local lock_timeout = ${LOCK_MS}`),
+    tx.db.get<{ canceled: boolean }>(
+      `update job set lease_until = $1
+       where team_id = $2 and id = $3 and attempt = $4 and state = 'running' and node_id = $5
+       returning cancel_requested_at is not null as canceled`,
+      tx.now + leaseMs,
+      held.teamId,
+      held.jobId,
+      held.attempt,
+      nodeId,
+    ),
+  ]);
+  if (row === undefined) return 'lost';
+  return row.canceled ? 'canceled' : 'renewed';
+}

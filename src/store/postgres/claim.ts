@@ -1,0 +1,172 @@
+/**
+ * Claiming: the due jobs that a node takes next, fair between teams, while other nodes do the same.
+ *
+ * One statement decides and takes. What another node is about to take is stepped over and not waited for, so that no
+ * claim waits for another. Two that look at the same moment see the same candidates of a team and count those that
+ * the other takes, so that both together keep to `perTeam`; only what becomes due between their looks, a few
+ * milliseconds, may come on top.
+ */
+import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
+import type { ClaimedJob, JobOperations } from '../job-operations.ts';
+import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
+import type { Tx } from './transaction.ts';
+import { toWorkflow, type WorkflowRow } from './workflows.ts';
+
+type ClaimInput = Parameters<JobOperations['claim']>[0];
+
+/** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
+const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
+/** Jobs that are looked at beside those that are wanted: others may be taking as many at this moment. */
+const OTHERS_TAKE = 24;
+
+export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
+  const jobs = await take(tx, input);
+  if (jobs.length === 0) return [];
+  const [workflows] = await Promise.all([
+    workflowsOf(tx, jobs),
+    noteTurns(tx, jobs),
+    ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
+  ]);
+  return jobs.map((job) => {
+    const workflow = workflows.get(nameOf(job.team_id, job.workflow_id)) as WorkflowRow;
+    return {
+      job: toJob(job),
+      workflow: toWorkflow(workflow),
+      state: workflow.state === null ? null : JSON.parse(workflow.state),
+    };
+  });
+}
+
+/** What `job_due` holds: each use of that index repeats its condition. */
+const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
+
+/** Of one team and priority: so many that are due and may be taken here, what is due longest first. */
+const next = (limit: string) => `
+  (select job.id, job.attempt, job.run_at, 0 as misdated from job
+   where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
+     and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
+   order by job.run_at, job.id limit ${limit})
+  union all
+  (select job.id, job.attempt, job.run_at, 1 from job
+   where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at > $2
+     and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
+   order by job.run_at, job.id limit ${limit})`;
+
+// Team by team, so that nobody's backlog stands in front of anybody: the one with the fewest running jobs first, and
+// of those with as few the one that was served longest ago. Each job of a team is ranked by how many the team will
+// have running before it: taking from the lowest rank on is taking turns.
+//
+// `waiting` and `level` jump from team to team and from priority to priority by the index `job_due`: that costs what
+// teams and their priorities are, however many jobs wait. No more teams can have a turn than jobs are looked at.
+const TAKE = `
+  with recursive
+    excepted as materialized (
+      select * from unnest($8::text[], $9::text[]) as excepted (team_id, workflow_id)
+    ),
+    waiting (team_id) as (
+      (select job.team_id from job where ${WAITS} order by job.team_id limit 1)
+      union all
+      select (select job.team_id from job where ${WAITS} and job.team_id > waiting.team_id
+              order by job.team_id limit 1)
+      from waiting where waiting.team_id is not null
+    ),
+    level (team_id, priority) as (
+      select waiting.team_id,
+             (select job.priority from job where ${WAITS} and job.team_id = waiting.team_id
+              order by job.priority desc limit 1)
+      from waiting where waiting.team_id is not null
+      union all
+      select level.team_id,
+             (select job.priority from job where ${WAITS} and job.team_id = level.team_id
+                and job.priority < level.priority
+              order by job.priority desc limit 1)
+      from level where level.priority is not null
+    ),
+    running as materialized (
+      select team_id, count(*)::integer as jobs from job where state = 'running' group by team_id
+    ),
+    first as materialized (
+      select distinct on (level.team_id) level.team_id, due.run_at
+      from level cross join lateral (${next('1')}) due
+      where level.priority is not null
+      order by level.team_id, level.priority desc, due.misdated
+    ),
+    turn as materialized (
+      select first.team_id, coalesce(running.jobs, 0) as running,
+             -- A time that is still to come was written before the clock was set back.
+             case when team.claimed_at > $1 then 0 else team.claimed_at end as claimed_at
+      from first
+      join team on team.id = first.team_id
+      left join running on running.team_id = first.team_id
+      where coalesce(running.jobs, 0) < $3
+      order by running, claimed_at, first.run_at limit $4
+    ),
+    candidate as materialized (
+      select turn.team_id, turn.running, turn.claimed_at, due.id, due.attempt, due.run_at,
+             row_number() over (partition by turn.team_id
+                                order by level.priority desc, due.misdated, due.run_at, due.id) as place
+      from turn
+      join level on level.team_id = turn.team_id and level.priority is not null
+      cross join lateral (${next('$4')}) due
+    ),
+    ranked as materialized (
+      select team_id, id, attempt,
+             row_number() over (order by running + place, case place when 1 then claimed_at else $1 end,
+                                         run_at, team_id, place) as rank
+      from candidate where running + place <= $3
+      order by rank limit $4
+    ),
+    free as materialized (
+      select job.team_id, job.id, ranked.rank
+      from ranked join job on job.team_id = ranked.team_id and job.id = ranked.id
+      where ${WAITS} and job.attempt = ranked.attempt
+      order by ranked.rank limit $5
+      for update of job skip locked
+    )
+  update job
+  set state = 'running', attempt = job.attempt + 1, node_id = $6, lease_until = $7, progress = null,
+      process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
+  from free where job.team_id = free.team_id and job.id = free.id
+  returning job.*, free.rank`;
+
+/** The jobs taken, in the order of their turns. */
+async function take(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
+  const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
+  const rows = await tx.db.all<JobRow & { rank: number }>(
+    TAKE,
+    tx.now,
+    tx.now + LONGEST_WAIT_MS,
+    perTeam,
+    limit + OTHERS_TAKE,
+    limit,
+    nodeId,
+    tx.now + leaseMs,
+    except.map(({ teamId }) => teamId),
+    except.map(({ workflowId }) => workflowId),
+  );
+  return rows.sort((one, other) => one.rank - other.rank);
+}
+
+async function workflowsOf(tx: Tx, jobs: readonly JobRow[]): Promise<Map<string, WorkflowRow>> {
+  const rows = await tx.db.all<WorkflowRow>(
+    `select workflow.* from unnest($1::text[], $2::text[]) as wanted (team_id, id)
+     join workflow on workflow.team_id = wanted.team_id and workflow.id = wanted.id`,
+    jobs.map((job) => job.team_id),
+    jobs.map((job) => job.workflow_id),
+  );
+  return new Map(rows.map((row) => [nameOf(row.team_id, row.id), row]));
+}
+
+function nameOf(teamId: string, workflowId: string): string {
+  return `${teamId} ${workflowId}`;
+}
+
+/** Locks the teams in the order of their ids, as everybody does who locks more than one; their events follow. */
+async function noteTurns(tx: Tx, jobs: readonly JobRow[]): Promise<void> {
+  await tx.db.run(
+    `with served as materialized (select id from team where id = any($1::text[]) order by id for update)
+     update team set claimed_at = $2 from served where team.id = served.id`,
+    [...new Set(jobs.map((job) => job.team_id))],
+    tx.now,
+  );
+}

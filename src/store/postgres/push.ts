@@ -1,0 +1,75 @@
+/** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
+import type { ClaimedJob, JobOperations } from '../job-operations.ts';
+import { endAbandoned } from './attempts.ts';
+import {
+  appendJobEvent,
+  insertJob,
+  type JobRow,
+  lockRunning,
+  newJob,
+  remember,
+  remembered,
+  toJob,
+  unfinishedJobs,
+} from './jobs.ts';
+import type { Tx } from './transaction.ts';
+import { lockWorkflow, toWorkflow, type WorkflowRow } from './workflows.ts';
+
+type BeginInput = Parameters<JobOperations['begin']>[0];
+
+export async function begin(tx: Tx, input: BeginInput): ReturnType<JobOperations['begin']> {
+  const [row, earlier, unfinished] = await Promise.all([
+    lockWorkflow(tx, input.teamId, input.workflowId),
+    remembered(tx, input, 'jobs.begin'),
+    unfinishedJobs(tx, input),
+  ]);
+  if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
+  // The key is stored with a job that may yet fail: only the transaction that publishes makes it count.
+  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
+  const workflow = toWorkflow(row);
+  if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
+  if (workflow.pausedAt !== null) return { outcome: 'paused' };
+
+  const inTheWay: JobRow[] = [];
+  for (const job of unfinished) if (!(await endIfLost(tx, job))) inTheWay.push(job);
+  const last = inTheWay.at(-1);
+  if (last !== undefined) return { outcome: 'occupied', job: toJob(last) };
+  return { outcome: 'begun', claimed: await start(tx, input, row) };
+}
+
+/** The reaper does the same, but only where a server runs: `flowhook data import` works without one. */
+async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
+  if (!isLost(tx, job)) return false;
+  // Looked at once more when it is locked: its holder may have been heard of at this moment.
+  const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+  const locked = await lockRunning(tx, held);
+  if (locked === undefined || !isLost(tx, locked.job)) return false;
+  const error = 'The process that had the records of this push ended without a word';
+  await endAbandoned(tx, locked.job, error);
+  return true;
+}
+
+function isLost(tx: Tx, job: JobRow): boolean {
+  return job.origin === 'push' && job.lease_until !== null && job.lease_until < tx.now;
+}
+
+async function start(tx: Tx, input: BeginInput, row: WorkflowRow): Promise<ClaimedJob> {
+  const workflow = toWorkflow(row);
+  const { priority } = workflow.definition;
+  const queued = newJob(tx, { ...input, origin: 'push', slot: 0, priority });
+  const job: JobRow = {
+    ...queued,
+    state: 'running',
+    attempt: 1,
+    node_id: input.nodeId,
+    lease_until: tx.now + input.leaseMs,
+    started_at: tx.now,
+  };
+  await Promise.all([
+    insertJob(tx, job),
+    remember(tx, input, 'jobs.begin', job.id),
+    appendJobEvent(tx, queued, 'workflow_queued'),
+    appendJobEvent(tx, job, 'workflow_started'),
+  ]);
+  return { job: toJob(job), workflow, state: row.state === null ? null : JSON.parse(row.state) };
+}

@@ -1,0 +1,43 @@
+/** Schedules: which workflows are due to run by themselves, and moving them on. */
+import type { Definition, Schedule } from '../../model/workflow.ts';
+import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
+import { enqueue } from './jobs.ts';
+import type { Tx, View } from './transaction.ts';
+
+type FireInput = Parameters<ScheduleOperations['fire']>[0];
+
+/** Served by the index `workflow_next_run`, whose condition it repeats. */
+export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
+  const rows = await view.db.all<{ team_id: string; id: string; next_run_at: number; definition: string }>(
+    `select team_id, id, next_run_at, definition from workflow
+     where next_run_at is not null and paused_at is null and archived_at is null and next_run_at <= $1
+     order by next_run_at limit $2`,
+    view.now,
+    limit,
+  );
+  return rows.map((row) => ({
+    teamId: row.team_id,
+    workflowId: row.id,
+    schedule: (JSON.parse(row.definition) as Definition).schedule as Schedule,
+    dueAt: row.next_run_at,
+  }));
+}
+
+/** Compare and set: whoever moves the time on is the one who queues. */
+export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
+  const { teamId, workflowId, dueAt, nextAt, run } = input;
+  const moved = await tx.db.run(
+    `update workflow set next_run_at = $1
+     where team_id = $2 and id = $3 and next_run_at = $4 and paused_at is null and archived_at is null`,
+    nextAt,
+    teamId,
+    workflowId,
+    dueAt,
+  );
+  if (moved === 0) return { outcome: 'taken', job: null };
+  if (!run) return { outcome: 'skipped', job: null };
+  const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null });
+  if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
+  if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
+  return { outcome: 'skipped', job: null };
+}
