@@ -34,7 +34,7 @@ interface Message {
 }
 
 let last = 0;
-function sign(keys: Parameters<typeof signatureHeaders>[1], ageS = 0): Record<string, string> {
+function sign(keys: Parameters<typeof signatureHeaders>[1], ageS = 0): Promise<Record<string, string>> {
   last += 1;
   const timestamp = Math.floor(Date.now() / 1000) - ageS;
   return signatureHeaders({ id: `evt_${last}`, timestamp, body: BODY }, keys);
@@ -50,58 +50,63 @@ function only(version: 'v1' | 'v1a', headers: Record<string, string>): Record<st
 }
 
 /** Messages for whoever knows the secret. */
-function v1Messages(): Message[] {
+async function v1Messages(): Promise<Message[]> {
   const ours = { secrets: [secret], privateKey };
   const [other] = others.secrets as [Buffer];
-  const mine = (ageS?: number) => only('v1', sign(ours, ageS));
+  const mine = async (ageS?: number) => only('v1', await sign(ours, ageS));
   return [
-    { what: 'signed with the secret', headers: sign(ours), body: BODY },
-    { what: 'as old as is allowed', headers: mine(290), body: BODY },
+    { what: 'signed with the secret', headers: await sign(ours), body: BODY },
+    { what: 'as old as is allowed', headers: await mine(290), body: BODY },
     {
       what: 'signed with the secret and the one before it',
-      headers: only('v1', sign({ secrets: [other, secret], privateKey })),
+      headers: only('v1', await sign({ secrets: [other, secret], privateKey })),
       body: BODY,
     },
-    { what: 'changed', headers: mine(), body: BODY.replace('people', 'robots'), refused: /no signature/ },
-    { what: 'cut short', headers: mine(), body: BODY.trimEnd(), refused: /no signature/ },
+    {
+      what: 'changed',
+      headers: await mine(),
+      body: BODY.replace('people', 'robots'),
+      refused: /no signature/,
+    },
+    { what: 'cut short', headers: await mine(), body: BODY.trimEnd(), refused: /no signature/ },
     {
       what: 'with another id',
-      headers: { ...mine(), 'webhook-id': 'evt_x' },
+      headers: { ...(await mine()), 'webhook-id': 'evt_x' },
       body: BODY,
       refused: /no signature/,
     },
-    { what: 'signed by others', headers: sign(others), body: BODY, refused: /no signature/ },
-    { what: 'too old', headers: mine(310), body: BODY, refused: /the timestamp is too/ },
-    { what: 'too new', headers: mine(-310), body: BODY, refused: /the timestamp is too/ },
+    { what: 'signed by others', headers: await sign(others), body: BODY, refused: /no signature/ },
+    { what: 'too old', headers: await mine(310), body: BODY, refused: /the timestamp is too/ },
+    { what: 'too new', headers: await mine(-310), body: BODY, refused: /the timestamp is too/ },
     {
       what: 'with a timestamp in words',
-      headers: { ...mine(), 'webhook-timestamp': '1e9' },
+      headers: { ...(await mine()), 'webhook-timestamp': '1e9' },
       body: BODY,
       refused: /no number of seconds/,
     },
     {
       what: 'with empty and unknown signatures',
-      headers: { ...mine(), 'webhook-signature': 'v1, v2,AAAA v1 v1,*' },
+      headers: { ...(await mine()), 'webhook-signature': 'v1, v2,AAAA v1 v1,*' },
       body: BODY,
       refused: /no signature/,
     },
   ];
 }
 
-function v1aMessages(): Message[] {
-  const mine = () => only('v1a', sign({ secrets: [], privateKey }));
+async function v1aMessages(): Promise<Message[]> {
+  const mine = async () => only('v1a', await sign({ secrets: [], privateKey }));
   return [
-    { what: 'signed with the key of the team', headers: mine(), body: BODY },
-    { what: 'changed, with the key', headers: mine(), body: `${BODY} `, refused: /no signature/ },
+    { what: 'signed with the key of the team', headers: await mine(), body: BODY },
+    { what: 'changed, with the key', headers: await mine(), body: `${BODY} `, refused: /no signature/ },
     {
       what: 'with the key of others',
-      headers: only('v1a', sign(others)),
+      headers: only('v1a', await sign(others)),
       body: BODY,
       refused: /no signature/,
     },
     {
       what: 'with a short signature',
-      headers: { ...mine(), 'webhook-signature': 'v1a,AAAA' },
+      headers: { ...(await mine()), 'webhook-signature': 'v1a,AAAA' },
       body: BODY,
       refused: /no signature/,
     },
@@ -137,7 +142,7 @@ for (const { language, program, version, file } of [
       await answer.text();
       return { status: answer.status, line: (await lines.next()).value };
     };
-    for (const message of [...v1Messages(), ...v1aMessages()]) {
+    for (const message of [...(await v1Messages()), ...(await v1aMessages())]) {
       const id = message.headers['webhook-id'];
       const { status, line } = await post(message);
       if (message.refused === undefined) {
@@ -152,7 +157,7 @@ for (const { language, program, version, file } of [
     assert.deepEqual([status, line], [401, 'refused: a webhook- header is missing']);
 
     // What fails is not taken for done: the next attempt of the same event gets through to the work.
-    const headers = signatureHeaders(
+    const headers = await signatureHeaders(
       { id: 'evt_broken', timestamp: Math.floor(Date.now() / 1000), body: 'no JSON' },
       { secrets: [secret], privateKey },
     );
@@ -220,7 +225,7 @@ for (const { language, program, version, prepare } of [
   const skip = !isInstalled(program, version) && `${program} is not installed here`;
   test(`the function in ${language} takes what is signed and refuses the rest`, { skip }, async () => {
     const [command = '', ...args] = prepare();
-    for (const message of v1Messages()) {
+    for (const message of await v1Messages()) {
       const printed = await run(command, args, message);
       if (message.refused === undefined) assert.equal(printed, 'verified 0', message.what);
       else {

@@ -30,7 +30,7 @@ export async function forwardEvent(
         'webhook-event': fields.type,
         'webhook-attempt': '1',
         ...basic(url),
-        ...signatureHeaders({ id: fields.id, timestamp, body }, { secrets: [key], privateKey: null }),
+        ...(await signatureHeaders({ id: fields.id, timestamp, body }, { secrets: [key], privateKey: null })),
       },
       body,
       redirect: 'manual',

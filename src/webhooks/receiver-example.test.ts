@@ -62,12 +62,12 @@ async function post(
   return { status: answer.status, line: JSON.parse((await printed)[0] as string) };
 }
 
-function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Record<string, string> {
+function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Promise<Record<string, string>> {
   return signatureHeaders({ id: 'evt_1', timestamp: Math.floor(Date.now() / 1000) - ageS, body: BODY }, keys);
 }
 
 test('takes what is signed and prints one line of it', async () => {
-  const { status, line } = await post({ ...sign(), 'webhook-attempt': '2' });
+  const { status, line } = await post({ ...(await sign()), 'webhook-attempt': '2' });
   assert.equal(status, 204);
   const { at, headers, ...rest } = line;
   assert.match(String(at), /^\d{4}-/);
@@ -78,14 +78,14 @@ test('takes what is signed and prints one line of it', async () => {
 test('refuses what is changed, old, unsigned or signed by others, with 401', async () => {
   const other = generateKeyPairSync('ed25519').privateKey;
   for (const [headers, body, error] of [
-    [sign(), `${BODY} `, /v1 signature does not match/],
-    [sign(301), BODY, /timestamp/],
-    [sign(-301), BODY, /timestamp/],
-    [{ ...sign(), 'webhook-timestamp': 'now' }, BODY, /timestamp/],
+    [await sign(), `${BODY} `, /v1 signature does not match/],
+    [await sign(301), BODY, /timestamp/],
+    [await sign(-301), BODY, /timestamp/],
+    [{ ...(await sign()), 'webhook-timestamp': 'now' }, BODY, /timestamp/],
     [{}, BODY, /header is missing/],
-    [{ ...sign(), 'webhook-signature': 'v1, v1a,' }, BODY, /v1 signature/],
-    [sign(0, { secrets: [randomBytes(32)], privateKey }), BODY, /v1 signature/],
-    [sign(0, { secrets: [secret], privateKey: other }), BODY, /v1a signature matches no public key/],
+    [{ ...(await sign()), 'webhook-signature': 'v1, v1a,' }, BODY, /v1 signature/],
+    [await sign(0, { secrets: [randomBytes(32)], privateKey }), BODY, /v1 signature/],
+    [await sign(0, { secrets: [secret], privateKey: other }), BODY, /v1a signature matches no public key/],
   ] as const) {
     const { status, line } = await post(headers, body);
     assert.equal(status, 401);

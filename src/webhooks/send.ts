@@ -68,7 +68,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   const url = new URL(outgoing.url);
   const startedAt = sender.now();
   const startMs = performance.now();
-  const headers = headersOf(sender, { outgoing, url, startedAt });
+  const headers = await headersOf(sender, { outgoing, url, startedAt });
   const hide = hideEchoes(hiddenValues(headers, outgoing.headers));
   const progress: Progress = { trace: undefined, status: null, headers: {}, firstByteMs: null };
   const cutOff = new AbortController();
@@ -183,10 +183,10 @@ function target(url: URL): string {
 }
 
 /** The webhook's own come first, so that none of them can take the place of what makes the delivery. */
-function headersOf(
+async function headersOf(
   sender: Sender,
   input: { outgoing: Outgoing; url: URL; startedAt: number },
-): Record<string, string> {
+): Promise<Record<string, string>> {
   const { outgoing, startedAt } = input;
   const { eventId: id, body } = outgoing;
   const own = Object.entries(outgoing.headers).map(([name, value]) => [name.toLowerCase(), value]);
@@ -196,7 +196,7 @@ function headersOf(
     ...basicAuthorization(input.url),
     ...Object.fromEntries(own),
     'content-type': 'application/json',
-    ...signatureHeaders({ id, timestamp: Math.floor(startedAt / 1000), body }, outgoing),
+    ...(await signatureHeaders({ id, timestamp: Math.floor(startedAt / 1000), body }, outgoing)),
     'webhook-event': outgoing.eventType,
     'webhook-attempt': String(outgoing.attempt),
   };

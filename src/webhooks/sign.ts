@@ -1,5 +1,12 @@
 /** Signatures of Standard Webhooks 1.0: `v1` (HMAC-SHA256) and `v1a` (ed25519). */
-import { createHmac, type KeyObject, sign as signWith } from 'node:crypto';
+import { createHmac, type KeyObject, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+
+/**
+ * In the thread pool: an ed25519 signature takes 38 µs, of which 6 are left on the event loop. An HMAC takes 3, which
+ * is less than the way there and back.
+ */
+const signWith = promisify(sign) as (algorithm: null, data: Uint8Array, key: KeyObject) => Promise<Buffer>;
 
 /** What is signed: together with the keys it gives the three headers of the standard. */
 export interface Signable {
@@ -18,14 +25,16 @@ export interface Signable {
  *   replaced both sign, so that a receiver may change over when it likes; `privateKey`: the team's ed25519 key,
  *   whose public half anybody can fetch; null: there is no such signature
  */
-export function signatureHeaders(
+export async function signatureHeaders(
   message: Signable,
   keys: { secrets: readonly Uint8Array[]; privateKey: KeyObject | null },
-): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+): Promise<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
   const content = Buffer.from(`${message.id}.${message.timestamp}.${message.body}`, 'utf8');
   const v1 = keys.secrets.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`);
   const v1a =
-    keys.privateKey === null ? [] : [`v1a,${signWith(null, content, keys.privateKey).toString('base64')}`];
+    keys.privateKey === null
+      ? []
+      : [`v1a,${(await signWith(null, content, keys.privateKey)).toString('base64')}`];
   return {
     'webhook-id': message.id,
     'webhook-timestamp': String(message.timestamp),
