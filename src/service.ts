@@ -195,6 +195,7 @@ export async function startService(
         sealer,
         policy: config.allowNetworks,
         resolver,
+        log,
         limit: config.maxWebhooksPerWorkflow,
       },
       pushes,

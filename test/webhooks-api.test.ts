@@ -101,6 +101,64 @@ test('settings are changed one by one, checked with a sentence each, and headers
   }
 });
 
+test('headers that cannot be opened hide nothing else, and are replaced by new ones', async () => {
+  const id = await subscribe(['workflow_finished']);
+  const path = `${WEBHOOKS}/${id}`;
+  const team = await service.store.teams.bySlug({ slug: 'default' });
+  const sealed = `sealed1.${'0'.repeat(16)}.AAAA`;
+  await service.store.webhooks.change({ teamId: team?.id ?? '', id, headers: sealed });
+  const headersOf = ({ status, body }: Answer) => {
+    const webhook = ((body as Json).webhook ?? body) as { settings: Json };
+    return [status, webhook.settings.headers];
+  };
+  assert.deepEqual(headersOf(await get(path)), [200, null]);
+  assert.deepEqual(headersOf(await patch(path, { ordered: true })), [200, null]);
+  assert.deepEqual(headersOf(await patch(path, { headers: { 'x-token': 'hush' } })), [200, ['x-token']]);
+});
+
+test('a webhook without a workflow hears of all of them, and stands in the lists as the others do', async () => {
+  const webhookUrl = `${receiver.url}/wide`;
+  const body = { webhookUrl, events: ['job.queued'], settings: { ordered: true, headers: { 'x-a': 'b' } } };
+  const made = await post(WEBHOOKS, body);
+  const webhook = made.body as Json;
+  const id = String(webhook.id);
+  assert.equal(made.status, 200, JSON.stringify(webhook));
+  assert.deepEqual([webhook.workflowId, webhook.url, webhook.events], [null, webhookUrl, ['job.queued']]);
+  const settings = { ordered: true, ratePerSecond: null, timeoutMs: 15_000, headers: ['x-a'] };
+  assert.deepEqual(webhook.settings, settings);
+  assert.equal(made.headers.get('location'), `${WEBHOOKS}/${id}`);
+  assert.deepEqual((await get(`${WEBHOOKS}/${id}`)).body, webhook);
+  const again = (await post(WEBHOOKS, { webhookUrl, events: ['job.queued'], settings: { timeoutMs: 2_000 } }))
+    .body as Json;
+  assert.deepEqual([again.id, again.settings], [id, { ...settings, timeoutMs: 2_000 }]);
+
+  const { webhooks } = (await get(`${WEBHOOKS}/list`)).body as { webhooks: Json[] };
+  for (const listed of webhooks) assert.deepEqual(Object.keys(listed), ['id', 'createdAt', 'url', 'events']);
+  assert.ok(webhooks.some((listed) => listed.id === id));
+  const ofOne = (await get(`${WEBHOOKS}/list?workflowId=people`)).body as { webhooks: Json[] };
+  assert.ok(!ofOne.webhooks.some((listed) => listed.id === id));
+
+  assert.equal((await post('/v1/workflows/people/queue')).status, 200);
+  await until(`${WEBHOOKS}/${id}/deliveries`, 'the delivery', ({ deliveries }) =>
+    (deliveries as Json[]).some(({ state }) => state === 'delivered'),
+  );
+  const received = receiver.received.find(({ headers }) => headers['x-a'] === 'b');
+  assert.deepEqual([received?.event.type, received?.event.workflowId], ['workflow_queued', 'people']);
+
+  for (const [wrong, sentence] of [
+    [{ events: ['*'] }, /`webhookUrl` must be a string/],
+    [{ webhookUrl, events: [] }, /`events` must hold/],
+    [{ webhookUrl, events: ['*'], workflowId: 'people' }, /leave `workflowId` out/],
+    [{ webhookUrl, events: ['*'], ordered: true }, /no field "ordered"/],
+    [{ webhookUrl, events: ['*'], settings: [] }, /`settings` must be an object/],
+    [{ webhookUrl, events: ['*'], settings: { orderd: true } }, /Did you mean `ordered`\?/],
+  ] as const) {
+    refused(await post(WEBHOOKS, wrong), 400, sentence);
+  }
+  const ended = await service.call('DELETE', `${WEBHOOKS}/unsubscribe/${id}`);
+  assert.deepEqual([ended.status, Object.keys(ended.body as Json)], [200, ['message']]);
+});
+
 test('methods that a webhook does not take are told with exactly those it takes', async () => {
   const path = `${WEBHOOKS}/${await subscribe(['workflow_finished'])}`;
   const wrong = await service.call('PUT', path);

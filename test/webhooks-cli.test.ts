@@ -68,6 +68,10 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.ok((await run('show', named.stdout.trim())).stdout.includes('a[31mb'));
   await run('unsubscribe', `${receiver.url}/2`);
 
+  const wide = (await run('subscribe', `${receiver.url}/3`, '--events', 'job.failed')).stdout.trim();
+  assert.match((await run('show', wide)).stdout, /^workflow +default\/\*$/m);
+  await run('unsubscribe', wide);
+
   const again = await run('replay', delivery, '--wait', '--json');
   assert.equal((JSON.parse(again.stdout) as Json).origin, 'replay');
   const since = '2026-01-01T00:00Z';
@@ -95,6 +99,10 @@ test('what fails says why, what was probably meant, and the exit code', async (t
     [['show', `${nobody}s`], 3, /Did you mean http:\/\/127\.0\.0\.1:1\/hook\?/],
     [['subscribe', 'peple', nobody], 3, /Did you mean "people"\?/],
     [['subscribe', 'people', 'nowhere'], 2, /absolute http/],
+    [['subscribe', 'people'], 2, /Say where to: subscribe people https/],
+    [['subscribe', nobody, '--team', 'defalt'], 3, /Did you mean "default"\?/],
+    [['pause', id, '--reason', 'x'.repeat(1_001)], 2, /--reason must be a text of 1 to 1000 characters/],
+    [['pause', id, '--reason', ' '], 2, /--reason must be a text/],
     [['set', id], 2, /Name at least one of ordered/],
     [['set', id, '--rate', 'fast'], 2, /`ratePerSecond` must be a number/],
     [['set', id, '--header', 'host: x'], 2, /host/],

@@ -78,6 +78,33 @@ test('events are forwarded with valid signatures and filtered, also after the se
   assert.match(unknown.stderr, /No event found/);
 });
 
+test('a server that comes back with a new database is listened to from its newest event on', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const first = await startServerProcess(place.environment);
+  const { port } = new URL(first.url);
+  for (let n = 0; n < 3; n++) assert.equal((await place.run('run', 'people', '--wait')).code, 0);
+  const listen = place.start(
+    ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
+  );
+  await listen.says(/^Listening for events/m);
+  await first.kill();
+  await listen.says(/cannot be reached/);
+  const second = await startServerProcess({
+    ...place.environment,
+    FLOWHOOK_DATA: `${place.directory}/new`,
+    FLOWHOOK_PORT: port,
+  });
+  t.after(() => second.stop());
+  await listen.says(/The newest event of the server is #\d+, before #\d+: it has another database now/);
+  await queue(second, 'people');
+  await receiver.until(() => receiver.received.length > 0, 'an event of the new database');
+  assert.ok((receiver.received[0]?.event.sequence ?? 99) < 5);
+  listen.process.kill('SIGINT');
+  assert.equal((await listen.ended).code, 0);
+});
+
 test('what is wrong with the call is said at once; a receiver that is away is an outcome', async (t) => {
   const place = await makePlace(t, WORKFLOWS, false);
   const forward = ['webhooks', 'listen', '--forward-to', 'http://127.0.0.1:1/'];

@@ -38,7 +38,8 @@ export async function* followEvents(
       if (isAway) say('The server is there again');
       isAway = false;
       if (after === undefined) onReady();
-      after = next;
+      after =
+        after === undefined || events.length > 0 ? next : await knownPlace(remote, next, { signal, say });
       for (const fields of events) yield { fields, body: JSON.stringify(fields) };
     } catch (error) {
       if (signal.aborted) return;
@@ -48,6 +49,23 @@ export async function* followEvents(
       await pause(AWAY_MS, undefined, { signal }).catch(() => {});
     }
   }
+}
+
+/**
+ * Where to go on after nothing has come. A server with a new database counts from 1 again: behind the old place nothing
+ * would come until it had counted as far.
+ */
+async function knownPlace(
+  remote: Remote,
+  after: number,
+  { signal, say }: { signal: AbortSignal; say(text: string): void },
+): Promise<number> {
+  const { next: newest } = JSON.parse(await get(remote, '/v1/events?after=now', signal)) as { next: number };
+  if (newest >= after) return after;
+  say(
+    `The newest event of the server is #${newest}, before #${after}: it has another database now. Going on from there`,
+  );
+  return newest;
 }
 
 /** @throws NotFoundError | Problem `unauthorized` | Error when the server cannot be reached */

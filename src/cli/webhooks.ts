@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
 import { Problem } from '../model/error.ts';
-import { eventsMistake, urlMistake, type Webhook } from '../model/webhook.ts';
+import { eventsMistake, reasonMistake, urlMistake, type Webhook } from '../model/webhook.ts';
 import { createResolver } from '../net/resolver.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
@@ -61,13 +61,19 @@ export function addWebhooks(program: Command): void {
   const subscribe = webhooks
     .command('subscribe')
     .description('tell a URL what happens in a workflow; the same again changes nothing and ends a pause')
-    .argument('<workflow>', 'its id')
-    .argument('<url>', 'where to: http:// or https://')
+    .usage('[options] [workflow] <url>')
+    .argument('<workflow>', 'its id; left out: every workflow of the team, also those that come later')
+    .argument('[url]', 'where to: http:// or https://')
     .option('--events <names>', 'with commas between (default: *, every event)')
-    .option('--team <slug>', 'its team, when several have a workflow of this id');
-  addStoreOptions(subscribe).action((workflow: string, url: string, options: Options) =>
+    .option('--team <slug>', 'the team, when several have a workflow of this id, or no workflow is said');
+  addStoreOptions(subscribe).action((first: string, second: string | undefined, options: Options) =>
     withStore(options, { make: false }, (store, config) =>
-      subscribeAt(store, config, { workflow, url }, options),
+      subscribeAt(
+        store,
+        config,
+        second === undefined ? { url: first } : { workflow: first, url: second },
+        options,
+      ),
     ),
   );
 
@@ -136,7 +142,7 @@ async function showWebhook(webhook: Webhook, deps: Deps, options: Options): Prom
     ['ordered', settings.ordered ? 'yes: one at a time' : 'no'],
     ['rate', settings.ratePerSecond === null ? 'no limit' : `${settings.ratePerSecond} a second`],
     ['timeout', `${settings.timeoutMs / 1_000} s`],
-    ['headers', settings.headers.length === 0 ? null : settings.headers.join(', ')],
+    ['headers', headerWords(settings.headers)],
     ['created', shown.createdAt],
   ];
   print(
@@ -149,15 +155,23 @@ async function showWebhook(webhook: Webhook, deps: Deps, options: Options): Prom
 async function subscribeAt(
   store: Store,
   config: Config,
-  target: { workflow: string; url: string },
+  target: { workflow?: string; url: string },
   options: Options,
 ): Promise<void> {
   const events = String(options.events ?? '*')
     .split(',')
     .map((name) => name.trim());
+  if (target.workflow === undefined && !target.url.includes('://')) {
+    throw new UsageError(
+      `Say where to: subscribe ${target.url} https://…, or the URL alone for all workflows`,
+    );
+  }
   const mistake = urlMistake(target.url) ?? eventsMistake(events);
   if (mistake !== undefined) throw new UsageError(mistake);
-  const place = await findWorkflow(store, target.workflow, options.team);
+  const place =
+    target.workflow === undefined
+      ? { teamId: await soleTeam(store, options.team), workflowId: null }
+      : await findWorkflow(store, target.workflow, options.team);
   const deps = {
     store,
     sealer: await openSealer(config, store),
@@ -168,6 +182,16 @@ async function subscribeAt(
   const { webhook, message } = await subscribeWebhook(deps, { ...place, url: target.url, events });
   print(options, await shownWebhook(deps, webhook), [webhook.id]);
   process.stderr.write(`${message}\n`);
+}
+
+/** @throws UsageError when there are several and none is said */
+async function soleTeam(store: Store, slug: unknown): Promise<string> {
+  const [only, ...others] = await findTeams(store, slug);
+  if (only === undefined)
+    throw new UsageError('There is no team yet: `flowhook apply` makes those that files name');
+  if (others.length === 0) return only.id;
+  const slugs = [only, ...others].map((team) => team.slug).join(', ');
+  throw new UsageError(`There are several teams: say which with --team (${slugs}), or name a workflow`);
 }
 
 async function unsubscribe({ teamId, id }: Webhook, { store }: Deps, options: Options): Promise<void> {
@@ -187,7 +211,10 @@ async function setWebhook({ teamId, id }: Webhook, deps: Deps, options: Options)
 }
 
 async function pauseWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
-  const webhook = await deps.store.webhooks.pause({ teamId, id, reason: String(options.reason ?? BY) });
+  const reason = String(options.reason ?? BY);
+  const mistake = reasonMistake(reason)?.replace('`reason`', '--reason');
+  if (mistake !== undefined) throw new UsageError(mistake);
+  const webhook = await deps.store.webhooks.pause({ teamId, id, reason });
   if (webhook === undefined) throw new Problem('webhook_not_found');
   print(options, await shownWebhook(deps, webhook), [`paused ${id}`]);
 }
@@ -213,6 +240,11 @@ async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Pr
   const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
   print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
   if (overlapHours > 0) process.stderr.write(`The old secret signs along until ${toIso(overlapUntil)}\n`);
+}
+
+function headerWords(names: readonly string[] | null): string | null {
+  if (names === null) return 'cannot be opened with this encryption key: set them anew with --header';
+  return names.length === 0 ? null : names.join(', ');
 }
 
 function collect(value: string, before: string[] = []): string[] {

@@ -18,6 +18,7 @@ import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-k
 import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
 import {
+  createTeamWebhook,
   pauseWebhook,
   readWebhook,
   resumeWebhook,
@@ -48,6 +49,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', eraseFromWorkflow),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
+  route('POST', '/v1/integrations/webhooks', 'webhooks', createTeamWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
   route('PATCH', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', updateWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),

@@ -43,9 +43,10 @@ export const webhookSchemas = {
           ratePerSecond: { type: ['number', 'null'], description: 'null: no limit' },
           timeoutMs: { type: 'integer' },
           headers: {
-            type: 'array',
+            type: ['array', 'null'],
             items: { type: 'string' },
-            description: 'Their names; never their values',
+            description:
+              'Their names; never their values. null: they were sealed with another encryption key; set them anew',
           },
         },
       },

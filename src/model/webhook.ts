@@ -76,6 +76,15 @@ export function eventsMistake(events: unknown): string | undefined {
   return undefined;
 }
 
+export const MAX_PAUSE_REASON = 1_000;
+
+/** Says what is wrong with the reason for a pause, or nothing. */
+export function reasonMistake(reason: unknown): string | undefined {
+  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.isWellFormed();
+  if (isText && reason.length <= MAX_PAUSE_REASON && !reason.includes('\0')) return undefined;
+  return `\`reason\` must be a text of 1 to ${MAX_PAUSE_REASON} characters, or be left out`;
+}
+
 /** Two subscriptions with the same key, workflow and URL are the same: the *set* of names counts. */
 export function eventSetKey(events: readonly string[]): string {
   return JSON.stringify([...new Set(events)].sort());

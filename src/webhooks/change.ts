@@ -45,13 +45,22 @@ export async function changeWebhook(
   return webhook;
 }
 
-/** The names of a webhook's own headers. Their values are told to nobody: whoever set them knows them. */
+/**
+ * The names of a webhook's own headers. Their values are told to nobody: whoever set them knows them.
+ *
+ * @returns null when they cannot be opened, such as with another encryption key: to be set anew
+ */
 export async function headerNames(
-  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
   { teamId, id }: { teamId: string; id: string },
-): Promise<string[]> {
-  const sealed = (await deps.store.webhooks.headers({ teamId, id })) ?? null;
-  return Object.keys(openHeaders(deps.sealer, { teamId, sealed }));
+): Promise<string[] | null> {
+  const sealed = (await store.webhooks.headers({ teamId, id })) ?? null;
+  try {
+    return Object.keys(openHeaders(sealer, { teamId, sealed }));
+  } catch (error) {
+    log?.warn({ err: error, teamId, webhookId: id }, 'webhook.headers_not_opened');
+    return null;
+  }
 }
 
 function changesMistake(fields: Record<string, unknown>): string | undefined {

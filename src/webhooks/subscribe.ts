@@ -1,7 +1,7 @@
 /** Subscribes a webhook, and says in one message all that its owner should know about it. */
 import { Problem } from '../model/error.ts';
 import { canonicalEvents } from '../model/event.ts';
-import type { Webhook } from '../model/webhook.ts';
+import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
 import type { WebhookDeps } from './deps.ts';
 import { newSealedSecret } from './secret.ts';
 
@@ -10,7 +10,8 @@ const LOOK_UP_MS = 1_000;
 const MAX_NAMED_EVENTS = 10;
 
 /**
- * Subscribes, or answers the webhook that is there already with the same workflow, URL and set of events.
+ * Subscribes, or answers the webhook that is there already with the same workflow, URL and set of events. Without a
+ * workflow (null) it hears of all of the team's. `settings` count only for a new one.
  * `url` and `events` must have been checked for their form (`model/webhook.ts`).
  *
  * @returns the webhook, and a message that carries its id, the event names that never fire here, and whether
@@ -19,10 +20,17 @@ const MAX_NAMED_EVENTS = 10;
  */
 export async function subscribeWebhook(
   deps: WebhookDeps,
-  input: { teamId: string; workflowId: string; url: string; events: readonly string[] },
+  input: {
+    teamId: string;
+    workflowId: string | null;
+    url: string;
+    events: readonly string[];
+    settings?: Partial<WebhookSettings>;
+  },
 ): Promise<{ webhook: Webhook; message: string }> {
   const result = await deps.store.webhooks.subscribe({
     ...input,
+    settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...input.settings },
     secret: newSealedSecret(deps.sealer, input.teamId),
     limit: deps.limit,
   });
@@ -30,7 +38,8 @@ export async function subscribeWebhook(
   if (result.outcome === 'limit_reached') {
     throw new Problem('webhook_limit', {
       sentence:
-        `This workflow has as many webhooks as it may have (${deps.limit}). Unsubscribe one first, or raise ` +
+        `${input.workflowId === null ? 'The team has as many webhooks for all its workflows' : 'This workflow has as many webhooks'} ` +
+        `as it may have (${deps.limit}). Unsubscribe one first, or raise ` +
         'the setting FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW',
     });
   }

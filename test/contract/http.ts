@@ -95,7 +95,7 @@ export function httpRows({ ask, askInBytes, exchange, get, post, remove, keys }:
           '/v1',
           '/v1/workflows/quiet/other',
           '/v1/workflows/quiet/data/more',
-          '/v1/integrations/webhooks',
+          '/v1/integrations',
           '/?x',
         ],
         ...[

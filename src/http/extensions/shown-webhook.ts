@@ -6,7 +6,7 @@ import type { WebhookDeps } from '../../webhooks/deps.ts';
 
 export type ShownWebhook = Awaited<ReturnType<typeof shownWebhook>>;
 
-export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer'>, webhook: Webhook) {
+export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>, webhook: Webhook) {
   return {
     id: webhook.id,
     workflowId: webhook.workflowId,

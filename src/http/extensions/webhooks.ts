@@ -1,6 +1,15 @@
 /** Webhooks beyond the contract, one at a time: how it stands and is called, a test, a pause. */
 import { Problem } from '../../model/error.ts';
-import type { Webhook } from '../../model/webhook.ts';
+import {
+  eventsMistake,
+  MAX_EVENT_NAME,
+  MAX_EVENTS,
+  MAX_PAUSE_REASON,
+  MAX_URL,
+  reasonMistake,
+  urlMistake,
+  type Webhook,
+} from '../../model/webhook.ts';
 import {
   changesFrom,
   changeWebhook,
@@ -8,14 +17,15 @@ import {
   MAX_TIMEOUT_MS,
   MIN_RATE,
   MIN_TIMEOUT_MS,
+  type WebhookChanges,
 } from '../../webhooks/change.ts';
+import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { shownWebhook } from './shown-webhook.ts';
 
-const MAX_REASON = 1_000;
 const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
@@ -24,6 +34,80 @@ const changed = {
   type: 'object',
   required: ['message', 'webhook'],
   properties: { message: { type: 'string' }, webhook: { $ref: '#/components/schemas/WebhookDetail' } },
+};
+
+const settings = {
+  type: 'object',
+  minProperties: 1,
+  additionalProperties: false,
+  properties: {
+    ordered: {
+      type: 'boolean',
+      description: 'One delivery at a time, in the order of the events; a failing one holds up the rest',
+    },
+    ratePerSecond: {
+      type: ['number', 'null'],
+      minimum: MIN_RATE,
+      maximum: MAX_RATE,
+      description: 'Requests a second at most; null: no limit',
+    },
+    timeoutMs: { type: 'integer', minimum: MIN_TIMEOUT_MS, maximum: MAX_TIMEOUT_MS },
+    headers: {
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string' },
+      description: 'Sent with every delivery, and never shown again; null: none',
+    },
+  },
+};
+
+/** POST /v1/integrations/webhooks */
+export const createTeamWebhook: Operation<KeyedCall> = {
+  id: 'createTeamWebhook',
+  group: 'Integrations',
+  summary: "Subscribes a webhook to the events of all of the team's workflows, also of those that come later",
+  description:
+    'Repeating it creates nothing, sets the settings that it names, and resumes the webhook if it was paused. ' +
+    'For one workflow there is `POST /v1/integrations/webhooks/subscribe`.',
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          required: ['webhookUrl', 'events'],
+          additionalProperties: false,
+          properties: {
+            webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: '^[hH][tT][tT][pP][sS]?://' },
+            events: {
+              type: 'array',
+              minItems: 1,
+              maxItems: MAX_EVENTS,
+              items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
+            },
+            settings,
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('The webhook', 'WebhookDetail', {
+    'x-webhook-id': 'The webhook',
+    location: 'Where the webhook can be read',
+  }),
+  refusals: { field_invalid: 'A field is not valid' },
+
+  async handle({ services, caller: { teamId }, request, reply }) {
+    const fields = await bodyFields(request.raw, 'a JSON object with `webhookUrl` and `events`');
+    const { url, events, changes } = teamWebhookFrom(fields);
+    const { headers: _, ...settings } = changes ?? {};
+    const target = { teamId, workflowId: null, url, events, settings };
+    let { webhook } = await subscribe(services.webhooks, target);
+    if (changes !== undefined) {
+      webhook = await changeWebhook(services.webhooks, { teamId, id: webhook.id, changes });
+    }
+    reply.headers({ 'x-webhook-id': webhook.id, location: `/v1/integrations/webhooks/${webhook.id}` });
+    return shownWebhook(services.webhooks, webhook);
+  },
 };
 
 /** GET /v1/integrations/webhooks/{webhookId} */
@@ -50,30 +134,7 @@ export const updateWebhook: Operation<KeyedCall> = {
     required: true,
     content: {
       'application/json': {
-        schema: {
-          type: 'object',
-          minProperties: 1,
-          additionalProperties: false,
-          properties: {
-            ordered: {
-              type: 'boolean',
-              description:
-                'One delivery at a time, in the order of the events; a failing one holds up the rest',
-            },
-            ratePerSecond: {
-              type: ['number', 'null'],
-              minimum: MIN_RATE,
-              maximum: MAX_RATE,
-              description: 'Requests a second at most; null: no limit',
-            },
-            timeoutMs: { type: 'integer', minimum: MIN_TIMEOUT_MS, maximum: MAX_TIMEOUT_MS },
-            headers: {
-              type: ['object', 'null'],
-              additionalProperties: { type: 'string' },
-              description: 'Sent with every delivery, and never shown again; null: none',
-            },
-          },
-        },
+        schema: settings,
       },
     },
   },
@@ -135,7 +196,7 @@ export const pauseWebhook: Operation<KeyedCall> = {
       'application/json': {
         schema: {
           type: 'object',
-          properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_REASON } },
+          properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_PAUSE_REASON } },
         },
       },
     },
@@ -186,9 +247,36 @@ export function webhookIdFrom(text: string | undefined): string {
   return text;
 }
 
+function teamWebhookFrom(fields: Record<string, unknown>): {
+  url: string;
+  events: string[];
+  changes: WebhookChanges | undefined;
+} {
+  const { webhookUrl, events, settings, ...others } = fields;
+  const [unknown] = Object.keys(others);
+  if (unknown === 'workflowId') {
+    invalid(
+      'A webhook that is made here hears of all workflows of the team: leave `workflowId` out, or use ' +
+        'POST /v1/integrations/webhooks/subscribe for one workflow',
+    );
+  }
+  if (unknown !== undefined) {
+    invalid(
+      `There is no field ${JSON.stringify(unknown.slice(0, 100))}: give webhookUrl, events and settings`,
+    );
+  }
+  const mistake = urlMistake(webhookUrl) ?? eventsMistake(events);
+  if (mistake !== undefined) invalid(mistake);
+  const target = { url: webhookUrl as string, events: events as string[] };
+  if (settings === undefined) return { ...target, changes: undefined };
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
+    return invalid('`settings` must be an object, such as { "ordered": true }, or be left out');
+  }
+  return { ...target, changes: changesFrom(settings as Record<string, unknown>) };
+}
+
 function reasonFrom({ reason }: Record<string, unknown>): string {
   if (reason === undefined) return PAUSED;
-  const isText = typeof reason === 'string' && reason.trim() !== '' && reason.isWellFormed();
-  if (isText && reason.length <= MAX_REASON && !reason.includes('\0')) return reason;
-  return invalid(`\`reason\` must be a text of 1 to ${MAX_REASON} characters, or be left out`);
+  const mistake = reasonMistake(reason);
+  return mistake === undefined ? String(reason) : invalid(mistake);
 }
