@@ -63,8 +63,8 @@ async function measure(name: string, benchmark: Benchmark, rounds: number): Prom
   try {
     for (let round = 1; round <= rounds; round++) {
       for (const contestant of contestants) {
-        if (process.stderr.isTTY)
-          process.stderr.write(`\r${name}: round ${round} of ${rounds}, ${contestant.name}\x1b[K`);
+        const place = `${name}: round ${round} of ${rounds}, ${contestant.name}`;
+        process.stderr.write(process.stderr.isTTY ? `\r${place}\x1b[K` : `${place}\n`);
         for (const [figure, value] of Object.entries(await contestant.round())) {
           figures[contestant.name] ??= {};
           const all = figures[contestant.name] as Record<string, number[]>;
