@@ -101,8 +101,8 @@ async function json(
   }
   const find = compileJsonPath(records as string);
   const text = await whole(body);
-  const value = await tellOnce(() => parse(text), input.url);
-  const found = find(value).flatMap((one) => (Array.isArray(one) ? one : [one]));
+  const value = tellOnce(() => parse(text), input.url);
+  const found = tellOnce(() => find(value).flatMap((one) => (Array.isArray(one) ? one : [one])), input.url);
   return { batches: inBatches(found), around: () => value, streams: false };
 }
 

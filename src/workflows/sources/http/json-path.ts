@@ -1,5 +1,6 @@
 /** Paths into JSON: RFC 9535, and the plain name of a property. */
 import { createRequire } from 'node:module';
+import { MalformedError } from '../../../std/splitter.ts';
 
 /** Everything in a value that a path leads to, in order. */
 export type Finder = (value: unknown) => unknown[];
@@ -41,7 +42,14 @@ export function compileJsonPath(path: string): Finder {
   } catch (error) {
     throw new Error(`${path} is not a JSONPath: ${(error as Error).message}`, { cause: error });
   }
-  return (value) => query.query(value as Parameters<typeof query.query>[0]).values();
+  return (value) => {
+    try {
+      return query.query(value as Parameters<typeof query.query>[0]).values();
+    } catch (error) {
+      // Lists and maps may be nested more deeply than it goes.
+      throw new MalformedError(`${path} cannot be followed: ${(error as Error).message}`);
+    }
+  };
 }
 
 function walk(from: unknown, steps: readonly (string | number)[]): unknown {

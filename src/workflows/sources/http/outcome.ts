@@ -1,4 +1,5 @@
 /** What the end of reading a source means for its run. */
+import { MalformedError } from '../../../std/splitter.ts';
 import { usefulPart } from '../module-harness.ts';
 import { UnreadableError } from './body.ts';
 import type { HarnessResult } from './harness.ts';
@@ -12,7 +13,7 @@ export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<Harness
       ? { ok: true, state, unchanged }
       : { ok: false, reason: 'guard', error: guard };
   } catch (error) {
-    if (error instanceof SourceError || error instanceof UnreadableError) {
+    if (error instanceof SourceError || error instanceof UnreadableError || error instanceof MalformedError) {
       return { ok: false, reason: 'source', error: error.message };
     }
     return { ok: false, reason: 'error', error: usefulPart(error) };

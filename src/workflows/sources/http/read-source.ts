@@ -42,6 +42,8 @@ export interface SourceDeps {
   /** Epoch milliseconds. */
   now?(): number;
   wait?(ms: number, signal: AbortSignal): Promise<void>;
+  /** More pages than this are a loop, unless the definition says how many there may be. */
+  mostPages?: number;
 }
 
 export interface SourceInput {
@@ -338,6 +340,7 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
   async function* readPages(start: string): AsyncGenerator<string[], boolean> {
     const pager = createPager(source.paginate);
     const maxPages = source.paginate?.maxPages ?? null;
+    const mostPages = deps.mostPages ?? DEFAULT_MAX_PAGES;
     let at: PageAt = pager.first;
     let url: string | undefined;
     for (let count = 1; ; count++) {
@@ -358,9 +361,9 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
         deps.log('info', `There are more pages; \`paginate.maxPages\` is ${maxPages}`);
         return true;
       }
-      if (maxPages === null && count >= DEFAULT_MAX_PAGES) {
+      if (maxPages === null && count >= mostPages) {
         throw new SourceError(
-          `${start} has more than ${DEFAULT_MAX_PAGES} pages. If that is right, say so with \`paginate.maxPages\`; it may also be a loop`,
+          `${start} has more than ${mostPages} pages. If that is right, say so with \`paginate.maxPages\`; it may also be a loop`,
         );
       }
       at = next.at;

@@ -1,0 +1,325 @@
+/** How a source asks: who it is, what it may, how patient it is, and what it does not ask for twice. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createHostTurns } from '../../../net/host-turns.ts';
+import { site, take } from './trial-site.ts';
+
+const LIST = '[{"id":1}]';
+const json = (response: ServerResponse, text = LIST) =>
+  response.setHeader('content-type', 'application/json').end(text);
+
+test('a host that is overloaded is asked again, after the time that it names', async (t) => {
+  const refusals: [status: number, headers?: Record<string, string>][] = [
+    [429, { 'retry-after': '0' }],
+    [503],
+    [500],
+  ];
+  const { url, asked } = await site(t, (_request, response) => {
+    const refusal = refusals.shift();
+    if (refusal === undefined) return json(response);
+    response.writeHead(...refusal).end();
+  });
+  const rests: number[] = [];
+  const turns = createHostTurns();
+  const { records, said, waits } = await take(
+    { source: { url } },
+    {
+      turns: {
+        enter: turns.enter,
+        rest: (host, ms) => {
+          rests.push(ms);
+          turns.rest(host, ms);
+        },
+      },
+    },
+  );
+  assert.deepEqual(records, [{ id: 1 }]);
+  assert.equal(asked.length, 4);
+  assert.deepEqual(rests, [0]);
+  assert.deepEqual(waits, [1_000, 2_000]);
+  assert.match(
+    said.join('\n'),
+    /answered 429 Too Many Requests: asked again in 0 s\n.*503 Service Unavailable.*\n.*500/,
+  );
+});
+
+test('patience has an end, with what the host answered in the sentence', async (t) => {
+  let status = 503;
+  const { url, asked } = await site(t, (_request, response) => {
+    response
+      .writeHead(status, status === 429 ? { 'retry-after': '3600' } : {})
+      .end('<p>Down for <b>maintenance</b>');
+  });
+  await assert.rejects(
+    take({ source: { url } }),
+    /GET .* answered 503 Service Unavailable \(after 5 tries\): Down for maintenance$/,
+  );
+  assert.equal(asked.length, 5);
+  status = 429;
+  await assert.rejects(
+    take({ source: { url } }),
+    /429 Too Many Requests and asks to wait 3600 s, which is too long/,
+  );
+  status = 403;
+  await assert.rejects(take({ source: { url } }), /403 Forbidden\. Does it need `source\.auth`/);
+  status = 404;
+  await assert.rejects(take({ source: { url } }), /answered 404 Not Found: Down for/);
+  assert.equal(asked.length, 8);
+});
+
+test('an answer that breaks off is asked for again, unless records of it are on their way', async (t) => {
+  let broken = 1;
+  const { url, asked } = await site(t, (request, response) => {
+    const page = request.url === '/html' ? '<p id=1></p>' : `[{"id":1},${' '.repeat(100_000)}{"id":2}]`;
+    response.setHeader('content-type', request.url === '/html' ? 'text/html' : 'application/json');
+    if (request.url === '/robots.txt') return response.writeHead(404).end();
+    if (broken-- <= 0) return response.end(page);
+    response.setHeader('content-length', page.length);
+    response.write(page.slice(0, Math.max(6, page.length - 10)), () => response.destroy());
+  });
+  const page = await take({
+    source: { url: `${url}/html`, parse: 'html', records: 'p' },
+    fields: { id: '@id' },
+  });
+  assert.deepEqual(page.records, [{ id: '1' }]);
+  assert.match(page.said.join(), /broke off in the middle of its answer .*: asked again/);
+  broken = 1;
+  asked.length = 0;
+  await assert.rejects(
+    take({ source: { url: `${url}/json` } }),
+    /broke off in the middle of its answer after 1 records/,
+  );
+  assert.equal(asked.length, 1);
+});
+
+test('a connection that is refused is tried again, and then told', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  await assert.rejects(
+    take({ source: { url: `http://127.0.0.1:${port}` } }),
+    /GET .* failed: .*ECONNREFUSED.* \(after 5 tries\)/,
+  );
+});
+
+test('redirects are followed with what belongs to the host, and end', async (t) => {
+  const other = await site(t, { '/there': [{ id: 7 }] });
+  const { url } = await site(t, {
+    '/a': (_request, response) => response.writeHead(301, { location: '/b' }).end(),
+    '/b': (_request, response) => response.writeHead(307, { location: `${other.url}/there` }).end(),
+    '/loop': (_request, response) => response.writeHead(302, { location: '/loop' }).end(),
+    '/file': (_request, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
+    '/inside': (_request, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+  });
+  const headers = { 'x-own': '1', cookie: 'a=b' };
+  const { records } = await take({
+    source: { url: `${url}/a`, headers, auth: { type: 'basic', username: 'u', password: 'p' } },
+  });
+  assert.deepEqual(records, [{ id: 7 }]);
+  const sent = other.requests[0]?.headers ?? {};
+  assert.deepEqual([sent['x-own'], sent.authorization, sent.cookie], [undefined, undefined, undefined]);
+  await assert.rejects(
+    take({ source: { url: `${url}/loop` } }),
+    /redirects more than 10 times, at last to \/loop/,
+  );
+  await assert.rejects(
+    take({ source: { url: `${url}/file` } }),
+    /redirects to "file:\/\/\/etc\/passwd", which is no HTTP address/,
+  );
+  await assert.rejects(take({ source: { url: `${url}/inside` } }), /169\.254\.169\.254 is .* link-local/);
+});
+
+test('cookies are kept for the run, if that is wanted', async (t) => {
+  const { url, requests } = await site(t, {
+    '/a': (_request, response) => {
+      response.setHeader('set-cookie', [
+        'session=1; HttpOnly',
+        'old=; Max-Age=0',
+        'theirs=1; Domain=example.com',
+      ]);
+      json(response);
+    },
+    '/b': [{ id: 2 }],
+  });
+  await take({ source: { url: [`${url}/a`, `${url}/b`], headers: { cookie: 'own=1' } } });
+  assert.equal(requests[1]?.headers.cookie, 'own=1; session=1');
+  await take({ source: { url: [`${url}/a`, `${url}/b`], cookies: false } });
+  assert.equal(requests[3]?.headers.cookie, undefined);
+});
+
+test('who asks is proven in every usual way', async (t) => {
+  const { url, requests } = await site(t, (_request, response) => json(response));
+  const cases: [auth: object, name: string, value: string][] = [
+    [{ type: 'bearer', token: 'abc' }, 'authorization', 'Bearer abc'],
+    [
+      { type: 'basic', username: 'ada', password: 'pä' },
+      'authorization',
+      `Basic ${Buffer.from('ada:pä').toString('base64')}`,
+    ],
+    [{ type: 'header', name: 'X-Key', value: 'abc' }, 'x-key', 'abc'],
+  ];
+  for (const [auth, name, value] of cases) {
+    await take({ source: { url, auth } });
+    assert.equal(requests.at(-1)?.headers[name], value);
+  }
+});
+
+test('OAuth 2 client credentials: one token for the run, another one when it is refused', async (t) => {
+  const tokens: string[] = [];
+  const { url, requests } = await site(t, async (request, response) => {
+    if (request.url === '/token') {
+      let form = '';
+      for await (const chunk of request) form += String(chunk);
+      tokens.push(form);
+      assert.equal(request.headers.authorization, `Basic ${Buffer.from('me%2Fx:s%3As').toString('base64')}`);
+      return json(
+        response,
+        JSON.stringify({ access_token: `t${tokens.length}`, expires_in: 3600, token_type: 'bearer' }),
+      );
+    }
+    // The first token is revoked after one page.
+    if (request.url === '/?page=2' && request.headers.authorization === 'Bearer t1')
+      return response.writeHead(401).end();
+    json(response, JSON.stringify(request.url === '/?page=3' ? [] : [{ id: request.url }]));
+  });
+  const auth = {
+    type: 'oauth2',
+    tokenUrl: `${url}/token`,
+    clientId: 'me/x',
+    clientSecret: 's:s',
+    scope: 'read all',
+  };
+  const { records } = await take({ source: { url, auth, paginate: { type: 'page' } } });
+  assert.equal(records.length, 2);
+  assert.deepEqual(tokens, Array(2).fill('grant_type=client_credentials&scope=read+all'));
+  assert.equal(requests.at(-1)?.headers.authorization, 'Bearer t2');
+
+  const refusing = await site(t, (request, response) =>
+    request.url === '/token' ? json(response, '{"error":"invalid_client"}') : json(response),
+  );
+  const other = { ...auth, tokenUrl: `${refusing.url}/token` };
+  await assert.rejects(
+    take({ source: { url: refusing.url, auth: other } }),
+    /\/token answered 200 without an `access_token`/,
+  );
+});
+
+test('robots.txt is respected where pages are HTML, and elsewhere if that is wanted', async (t) => {
+  const robots =
+    'User-agent: *\nDisallow: /private\n\nUser-agent: flowhook\nDisallow: /not-for-us\nCrawl-delay: 0.001\n';
+  const { url, asked } = await site(t, {
+    '/robots.txt': (_request, response) => response.setHeader('content-type', 'text/plain').end(robots),
+    '/not-for-us': '<p id=1>',
+    '/private': '<p id=2>',
+    '/moved': (_request, response) => response.writeHead(302, { location: '/not-for-us' }).end(),
+    '/not-for-us.json': [{ id: 3 }],
+  });
+  const page = (path: string, source = {}) =>
+    take({ source: { url: `${url}${path}`, records: 'p', ...source }, fields: { id: '@id' } });
+  const refused =
+    /robots\.txt does not allow .*\/not-for-us \(line 5: Disallow: \/not-for-us\)\..*`robots: ignore`/;
+  await assert.rejects(page('/not-for-us', { parse: 'html' }), refused);
+  assert.deepEqual(asked, ['GET /robots.txt'], 'the page itself is not asked for');
+  await assert.rejects(page('/not-for-us'), refused);
+  await assert.rejects(page('/moved', { parse: 'html' }), refused);
+  assert.deepEqual(
+    (await page('/private')).records,
+    [{ id: '2' }],
+    'rules of its own name come before those for all',
+  );
+  assert.deepEqual((await page('/not-for-us', { robots: 'ignore' })).records, [{ id: '1' }]);
+  assert.deepEqual((await take({ source: { url: `${url}/not-for-us.json` } })).records, [{ id: 3 }]);
+  await assert.rejects(
+    take({ source: { url: `${url}/not-for-us.json`, robots: 'respect' } }),
+    /does not allow/,
+  );
+
+  const down = await site(t, (request, response) =>
+    request.url === '/robots.txt'
+      ? response.writeHead(500).end()
+      : response.setHeader('content-type', 'text/html').end('<p>'),
+  );
+  await assert.rejects(
+    take({ source: { url: down.url, records: 'p', parse: 'html' }, fields: { id: '.' } }),
+    /robots\.txt cannot be read \(GET .* answered 500 .*\), and without it nothing may be \(RFC 9309\)/,
+  );
+});
+
+test('what has not changed is not sent again, and a run that brings nothing new says so', async (t) => {
+  let version = 1;
+  const { url, asked, requests } = await site(t, (request, response) => {
+    const etag = `"${request.url}${version}"`;
+    response.setHeader('etag', etag).setHeader('last-modified', 'Fri, 20 Nov 2026 10:00:00 GMT');
+    if (request.headers['if-none-match'] === etag) return response.writeHead(304).end();
+    json(response, JSON.stringify([{ id: `${request.url}${version}` }]));
+  });
+  const settings = { source: { url: [`${url}/a`, `${url}/b`] } };
+  const first = await take(settings);
+  assert.equal(first.end.unchanged, false);
+  const second = await take(settings, { state: first.end.state });
+  assert.deepEqual([second.records, second.end.unchanged], [[], true]);
+  assert.deepEqual(second.end.state, first.end.state);
+  assert.equal(requests[2]?.headers['if-modified-since'], 'Fri, 20 Nov 2026 10:00:00 GMT');
+
+  // Another definition makes other records of the same answer.
+  const other = await take(settings, { state: first.end.state, definitionHash: 'two' });
+  assert.equal(other.records.length, 2);
+
+  version = 2;
+  const half = {
+    answers: { of: 'one', validators: { [`${url}/a`]: { etag: '"/a2"' }, [`${url}/b`]: { etag: '"/b1"' } } },
+  };
+  asked.length = 0;
+  const third = await take(settings, { state: half });
+  assert.deepEqual(
+    third.records.map(({ id }) => id),
+    ['/b2', '/a2'],
+    'one that has changed is not alone',
+  );
+  assert.deepEqual(asked, ['GET /a', 'GET /b', 'GET /a']);
+});
+
+test('jobs that ask the same host share its turns and its rest', async (t) => {
+  const waiting: (() => void)[] = [];
+  let most = 0;
+  let asked = 0;
+  const { url } = await site(t, (_request, response) => {
+    asked += 1;
+    waiting.push(() => json(response, asked > 20 ? '[]' : `[{"id":${asked}}]`));
+    most = Math.max(most, waiting.length);
+    setImmediate(() => waiting.shift()?.());
+  });
+  const turns = createHostTurns();
+  const source = { url, paginate: { type: 'page' }, perHost: 2 };
+  await Promise.all(Array.from({ length: 5 }, () => take({ source }, { turns })));
+  assert.ok(most <= 2, `${most} at once`);
+  assert.ok(asked >= 20);
+});
+
+test('a proxy is asked in the place of the host', async (t) => {
+  const asked: string[] = [];
+  const proxy = createServer((request, response) => {
+    asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
+    json(response);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.after(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  const { records } = await take({
+    source: { url: 'http://people.example/list', proxy: `http://ada:pw@127.0.0.1:${port}` },
+  });
+  assert.deepEqual(records, [{ id: 1 }]);
+  assert.deepEqual(asked, [`http://people.example/list Basic ${Buffer.from('ada:pw').toString('base64')}`]);
+  await assert.rejects(
+    take({ source: { url: 'http://people.example', proxy: 'http://10.0.0.1:3128' } }),
+    /The proxy 10\.0\.0\.1:3128 may not be used/,
+  );
+});
