@@ -35,10 +35,12 @@ export interface PoolOptions {
   /** Connections at most. */
   size: number;
   log: Logger;
+  /** How long the answer to a statement may take, if it may take longer than any of the service. */
+  answerMs?: number;
 }
 
 /** Runs statements, each on whatever connection is free. */
-export function openPool({ url, size, log }: PoolOptions): pg.Pool {
+export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: clientUrl(url),
     max: size,
@@ -46,7 +48,7 @@ export function openPool({ url, size, log }: PoolOptions): pg.Pool {
     application_name: 'flowhook',
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
-    query_timeout: ANSWER_MS,
+    query_timeout: answerMs,
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
@@ -70,13 +72,13 @@ export class Database {
 
   /** Every row; the statement bounds how many. */
   async all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    const { rows } = await this.#runs.query(sql, values as unknown[]);
+    const { rows } = await this.#runs.query(sql, values.map(storable));
     return rows as Row[];
   }
 
   /** Runs a statement; answers how many rows it changed. */
   async run(sql: string, ...values: Value[]): Promise<number> {
-    const { rowCount } = await this.#runs.query(sql, values as unknown[]);
+    const { rowCount } = await this.#runs.query(sql, values.map(storable));
     return rowCount ?? 0;
   }
 
@@ -90,6 +92,17 @@ export class Database {
     if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
   }
+}
+
+/** PostgreSQL's texts hold no NUL, which an endpoint's answer or a line of a log may: U+FFFD stands for it. */
+function storable(value: Value): Value {
+  if (Array.isArray(value))
+    return value.some(hasNul) ? (value.map((item) => storable(item)) as Value) : value;
+  return typeof value === 'string' && hasNul(value) ? value.replaceAll('\0', '\ufffd') : value;
+}
+
+function hasNul(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('\0');
 }
 
 /** How a transaction sees the work of others. */

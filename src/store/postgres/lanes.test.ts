@@ -1,0 +1,226 @@
+/** Lanes of which one node at a time holds each, and what finding them costs. What is found is in the conformance cases. */
+import assert from 'node:assert/strict';
+import { after, beforeEach, test } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import type { DueDelivery, NextStep } from '../../model/delivery.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.ts';
+import { makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
+import { openStore } from '../open.ts';
+import type { Store } from '../store.ts';
+import type { LaneName } from '../webhook-operations.ts';
+import { Database, openPool } from './database.ts';
+import { LANES } from './lanes.ts';
+
+const LEASE_MS = 15_000;
+const { url, drop } = await makeDatabase();
+let nowMs = Date.UTC(2026, 0, 1);
+const open = () => openStore(url, { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger });
+const a = node('a', await open());
+const b = node('b', await open());
+const pool = openPool({ url, size: 1, log: silentLogger });
+const db = new Database(pool);
+let made = 0;
+after(async () => {
+  await Promise.all([a.store.close(), b.store.close(), pool.end()]);
+  await drop();
+});
+beforeEach(() => db.exec('truncate workflow, job, webhook, lane, delivery, event, attempt'));
+
+/** One process, and what it does with lanes. */
+function node(nodeId: string, store: Store) {
+  const holder = { nodeId, leaseMs: LEASE_MS };
+  const { deliveries } = store;
+  return {
+    store,
+    lanes: async (limit = 100) => {
+      const found = await deliveries.lanes({ ...holder, limit });
+      return new Map(found.map(({ webhookId, epoch }) => [webhookId, epoch]));
+    },
+    lane: async (name: LaneName) => (await deliveries.lane({ ...name, ...holder }))?.epoch,
+    keep: async (name: LaneName, epoch: number) =>
+      (await deliveries.keepLanes({ ...holder, lanes: [{ ...name, epoch }] })).length === 0,
+    release: (name: LaneName, epoch: number) =>
+      deliveries.releaseLanes({ nodeId, lanes: [{ ...name, epoch }] }),
+  };
+}
+
+/** So many webhooks, each with one delivery that is due. */
+async function dueLanes(count: number): Promise<[LaneName & { due: DueDelivery }, ...LaneName[]]> {
+  made += 1;
+  const at = await makeWorkflow(a.store, { id: `w${made}` });
+  const { teamId } = at;
+  const ids = await Promise.all(
+    Array.from({ length: count }, (_, n) => subscribe(a.store, at, ['workflow_queued', String(n)])),
+  );
+  await makeJob(a.store, at);
+  const [first, ...rest] = ids.map((webhookId) => ({ teamId, webhookId }));
+  const [due] = await load(a.store, teamId, first?.webhookId ?? '');
+  return [{ ...(first as LaneName), due: due as DueDelivery }, ...rest];
+}
+
+test('of two nodes one holds a lane, until its lease is over', async () => {
+  const [lane] = await dueLanes(1);
+  const [mine, others] = await Promise.all([a.lane(lane), b.lane(lane)]);
+  assert.deepEqual([mine, others].sort(), [1, undefined]);
+  const [holder, other] = mine === 1 ? [a, b] : [b, a];
+  assert.deepEqual(await other.lanes(), new Map());
+  assert.deepEqual(await holder.lanes(), new Map([[lane.webhookId, 1]]));
+  nowMs += LEASE_MS - 1;
+  assert.equal(await other.lane(lane), undefined);
+  nowMs += 1;
+  assert.equal(await other.lane(lane), 2);
+  assert.equal(await holder.lane(lane), undefined);
+  assert.equal(await holder.keep(lane, 1), false);
+  assert.deepEqual(await holder.lanes(), new Map());
+});
+
+test('a lane that is kept stays, and its epoch with it', async () => {
+  const [lane] = await dueLanes(1);
+  assert.equal(await a.lane(lane), 1);
+  for (let n = 0; n < 3; n++) {
+    nowMs += LEASE_MS - 1;
+    assert.equal(await a.keep(lane, 1), true);
+    assert.equal(await b.lane(lane), undefined);
+  }
+  nowMs += LEASE_MS;
+  assert.equal(await a.keep(lane, 1), true, 'nobody has taken it');
+  assert.equal(await a.lane(lane), 1);
+  assert.equal(await a.keep(lane, 0), false, 'what was held before is not held');
+});
+
+test('whoever is told that it holds a lane may believe so for two thirds of the lease', async () => {
+  const [lane] = await dueLanes(1);
+  await a.lane(lane);
+  for (const ask of [() => a.lane(lane), async () => (await a.lanes()).get(lane.webhookId)]) {
+    for (const afterMs of [5_000, 5_001, 14_999, 15_000, 60_000]) {
+      nowMs += afterMs;
+      assert.equal(await ask(), 1);
+      nowMs += (LEASE_MS * 2) / 3 - 1;
+      assert.equal(await b.lane(lane), undefined, `${afterMs} ms later`);
+    }
+  }
+});
+
+test('a lane that is given back can be taken at once', async () => {
+  const [lane] = await dueLanes(1);
+  assert.equal(await a.lane(lane), 1);
+  await a.release(lane, 0);
+  await b.release(lane, 1);
+  assert.equal(await b.lane(lane), undefined, 'only its holder gives it back');
+  await a.release(lane, 1);
+  assert.equal(await b.lane(lane), 2);
+  await a.release(lane, 1);
+  assert.equal(await a.lane(lane), undefined);
+  await b.release(lane, 2);
+  assert.equal(await a.lane(lane), 3);
+});
+
+test('a node takes no more new lanes at once than it asks for, beside those that it holds', async () => {
+  const all = await dueLanes(12);
+  const first = await a.lanes(5);
+  assert.equal(first.size, 5);
+  const second = await a.lanes(5);
+  assert.equal(second.size, 10);
+  for (const id of first.keys()) assert.ok(second.has(id));
+  const rest = await b.lanes(5);
+  assert.equal(rest.size, 2);
+  assert.deepEqual(new Set([...second.keys(), ...rest.keys()]), new Set(all.map((lane) => lane.webhookId)));
+});
+
+test('nodes that look at the same moment hold each lane once', async () => {
+  await dueLanes(60);
+  const found = await Promise.all([a, b, a, b].map((one) => one.lanes(20)));
+  const held = (places: number[]) => new Set(places.flatMap((place) => [...(found[place]?.keys() ?? [])]));
+  const [ofA, ofB] = [held([0, 2]), held([1, 3])];
+  assert.deepEqual(
+    [...ofA].filter((id) => ofB.has(id)),
+    [],
+  );
+  assert.ok(ofA.size >= 20 && ofB.size >= 1, `${ofA.size} and ${ofB.size}`);
+});
+
+test('what fails counts only for whoever holds the lane; what has arrived has arrived', async () => {
+  const [lane] = await dueLanes(1);
+  const { due } = lane;
+  await a.lane(lane);
+  nowMs += LEASE_MS;
+  assert.equal(await b.lane(lane), 2);
+  const get = async () => {
+    const found = await a.store.deliveries.get({ teamId: lane.teamId, id: due.id });
+    return [found?.state, found?.attempt, found?.attempts.map(({ outcome }) => outcome)];
+  };
+  const webhook = async () => a.store.webhooks.get({ teamId: lane.teamId, id: lane.webhookId });
+  const settle = (store: Store, epoch: number, attempt: number, next: NextStep, log = FAILED) => {
+    const health = log === FAILED ? 'failing' : null;
+    return store.deliveries.settle({
+      settlements: [{ ...settlement(due, attempt, next, log), epoch, health }],
+    });
+  };
+
+  await settle(a.store, 1, 1, { state: 'dead' });
+  assert.deepEqual(await get(), ['waiting', 0, []]);
+  assert.equal((await webhook())?.failingSince, null);
+  await settle(a.store, 1, 1, { state: 'canceled' });
+  assert.ok(await webhook(), 'it was gone, but another node has sent to it since');
+  await settle(b.store, 2, 1, { state: 'waiting', nextAt: nowMs });
+  assert.deepEqual(await get(), ['waiting', 1, ['timeout']]);
+  assert.equal((await webhook())?.failingSince, nowMs);
+  await settle(a.store, 1, 1, { state: 'delivered' }, OK);
+  assert.deepEqual(await get(), ['delivered', 1, ['ok']]);
+  await settle(b.store, 2, 2, { state: 'dead' });
+  assert.deepEqual(await get(), ['delivered', 1, ['ok']]);
+});
+
+test('steps through the lanes and never through the deliveries', async () => {
+  const [{ teamId }] = await dueLanes(1);
+  // 40,000 that wait in 200 lanes, and as many that have ended.
+  await db.run(
+    `insert into webhook (team_id, id, url, events, event_set, fires_for, state, settings, secret, created_at)
+     select $1, 'wh_' || n, 'https://a.test/' || n, '[]', '[]', '|*|', 'active', '{"ordered":' || (n % 10 = 0) || '}', '', 1
+     from generate_series(1, 200) n`,
+    teamId,
+  );
+  await db.run(
+    `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at, class)
+     select $1, 'dlv_' || n, 'wh_' || (n % 200 + 1), 1, case when n % 2 = 0 then 'waiting' else 'dead' end,
+            case when n % 2 = 0 then $2::bigint + n end, $2, n % 3
+     from generate_series(1, 80000) n`,
+    teamId,
+    nowMs - 40_000,
+  );
+  // As the planner believes of tables that nobody has counted yet, and of those that it knows.
+  for (const analyze of [false, true]) {
+    if (analyze) await db.exec('analyze');
+    const scans = await scansOf(LANES, nowMs, 'a');
+    assert.ok(scans.length > 5);
+    for (const scan of scans) assert.match(scan['Node Type'], /^Index (Only )?Scan$/);
+    const rows = scans.reduce((sum, scan) => sum + scan['Actual Loops'] * rowsOf(scan), 0);
+    assert.ok(rows > 200 && rows < 200 * 8, `${rows} rows of deliveries were read`);
+  }
+});
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: Plan[];
+}
+
+/** How a statement reads deliveries. */
+async function scansOf(sql: string, ...values: (string | number)[]): Promise<Plan[]> {
+  const [row] = await db.all<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+    `explain (analyze, format json) ${sql}`,
+    ...values,
+  );
+  assert.ok(row);
+  const [{ Plan: top }] = row['QUERY PLAN'];
+  const inside = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(inside)];
+  return inside(top).filter((plan) => plan['Relation Name'] === 'delivery');
+}
+
+function rowsOf(scan: Plan): number {
+  return scan['Actual Rows'] + (scan['Rows Removed by Filter'] ?? 0);
+}
