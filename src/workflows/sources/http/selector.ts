@@ -43,7 +43,7 @@ export function textOf(node: AnyNode, options: { trim: boolean }): string {
     if (next.type === 'text') parts.push((next as { data: string }).data);
     else if (next.type === 'tag' || next.type === 'root' || next.type === 'cdata') {
       const { children } = next as Element;
-      if (SEPARATES.has((next as Element).name)) parts.push('\n');
+      if (options.trim && SEPARATES.has((next as Element).name)) parts.push('\n');
       for (let at = children.length - 1; at >= 0; at--) open.push(children[at] as AnyNode);
     }
   }
