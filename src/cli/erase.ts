@@ -105,9 +105,9 @@ function directoriesOf(config: Config): string[] {
   return file === undefined ? [config.dataDirectory] : [config.dataDirectory, dirname(file)];
 }
 
-/** Whether nothing of the person can be left where nobody holds it. */
+/** Whether there is nothing more to be done about what is left where nobody holds it. */
 function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
-  return logEmptied && (rewritten || !tracesLeft);
+  return logEmptied !== false && (rewritten || tracesLeft !== true);
 }
 
 function linesOf(found: readonly Found[], remark: string): string[] {
@@ -131,6 +131,21 @@ function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Erasure
   if (disk?.logEmptied === false) {
     sentences.push(
       'The write-ahead log could not be emptied, because others were reading or writing. Run this again',
+    );
+  }
+  if (disk?.tracesLeft === null) {
+    sentences.push(
+      disk.rewritten
+        ? 'The tables were rewritten without what was erased'
+        : 'Deleted bytes stay in the free space of the tables until PostgreSQL uses it again. Run this again with ' +
+            '--rewrite to have the tables rewritten at once: everything waits for each of them meanwhile, and ' +
+            'traces stay if a table could not be locked within 2 s',
+    );
+  }
+  if (disk?.logEmptied === null) {
+    sentences.push(
+      'PostgreSQL keeps copies in its write-ahead log and its archive, on replicas and in backups until those are ' +
+        'recycled or deleted: that is not in the hands of this command',
     );
   }
   if (disk?.tracesLeft === true) {

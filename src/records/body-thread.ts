@@ -36,7 +36,7 @@ const NICENESS = 19;
 
 if (parentPort !== null) {
   if (process.platform === 'linux') setPriority(0, NICENESS);
-  serve(parentPort, openReader((workerData as BodyThreadData).databaseUrl));
+  serve(parentPort, await openReader((workerData as BodyThreadData).databaseUrl));
 }
 
 function serve(port: MessagePort, store: StoreReader): void {
@@ -44,7 +44,7 @@ function serve(port: MessagePort, store: StoreReader): void {
 
   port.on('message', async (message: ToBodies) => {
     if ('close' in message) {
-      store.close();
+      await store.close();
       port.close();
     } else if ('stop' in message) {
       going.delete(message.body);

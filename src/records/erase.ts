@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../model/error.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { SuppressionRow, TextPlace } from '../store/erasure-operations.ts';
+import type { Scrubbed, SuppressionRow, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person, tracesOf } from './person.ts';
@@ -67,7 +67,7 @@ export interface ErasureReport {
   left: Found[];
   suppressed: boolean;
   /** How the disk was scrubbed; null when it was not. Traces that a rewriting left are held by others. */
-  disk: { logEmptied: boolean; rewritten: boolean; tracesLeft: boolean } | null;
+  disk: Scrubbed | null;
   /** Copies of the database that are older than the erasure and may hold the person. */
   backups: string[];
 }

@@ -63,14 +63,14 @@ interface Run {
   waiting: RecordBatch | undefined;
 }
 
-if (parentPort !== null) serve(parentPort, openReader((workerData as IngestThreadData).databaseUrl));
+if (parentPort !== null) serve(parentPort, await openReader((workerData as IngestThreadData).databaseUrl));
 
 function serve(port: MessagePort, store: StoreReader): void {
   const runs = new Map<number, Run>();
 
   port.on('message', async (message: ToIngest) => {
     if ('close' in message) {
-      store.close();
+      await store.close();
       port.close();
     } else if ('begin' in message) {
       const { held, settings } = message.begin;

@@ -52,6 +52,15 @@ export interface AuditEntry {
   createdAt: number;
 }
 
+/** How the disk was scrubbed. */
+export interface Scrubbed {
+  /** Whether the write-ahead log holds nothing any more; null: PostgreSQL's is out of reach, as are its replicas. */
+  logEmptied: boolean | null;
+  rewritten: boolean;
+  /** Whether traces are left in the bytes of the database; null: nobody can look at PostgreSQL's from here. */
+  tracesLeft: boolean | null;
+}
+
 /** Finding and erasing a person, in steps that are short for everybody else: see `records/erase.ts`. */
 export interface ErasureOperations {
   /** Every workflow of a team, the archived ones too, with its definition as JSON text. */
@@ -95,11 +104,7 @@ export interface ErasureOperations {
   audits(input: { teamId: string; limit: number }): Promise<AuditEntry[]>;
   /**
    * Brings what was erased off the disk: empties the write-ahead log, looks for `traces` in the bytes of the
-   * database, and rewrites it when there are some and it is not larger than `rewriteBytes`. Answers whether
-   * some are left, and whether the log could be emptied.
+   * database, and rewrites it when there are some and it is not larger than `rewriteBytes`.
    */
-  scrub(input: {
-    traces: readonly string[];
-    rewriteBytes: number;
-  }): Promise<{ logEmptied: boolean; rewritten: boolean; tracesLeft: boolean }>;
+  scrub(input: { traces: readonly string[]; rewriteBytes: number }): Promise<Scrubbed>;
 }

@@ -2,7 +2,7 @@
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
-import { openSqliteReader } from './sqlite/reader.ts';
+import type { SchemaState } from './schema-state.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
@@ -54,8 +54,20 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 }
 
 /** Opens a second, smaller door to a database that `openStore` has opened: for a thread that looks things up. */
-export function openReader(url: string): StoreReader {
+export async function openReader(url: string): Promise<StoreReader> {
+  if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);
+  const { openSqliteReader } = await import('./sqlite/reader.ts');
   return openSqliteReader(pathOf(url), Date.now);
+}
+
+/** Looks how far the tables of a database have come, and changes nothing. No file counts as no tables. */
+export async function readSchema(url: string): Promise<SchemaState> {
+  if (isPostgres(url)) {
+    const { lookAtSchema } = await import('./postgres/migrate.ts');
+    return lookAtSchema(url);
+  }
+  const { lookAtSchema } = await import('./sqlite/migrate.ts');
+  return lookAtSchema(pathOf(url));
 }
 
 function pathOf(url: string): string {

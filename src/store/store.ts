@@ -52,7 +52,7 @@ export interface Store {
 export interface StoreReader {
   readonly records: Pick<RecordOperations, 'compare' | 'page' | 'version'>;
   /** To be called once. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** What a commit may have changed, for those who watch. */

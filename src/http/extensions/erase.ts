@@ -59,11 +59,12 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
       disk: {
         type: ['object', 'null'],
         description:
-          'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it',
+          'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it; null where ' +
+          'that cannot be known: PostgreSQL keeps its log, its replicas and its backups to itself',
         properties: {
-          logEmptied: { type: 'boolean' },
+          logEmptied: { type: ['boolean', 'null'] },
           rewritten: { type: 'boolean' },
-          tracesLeft: { type: 'boolean' },
+          tracesLeft: { type: ['boolean', 'null'] },
         },
       },
       backups: { type: 'integer', description: 'How many older copies of the database may hold the person' },

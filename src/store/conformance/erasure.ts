@@ -157,17 +157,4 @@ export function testErasure(open: Open): void {
     assert.deepEqual(more, []);
     assert.deepEqual(await store.erasure.audits({ teamId: 'team_x', limit: 10 }), []);
   });
-
-  it('scrubs while it is open, and goes on to work', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    await publishRun(store, at, { a: 'Ada', b: 'Bob' });
-    const clean = await store.erasure.scrub({ traces: ['nobody@x.test'], rewriteBytes: 0 });
-    assert.deepEqual(clean, { logEmptied: true, rewritten: false, tracesLeft: false });
-    const large = await store.erasure.scrub({ traces: ['"name":"ADA"'], rewriteBytes: 0 });
-    assert.deepEqual(large, { logEmptied: true, rewritten: false, tracesLeft: true });
-    const there = await store.erasure.scrub({ traces: ['"name":"Ada"'], rewriteBytes: 1e9 });
-    assert.deepEqual(there, { logEmptied: true, rewritten: true, tracesLeft: true });
-    await publishRun(store, at, { a: 'Ada' });
-    assert.deepEqual(await readVersion(store, { ...at, version: 2 }), [{ id: 'a', name: 'Ada' }]);
-  });
 }

@@ -6,9 +6,13 @@ import type { Store, Touched } from '../store.ts';
 import * as attempts from './attempts.ts';
 import * as beat from './beat.ts';
 import * as cancel from './cancel.ts';
+import { changes } from './changes.ts';
 import { claim } from './claim.ts';
 import { startClock } from './clock.ts';
+import { compare, currentSeqs } from './compare.ts';
 import { Database, openPool } from './database.ts';
+import * as erase from './erase.ts';
+import { scanRecords, scanTexts } from './find-content.ts';
 import * as instance from './instance.ts';
 import * as history from './job-history.ts';
 import { log as jobLog, report } from './job-log.ts';
@@ -17,10 +21,18 @@ import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
 import { News } from './news.ts';
 import { outbox } from './outbox.ts';
+import { prunable, prune } from './prune.ts';
+import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import * as records from './records.ts';
 import * as schedules from './schedules.ts';
+import { scrub } from './scrub.ts';
+import { stage } from './stage.ts';
+import { remove, sweep } from './sweep.ts';
 import * as teams from './teams.ts';
 import type { Tx, View } from './transaction.ts';
+import { unusable } from './unusable.ts';
+import * as versions from './versions.ts';
 import * as workflows from './workflows.ts';
 import { asProblem, writing } from './write.ts';
 
@@ -62,14 +74,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   let closing: Promise<void> | undefined;
   let measured: Awaited<ReturnType<typeof startClock>> | undefined;
   try {
-    await migrate(pool, log);
+    await migrate({ url, pool, log });
     if (clock === undefined) measured = await startClock(new Database(pool));
     if (own) await news.watchKeys();
     if (own && listen) await news.listen();
   } catch (error) {
     measured?.stop();
+    await news.stop();
     await pool.end();
-    throw error;
+    throw unusable(error);
   }
   const now = clock ?? (measured?.now as Clock);
 
@@ -143,9 +156,35 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       },
     },
     schedules: { due: read(schedules.due), fire: write(schedules.fire) },
-    records: {} as Store['records'],
+    records: {
+      sweep: write(sweep),
+      compare: read(compare),
+      stage: write(stage),
+      currentSeqs: read(currentSeqs),
+      remove: write(remove),
+      publish: write(publish),
+      version: read(versions.version),
+      versionAt: read(versions.versionAt),
+      versions: read(versions.versions),
+      page: read(records.page),
+      search: read(records.search),
+      changes: read(changes),
+      prunable: read(prunable),
+      prune: write(prune),
+    },
     ...outbox({ read, write, now }),
-    erasure: {} as Store['erasure'],
+    erasure: {
+      workflows: read(erase.workflows),
+      scanRecords: read(scanRecords),
+      scanTexts: read(scanTexts),
+      rewrite: write(erase.rewrite),
+      remove: write(erase.remove),
+      suppress: write(erase.suppress),
+      suppressed: read(erase.suppressed),
+      audit: write(erase.audit),
+      audits: read(erase.audits),
+      scrub: read((_view, { rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
+    },
     now,
     watch(listener) {
       listeners.add(listener);

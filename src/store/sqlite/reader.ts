@@ -14,7 +14,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const read = reading(db, clock);
   return {
     records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
-    close: () => db.close(),
+    close: async () => db.close(),
   };
 }
 

@@ -1,10 +1,8 @@
 /** Brings erased content off the disk: asks a process of its own to empty the log and to look at the bytes. */
 import { fork } from 'node:child_process';
 import { extname } from 'node:path';
-import type { ErasureOperations } from '../erasure-operations.ts';
+import type { Scrubbed } from '../erasure-operations.ts';
 import type { ScrubTask } from './scrub-process.ts';
-
-type Scrubbed = Awaited<ReturnType<ErasureOperations['scrub']>>;
 
 /**
  * It has to be another process: whoever closes a file loses all locks that his process holds on it (POSIX), so

@@ -148,7 +148,7 @@ create table idempotency (
   created_at  bigint  not null,
   primary key (team_id, operation, target, key)
 );
-create index idempotency_age on idempotency (created_at);
+create index idempotency_age on idempotency (team_id, created_at);
 
 create table record (
   team_id      text     collate "C" not null,
@@ -161,10 +161,15 @@ create table record (
   primary key (team_id, workflow_id, seq, added_in),
   check (removed_in is null or removed_in > added_in)
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
-create unique index record_current on record (team_id, workflow_id, id) where removed_in is null;
-create index record_added on record (team_id, workflow_id, added_in);
-create index record_removed on record (team_id, workflow_id, removed_in) where removed_in is not null;
-create index record_closed on record (team_id, workflow_id, id) where removed_in is not null;
+-- An id may be longer than an index row: of long ones a beginning and a digest. The same expression is in id-key.ts.
+create unique index record_current on record
+  (team_id, workflow_id, (case when octet_length(id) <= 256 then id else left(id, 256) || md5(id) end))
+  where removed_in is null;
+create index record_added on record (team_id, workflow_id, added_in, seq);
+create index record_removed on record (team_id, workflow_id, removed_in, seq) where removed_in is not null;
+create index record_closed on record
+  (team_id, workflow_id, (case when octet_length(id) <= 256 then id else left(id, 256) || md5(id) end))
+  where removed_in is not null;
 
 create table event (
   team_id      text    collate "C" not null,

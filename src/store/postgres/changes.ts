@@ -1,0 +1,115 @@
+/**
+ * What became of records between two versions, from the indexes by the version that added and that removed a row.
+ *
+ * A row that was added in between and can be seen at the later version is a record added or changed; no id has
+ * two of them. A row that can be seen at the earlier version, was closed in between and has no row of its id at
+ * the later one is a record removed. Each call walks on through one of the indexes.
+ */
+import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
+import { idKey } from './id-key.ts';
+import type { View } from './transaction.ts';
+
+/** Bytes of records that one call may answer, before and after taken together. */
+const MAX_BYTES = 8_388_608;
+
+// What a row was or became is looked up row by row; a `limit` is what the planner may not look through.
+const WRITTEN = `
+  select new.added_in as version, new.seq, new.id, new.added_in as told,
+         (select old.body from record old
+          where old.team_id = $1 and old.workflow_id = $2 and ${idKey('old.id')} = ${idKey('new.id')}
+            and old.id = new.id and old.removed_in is not null
+            and old.added_in <= $6::bigint and old.removed_in > $6::bigint limit 1) as before,
+         case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
+  from record new
+  where new.team_id = $1 and new.workflow_id = $2
+    and (new.added_in, new.seq) > ($3::bigint, $4::bigint) and new.added_in <= $5::bigint
+  order by new.added_in, new.seq limit $7`;
+const REMOVED = `
+  select old.removed_in as version, old.seq, old.id,
+         (select max(last.removed_in) from record last
+          where last.team_id = $1 and last.workflow_id = $2 and ${idKey('last.id')} = ${idKey('old.id')}
+            and last.id = old.id and last.removed_in is not null and last.removed_in <= $5::bigint) as told,
+         case when old.added_in > $6::bigint
+                or (select true from record kept
+                    where kept.team_id = $1 and kept.workflow_id = $2 and ${idKey('kept.id')} = ${idKey('old.id')}
+                      and kept.id = old.id and kept.removed_in is null
+                      and kept.added_in <= $5::bigint limit 1)
+                or (select true from record kept
+                    where kept.team_id = $1 and kept.workflow_id = $2 and ${idKey('kept.id')} = ${idKey('old.id')}
+                      and kept.id = old.id and kept.removed_in is not null
+                      and kept.added_in <= $5::bigint and kept.removed_in > $5::bigint limit 1)
+              then null else old.body end as before,
+         null as after
+  from record old
+  where old.team_id = $1 and old.workflow_id = $2 and old.removed_in is not null
+    and (old.removed_in, old.seq) > ($3::bigint, $4::bigint) and old.removed_in <= $5::bigint
+  order by old.removed_in, old.seq limit $7`;
+
+interface Row extends ChangedRow {
+  version: number;
+  seq: number;
+  told: number;
+}
+
+export async function changes(
+  view: View,
+  input: {
+    teamId: string;
+    workflowId: string;
+    since: number;
+    until: number;
+    after: ChangesCursor | null;
+    limit: number;
+  },
+): Promise<{ rows: ChangedRow[]; next: ChangesCursor | null }> {
+  const { since, until } = input;
+  const found = await bounds(view, input);
+  if (found === undefined) return { rows: [], next: null };
+  const limit = Math.max(1, Math.min(input.limit, Math.floor(MAX_BYTES / (2 * found.largest))));
+  const { part, version, seq } = input.after ?? { part: 'written', version: since + 1, seq: 0 };
+  const rows = await view.db.all<Row>(
+    part === 'written' ? WRITTEN : REMOVED,
+    input.teamId,
+    input.workflowId,
+    version,
+    seq,
+    until,
+    since,
+    limit,
+  );
+  return {
+    rows: rows
+      .filter(part === 'written' ? isWritten : isRemoved)
+      .map(({ id, told, before, after }) => ({ id, version: told, before, after })),
+    next: nextCursor(part, rows.length < limit ? undefined : rows.at(-1), since),
+  };
+}
+
+/** Not what came and went, nor what changed and changed back. */
+function isWritten({ before, after }: Row): boolean {
+  return after !== null && after !== before;
+}
+
+function isRemoved({ before }: Row): boolean {
+  return before !== null;
+}
+
+/** The longest record of the later version. It never gets shorter. */
+function bounds(
+  view: View,
+  input: { teamId: string; workflowId: string; until: number },
+): Promise<{ largest: number } | undefined> {
+  return view.db.get(
+    `select greatest(1, largest) as largest
+     from version
+     where team_id = $1 and workflow_id = $2 and number = $3::bigint`,
+    input.teamId,
+    input.workflowId,
+    input.until,
+  );
+}
+
+function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: number): ChangesCursor | null {
+  if (last !== undefined) return { part, version: last.version, seq: last.seq };
+  return part === 'written' ? { part: 'removed', version: since + 1, seq: 0 } : null;
+}

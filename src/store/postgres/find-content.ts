@@ -1,0 +1,229 @@
+/** Looking for a person in everything that may hold the content of records, a bounded part at a time. */
+import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
+import type { Value } from './database.ts';
+import type { View } from './transaction.ts';
+
+type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
+type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
+
+/** Bytes of records that one look may go through: measured at some 5 ms. */
+const LOOK_BYTES = 2 * 1_048_576;
+const LOOK_ROWS = 1_000;
+const FEW_NEEDLES = 4;
+const RECORD_KEYS = `
+  select seq, added_in as "addedIn" from record
+  where team_id = $1 and workflow_id = $2 and (seq, added_in) > ($3::bigint, $4::integer)
+  order by seq, added_in limit $5`;
+const RECORDS = `
+  select id, seq, added_in as "addedIn", removed_in as "removedIn", body from record
+  where team_id = $1 and workflow_id = $2
+    and (seq, added_in) > ($3::bigint, $4::integer) and (seq, added_in) <= ($5::bigint, $6::integer)
+    and (id = any($7::text[]) or ${holdsNeedle('body', '$8')})
+  order by seq, added_in`;
+
+/** Whether a text holds one of the needles, which are in lower case. "C": only letters of ASCII have another case. */
+function holdsNeedle(text: string, needles: string): string {
+  return `exists (select 1 from unnest(${needles}::text[]) as needle
+                  where strpos(lower(${text} collate "C"), needle collate "C") > 0)`;
+}
+
+export async function scanRecords(view: View, input: Input<'scanRecords'>): Promise<Result<'scanRecords'>> {
+  const { teamId, workflowId } = input;
+  const after = (input.after === null ? [0, 0] : JSON.parse(input.after)) as [number, number];
+  const needles = storable(input.needles);
+  const keys = await view.db.all<{ seq: number; addedIn: number }>(
+    RECORD_KEYS,
+    teamId,
+    workflowId,
+    ...after,
+    rowsOfALook(Math.min(LOOK_ROWS, LOOK_BYTES / (await longest(view, input))), needles),
+  );
+  const last = keys.at(-1);
+  if (last === undefined) return { rows: [], next: null };
+  const upTo: [number, number] = [last.seq, last.addedIn];
+  const rows = await view.db.all<RecordRow>(
+    RECORDS,
+    teamId,
+    workflowId,
+    ...after,
+    ...upTo,
+    storable(input.ids),
+    needles,
+  );
+  return { rows, next: JSON.stringify(upTo) };
+}
+
+/** Those of some texts that can stand in a table at all. */
+function storable(texts: readonly string[]): string[] {
+  return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
+}
+
+/** Each text is searched for each needle: of many, fewer texts are looked at. */
+function rowsOfALook(rows: number, needles: readonly string[]): number {
+  return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
+}
+
+/** Bytes of the longest record that the workflow may still hold. */
+async function longest(
+  view: View,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): Promise<number> {
+  const row = await view.db.get<{ bytes: number }>(
+    `select greatest(staged_largest, (select max(largest) from version
+                                      where version.team_id = $1 and version.workflow_id = $2)) as bytes
+     from workflow where team_id = $1 and id = $2`,
+    teamId,
+    workflowId,
+  );
+  return Math.max(1, row?.bytes ?? 0);
+}
+
+interface Place {
+  /** The table, as `t`. */
+  table: string;
+  /** The primary key after `team_id`, with what stands before its first value. */
+  keys: readonly string[];
+  first: readonly Value[];
+  column: string;
+  /** Rows that one look goes through. */
+  rows: number;
+  joins?: string;
+  workflow: string;
+  about?: string;
+}
+
+const OF_AN_ATTEMPT = {
+  table: 'attempt',
+  keys: ['delivery_id', 'number'],
+  first: ['', 0],
+  rows: 100,
+  joins: `join delivery on delivery.team_id = t.team_id and delivery.id = t.delivery_id
+          join event on event.team_id = t.team_id and event.sequence = delivery.event_sequence`,
+  workflow: 'event.workflow_id',
+  about: 'event.body',
+} as const;
+
+const PLACES: Readonly<Record<TextPlace, Place>> = {
+  event: {
+    table: 'event',
+    keys: ['sequence'],
+    first: [0],
+    column: 'body',
+    rows: 200,
+    workflow: 't.workflow_id',
+  },
+  response: { ...OF_AN_ATTEMPT, column: 'response' },
+  attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
+  attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
+  pausedReason: {
+    table: 'webhook',
+    keys: ['id'],
+    first: [''],
+    column: 'paused_reason',
+    rows: 500,
+    workflow: 't.workflow_id',
+  },
+  jobError: {
+    table: 'job',
+    keys: ['id'],
+    first: [''],
+    column: 'error',
+    rows: 500,
+    workflow: 't.workflow_id',
+  },
+  jobLog: {
+    table: 'job_log',
+    keys: ['job_id', 'attempt', 'part', 'seq'],
+    first: ['', 0, 0, 0],
+    column: 'body',
+    rows: 20,
+    joins: 'join job on job.team_id = t.team_id and job.id = t.job_id',
+    workflow: 'job.workflow_id',
+  },
+  jobProgress: {
+    table: 'job',
+    keys: ['id'],
+    first: [''],
+    column: 'progress',
+    rows: 500,
+    workflow: 't.workflow_id',
+  },
+  state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
+  fields: {
+    table: 'version',
+    keys: ['workflow_id', 'number'],
+    first: ['', 0],
+    column: 'fields',
+    rows: 200,
+    workflow: 't.workflow_id',
+  },
+};
+
+/** The statements of each place; made once. */
+const STATEMENTS = Object.fromEntries(
+  Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
+) as Record<TextPlace, ReturnType<typeof statements>>;
+
+function statements({ table, keys, column, joins = '', workflow, about }: Place) {
+  const list = keys.map((key) => `t.${key}`).join(', ');
+  const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
+  const then = 2 + keys.length;
+  return {
+    keys: `
+      select ${list} from ${table} t where t.team_id = $1 and (${list}) > (${marks(2)})
+      order by ${list} limit $${then}`,
+    texts: `
+      select ${list}, ${workflow} as workflow, t.${column} as text, ${about ?? 'null'} as about
+      from ${table} t ${joins}
+      where t.team_id = $1 and (${list}) > (${marks(2)}) and (${list}) <= (${marks(then)})
+        and t.${column} is not null
+        and ${workflow} is not distinct from coalesce($${then + keys.length}::text, ${workflow})
+        and ${holdsNeedle(`(t.${column} || ${about ?? `''`})`, `$${then + keys.length + 1}`)}`,
+    rewrite: `
+      update ${table} as t set ${column} = $2
+      where t.team_id = $1 and (${list}) = (${marks(4)}) and t.${column} = $3`,
+  };
+}
+
+export async function scanTexts(view: View, input: Input<'scanTexts'>): Promise<Result<'scanTexts'>> {
+  const { teamId, workflowId, place } = input;
+  const { keys, first, rows } = PLACES[place];
+  const after = (input.after === null ? first : JSON.parse(input.after)) as Value[];
+  const needles = storable(input.needles);
+  const looked = await view.db.all<Record<string, Value>>(
+    STATEMENTS[place].keys,
+    teamId,
+    ...after,
+    rowsOfALook(rows, needles),
+  );
+  const last = looked.at(-1);
+  if (last === undefined) return { texts: [], next: null };
+  const keyOf = (row: Record<string, Value>) => keys.map((key) => row[key] as Value);
+  const found = await view.db.all<Record<string, Value>>(
+    STATEMENTS[place].texts,
+    teamId,
+    ...after,
+    ...keyOf(last),
+    workflowId,
+    needles,
+  );
+  const texts = found.map(
+    (row): HeldText => ({
+      key: JSON.stringify(keyOf(row)),
+      workflowId: row.workflow as string | null,
+      text: row.text as string,
+      about: row.about as string | null,
+    }),
+  );
+  return { texts, next: JSON.stringify(keyOf(last)) };
+}
+
+/** Replaces a text: takes the team, the new one, the old one and the key. */
+export function rewriteStatement(place: TextPlace): string {
+  return STATEMENTS[place].rewrite;
+}
+
+/** Every table that may hold the content of records. */
+export const CONTENT_TABLES: readonly string[] = [
+  ...new Set(['record', ...Object.values(PLACES).map(({ table }) => table)]),
+];

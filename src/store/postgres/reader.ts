@@ -1,0 +1,31 @@
+/** The smaller door to a database: for threads that only look things up, and start sooner with little to load. */
+import { silentLogger } from '../../observe/log.ts';
+import type { StoreReader } from '../store.ts';
+import { compare } from './compare.ts';
+import { Database, openPool } from './database.ts';
+import * as records from './records.ts';
+import type { View } from './transaction.ts';
+import * as versions from './versions.ts';
+import { asProblem } from './write.ts';
+
+/** One that reads while another one waits for a long page. */
+const POOL_SIZE = 2;
+
+/** Connects to a database that `openPostgres` has migrated. */
+export function openPostgresReader(url: string): StoreReader {
+  const pool = openPool({ url, size: POOL_SIZE, log: silentLogger });
+  const read =
+    <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
+      try {
+        // None of these asks for the time.
+        return await operation({ db: new Database(pool), now: 0 }, input);
+      } catch (error) {
+        throw asProblem(error);
+      }
+    };
+  return {
+    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
+    close: () => pool.end(),
+  };
+}

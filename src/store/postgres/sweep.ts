@@ -1,0 +1,95 @@
+/** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
+import type { Held } from '../../model/job.ts';
+import { lockHeld } from './jobs.ts';
+import { MAX_BATCH, reopen } from './stage.ts';
+import type { Tx } from './transaction.ts';
+
+/** Bytes of records that one transaction deletes or opens again, one record at least. */
+export const MAX_BATCH_BYTES = 1_048_576;
+
+// The rows are found one by one in the primary key and changed by it: see `stage.ts`.
+const CLOSE = `
+  insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
+  select $1, $2, old.seq, old.added_in, $3::integer, '', ''
+  from unnest($4::bigint[]) as wanted (seq)
+  cross join lateral (
+    select seq, added_in from record
+    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3 and removed_in is null
+    limit 1) as old
+  on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in`;
+
+export async function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonly number[] }): Promise<void> {
+  if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  const { workflow } = await lockHeld(tx, held);
+  const closed = await tx.db.run(CLOSE, workflow.team_id, workflow.id, workflow.current_version + 1, [
+    ...new Set(seqs),
+  ]);
+  await tx.db.run(
+    'update workflow set staged_removed = staged_removed + $3 where team_id = $1 and id = $2',
+    workflow.team_id,
+    workflow.id,
+    closed,
+  );
+}
+
+const ADDED = `
+  select seq, added_in as "addedIn", octet_length(body) as bytes from record
+  where team_id = $1 and workflow_id = $2 and added_in = $3 order by added_in, seq limit $4`;
+const CLOSED = `
+  select seq, added_in as "addedIn", octet_length(body) as bytes from record
+  where team_id = $1 and workflow_id = $2 and removed_in = $3 order by removed_in, seq limit $4`;
+
+interface Place {
+  seq: number;
+  addedIn: number;
+  bytes: number;
+}
+
+export async function sweep(
+  tx: Tx,
+  { held, limit }: { held: Held; limit: number },
+): Promise<{ done: boolean }> {
+  const { workflow } = await lockHeld(tx, held);
+  const { team_id: teamId, id: workflowId } = workflow;
+  const version = workflow.current_version + 1;
+  const added = await tx.db.all<Place>(ADDED, teamId, workflowId, version, limit);
+  const deleted = fitting(added, MAX_BATCH_BYTES);
+  if (deleted.length > 0) {
+    await tx.db.run(
+      'delete from record where team_id = $1 and workflow_id = $2 and added_in = $3 and seq <= $4',
+      teamId,
+      workflowId,
+      version,
+      deleted.at(-1)?.seq ?? 0,
+    );
+  }
+  const left = { rows: limit - deleted.length, bytes: MAX_BATCH_BYTES - sum(deleted) };
+  // Rows are reopened only when none of this version is left: a closed row may still have a successor with the
+  // same id.
+  if (left.rows <= 0 || left.bytes <= 0) return { done: false };
+  const closed = await tx.db.all<Place>(CLOSED, teamId, workflowId, version, left.rows);
+  const opened = fitting(closed, left.bytes);
+  if (opened.length > 0) await reopen(tx, { teamId, workflowId, version }, opened);
+  if (opened.length === left.rows || sum(opened) >= left.bytes) return { done: false };
+  await tx.db.run(
+    `update workflow set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+     where team_id = $1 and id = $2`,
+    teamId,
+    workflowId,
+  );
+  return { done: true };
+}
+
+/** The first rows, as many as it takes to have so many bytes. */
+export function fitting<Row extends { bytes: number }>(rows: readonly Row[], bytes: number): Row[] {
+  let before = 0;
+  return rows.filter((row) => {
+    const fits = before < bytes;
+    before += row.bytes;
+    return fits;
+  });
+}
+
+function sum(rows: readonly { bytes: number }[]): number {
+  return rows.reduce((bytes, row) => bytes + row.bytes, 0);
+}
