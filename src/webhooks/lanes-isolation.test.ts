@@ -71,6 +71,23 @@ test('200 endpoints that begin to hang at the same moment delay the others by ab
   assert.ok(hanging.arrived.length <= 384 + 256, 'those that are known to hang get no more');
 });
 
+test('endpoints that hang make room after a second also when the clock is set back meanwhile', async (t) => {
+  const { lanes, subscribe, runs, advance } = await setUp(t);
+  const hanging = await endpoint(t, () => undefined);
+  const good = await endpoint(t, well);
+  for (let n = 0; n < 200; n++) await subscribe(`${hanging.url}/${n}`);
+  await runs(4);
+  const one = lanes({ stopGraceMs: 0 });
+  one.start();
+  await hanging.until(380);
+  advance(-1_800_000);
+  advance(1_000);
+  await subscribe(good.url);
+  await runs();
+  await good.until(1);
+  assert.ok(!hanging.arrived.some(({ response }) => response.destroyed), 'none was given up for it');
+});
+
 test('an endpoint that hangs holds up no other webhook, and gets no more than its lane may have', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   const hanging = await endpoint(t, () => undefined);
