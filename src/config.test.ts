@@ -57,6 +57,51 @@ test('private networks are open to webhooks only while nobody else can reach the
   assert.equal(allowed({ FLOWHOOK_HOST: '0.0.0.0', FLOWHOOK_ALLOW_NETWORKS: 'loopback' }), true);
 });
 
+test('a database URL that cannot be tried is refused, and never repeated', () => {
+  const database = (url: string) => mistakes({}, { FLOWHOOK_DATABASE: url });
+  for (const [url, said] of [
+    ['mysql://me:hidden@x/y', /FLOWHOOK_DATABASE must be of the form sqlite:.* or postgres:/],
+    ['postgres://me:hid#den@host/db', /characters of the password|%23/],
+    ['postgres://me:hidden@host', /names a database/],
+    ['postgres:///db?password=hidden', /names a host/],
+    [
+      'postgres://me:hidden@host/db?sslmode=prefer',
+      /sslmode is one of disable, require, verify-ca, verify-full/,
+    ],
+    ['postgres://me:hidden@host/db?sslmode=verify-ca', /sslrootcert/],
+  ] as const) {
+    assert.match(database(url), said);
+    assert.doesNotMatch(database(url), /hid/);
+  }
+  for (const url of [
+    'postgres://me:secret@host:5433/db',
+    'postgresql:///db?host=/var/run/postgresql',
+    'postgres://me@host/db?sslmode=verify-full&sslrootcert=/etc/ca.pem',
+  ]) {
+    assert.equal(read({}, { FLOWHOOK_DATABASE: url }).databaseUrl, url);
+  }
+});
+
+test('a database URL can be read from a file, as it may hold a password', async () => {
+  await writeFile(join(directory, 'url'), 'postgres://me:secret@host/db\n');
+  assert.equal(read({}, { FLOWHOOK_DATABASE_FILE: 'url' }).databaseUrl, 'postgres://me:secret@host/db');
+});
+
+test('a node has a part of the work only where there may be others', () => {
+  const FLOWHOOK_DATABASE = 'postgres://host/db';
+  assert.equal(read({}, { FLOWHOOK_DATABASE, FLOWHOOK_ROLE: 'worker' }).role, 'worker');
+  assert.match(
+    mistakes({}, { FLOWHOOK_ROLE: 'worker' }),
+    /FLOWHOOK_ROLE must be all on SQLite.*found "worker"/,
+  );
+  assert.match(
+    mistakes({}, { FLOWHOOK_ROLE: 'boss' }),
+    /FLOWHOOK_ROLE must be one of all, api, worker, sender/,
+  );
+  const { databasePool, databaseListen, role } = read({}, { FLOWHOOK_DATABASE_LISTEN: 'off' });
+  assert.deepEqual([databasePool, databaseListen, role], [10, false, 'all']);
+});
+
 test('all mistakes are told at once, by the name that the user used, and secrets are not repeated', async () => {
   await writeFile(join(directory, 'flowhook.yaml'), 'porrt: 1\nmaxRunningJobs: none\n');
   const said = mistakes(

@@ -6,11 +6,16 @@ import { parse as parseYaml } from 'yaml';
 import { type AddressPolicy, parseAllowNetworks } from './net/address-policy.ts';
 import { LOG_LEVELS, type LogLevel } from './observe/log.ts';
 import { nearest } from './std/nearest.ts';
+import { databaseUrlMistake, isPostgres } from './store/database-url.ts';
 
 /** Of `package.json`, which stands in the same place from `src/` and from what is built of it. */
 export const VERSION: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version;
+
+/** What a node does. Of an SQLite database there is one node, which does all. */
+const ROLES = ['all', 'api', 'worker', 'sender'] as const;
+export type Role = (typeof ROLES)[number];
 
 interface Setting {
   /** In `flowhook.yaml`. As a flag `--public-url`, in the environment `FLOWHOOK_PUBLIC_URL`. */
@@ -19,6 +24,8 @@ interface Setting {
   value?: string;
   default: string | undefined;
   secret?: true;
+  /** It may have a secret in it: never repeated, and taken from a file as well, but it has a flag. */
+  mayHoldSecret?: true;
   sentence: string;
 }
 
@@ -41,7 +48,29 @@ export const SETTINGS = [
     name: 'database',
     value: 'url',
     default: undefined,
-    sentence: 'The database; by default SQLite in the data directory (sqlite:/path/to/file).',
+    mayHoldSecret: true,
+    sentence:
+      'The database: sqlite:/path/to/file, by default in the data directory, or for any number of nodes ' +
+      'postgres://user:password@host/database, with ?sslmode=verify-full and the like.',
+  },
+  {
+    name: 'databasePool',
+    value: 'number',
+    default: '10',
+    sentence: 'How many connections to PostgreSQL this process opens at most; threads have up to 4 more.',
+  },
+  {
+    name: 'databaseListen',
+    value: 'on|off',
+    default: 'on',
+    sentence:
+      'Whether nodes tell each other of jobs and deliveries by LISTEN and NOTIFY; off behind a pooler of transactions.',
+  },
+  {
+    name: 'role',
+    value: 'role',
+    default: 'all',
+    sentence: `What this node does, one of ${ROLES.join(', ')}: api answers requests, worker runs jobs, sender delivers webhooks.`,
   },
   {
     name: 'workflows',
@@ -149,6 +178,9 @@ export interface Config {
   port: number;
   dataDirectory: string;
   databaseUrl: string;
+  databasePool: number;
+  databaseListen: boolean;
+  role: Role;
   workflowsDirectory: string;
   /** Whether somebody named the workflows directory: then it must exist. */
   workflowsNamed: boolean;
@@ -180,6 +212,11 @@ export class ConfigError extends Error {
   }
 }
 
+/** Whether its value is never shown, and may lie in the file that `<variable>_FILE` names. */
+export function holdsSecret(setting: Setting): boolean {
+  return setting.secret === true || setting.mayHoldSecret === true;
+}
+
 /** `publicUrl` → `FLOWHOOK_PUBLIC_URL`. */
 export function environmentName(name: SettingName): string {
   return `FLOWHOOK_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
@@ -208,8 +245,8 @@ export function readConfig(
   const always = (name: SettingName) => text(name) ?? '';
   const where = (name: SettingName) => found.get(name)?.origin ?? environmentName(name);
   const wrong = (name: SettingName, expected: string) => {
-    const secret = SETTINGS.some((setting) => setting.name === name && 'secret' in setting);
-    mistakes.push(`${where(name)} must be ${expected}${secret ? '' : `, found "${text(name)}"`}`);
+    const hidden = SETTINGS.some((setting) => setting.name === name && holdsSecret(setting));
+    mistakes.push(`${where(name)} must be ${expected}${hidden ? '' : `, found "${text(name)}"`}`);
   };
   const whole = (name: SettingName, least: number, most: number): number => {
     const value = Number(always(name));
@@ -226,6 +263,13 @@ export function readConfig(
 
   const host = always('host');
   const dataDirectory = resolve(directory, always('data'));
+  const databaseUrl = text('database') ?? `sqlite:${resolve(dataDirectory, 'flowhook.db')}`;
+  const mistake = databaseUrlMistake(databaseUrl);
+  if (mistake !== undefined) wrong('database', mistake);
+  const role = oneOf('role', ROLES);
+  if (role !== 'all' && !isPostgres(databaseUrl)) {
+    wrong('role', 'all on SQLite, whose database belongs to one process; several nodes share PostgreSQL');
+  }
   const publicUrl = text('publicUrl')?.replace(/\/+$/, '');
   if (publicUrl !== undefined && !/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(publicUrl)) {
     wrong('publicUrl', 'an http:// or https:// URL without query');
@@ -255,7 +299,10 @@ export function readConfig(
     host,
     port: whole('port', 0, 65_535),
     dataDirectory,
-    databaseUrl: text('database') ?? `sqlite:${resolve(dataDirectory, 'flowhook.db')}`,
+    databaseUrl,
+    databasePool: whole('databasePool', 2, 1_000),
+    databaseListen: oneOf('databaseListen', ['on', 'off']) === 'on',
+    role,
     workflowsDirectory: resolve(directory, always('workflows')),
     workflowsNamed: found.get('workflows')?.origin !== 'default',
     bootstrapKey,
@@ -305,7 +352,7 @@ function collect(
       found.set(name, { value: flags[name], origin: flagName(name) });
     } else if (fromEnvironment !== undefined && fromEnvironment !== '') {
       found.set(name, { value: fromEnvironment, origin: variable });
-    } else if ('secret' in setting && fromFile !== undefined && fromFile !== '') {
+    } else if (holdsSecret(setting) && fromFile !== undefined && fromFile !== '') {
       const value = readSecretFile(resolve(directory, fromFile), `${variable}_FILE`, mistakes);
       if (value !== undefined) found.set(name, { value, origin: `${variable}_FILE` });
     } else if (file.has(name)) {

@@ -15,6 +15,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['data', async () => (await import('./cli/erase.ts')).addErase],
   ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
   ['events', async () => (await import('./cli/events.ts')).addEvents],
+  ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
 ];
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { type Config, VERSION } from './config.ts';
+import { type Config, type Role, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
 import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
@@ -21,6 +21,8 @@ import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
+import { newId } from './std/id.ts';
+import { isPostgres } from './store/database-url.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
@@ -29,10 +31,11 @@ import { Lanes } from './webhooks/lanes.ts';
 import { webhookReplay } from './webhooks/replay.ts';
 import { webhookRetention } from './webhooks/retention.ts';
 import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
+import { type Comparison, LocalFiles } from './workflows/local-files.ts';
 import { teamSecrets } from './workflows/secrets.ts';
 
-/** The database of one machine belongs to one process at a time: whatever runs in it is this node's. */
-const NODE_ID = 'local';
+/** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
+const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
 /** Workflow files that are read in this time are there before the service listens. */
 const LOAD_PATIENCE_MS = 3_000;
@@ -50,14 +53,17 @@ export interface Service {
   team: Team;
   /** The key that this start minted, if it is the first: shown once. */
   firstKey: string | undefined;
-  /** What the workflow files came to, unless they were still being read when the service was ready. */
+  /** What applying the workflow files came to, unless they were still being read when the service was ready. */
   workflows: ApplyReport | undefined;
+  /** How the workflow files compare with what was applied, where starting does not apply them. */
+  comparison: Comparison | undefined;
   /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service: database, keys, workflows, webhooks, wire, jobs.
+ * Starts the service: database, keys, workflows, webhooks, wire, jobs; of the last three what `FLOWHOOK_ROLE` says. It
+ * is ready when all of those have started and the database answers.
  *
  * @param options.clock replaces the database's clock in tests
  * @param options.leaseMs how long a running job's lease lasts; tests of what comes after have no time for 30 s
@@ -86,12 +92,18 @@ export async function startService(
 
   try {
     let url = '';
+    const isShared = isPostgres(config.databaseUrl);
+    // A name for one life: what a node that is gone has left behind is taken back when its leases are over.
+    const nodeId = isShared ? newId('node') : SOLE_NODE;
+    const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
     const store = await openStore(config.databaseUrl, {
       own: true,
       publicUrl,
       log,
+      poolSize: config.databasePool,
+      listen: config.databaseListen,
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     started.push(() => store.close());
@@ -100,10 +112,16 @@ export async function startService(
     const authenticator = new Authenticator(store);
     started.push(() => authenticator.close());
     const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
-    const firstKey = await firstKeys(config, store, team);
+    const firstKey = has('api') ? await firstKeys(config, store, { team, nodeId }) : undefined;
     const loading = new AbortController();
     started.push(() => loading.abort());
-    const workflows = await loadWorkflows(config, store, log, loading.signal);
+    const files = isShared
+      ? new LocalFiles({ store, directory: config.workflowsDirectory, log, random })
+      : undefined;
+    const isMine = files === undefined || (config.role === 'all' && (await isWithoutWorkflows(store)));
+    const workflows = isMine ? await loadWorkflows(config, store, log, loading.signal) : undefined;
+    if (has('worker')) await files?.tick();
+    started.push(() => files?.stop());
 
     const resolver = createResolver();
     const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
@@ -114,16 +132,17 @@ export async function startService(
       dispatcher,
       log,
       userAgent: `flowhook/${VERSION}`,
-      nodeId: NODE_ID,
+      nodeId,
       random,
     });
     started.push(() => lanes.stop());
-    const replay = webhookReplay({ store, log, random });
+    const replay = webhookReplay({ store, log, random, nodeId });
     started.push(() => replay.stop());
     const eventsPruner = webhookRetention({
       store,
       log,
       random,
+      nodeId,
       keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
       keepEventsMs: config.keepEventsDays * DAY_MS,
     });
@@ -134,9 +153,9 @@ export async function startService(
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close());
-    const pruner = recordRetention({ store, log, random });
+    const pruner = recordRetention({ store, log, random, nodeId });
     started.push(() => pruner.stop());
-    const pushes = new PushJobs({ store, ingester, log, nodeId: NODE_ID, random });
+    const pushes = new PushJobs({ store, ingester, log, nodeId, random });
     started.push(() => pushes.stop());
     const engine = new Engine({
       store,
@@ -153,7 +172,8 @@ export async function startService(
         }),
       random,
       fetchPolicy: config.allowNetworks,
-      nodeId: NODE_ID,
+      nodeId,
+      except: () => files?.foreign ?? [],
       capacity: config.maxRunningJobs,
       perTeam: config.maxRunningJobsPerTeam,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
@@ -163,6 +183,7 @@ export async function startService(
       store,
       log,
       random,
+      nodeId,
       keepJobs: config.keepJobs,
       keepMs: config.keepJobsDays * DAY_MS,
     });
@@ -172,7 +193,10 @@ export async function startService(
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
-      directory: join(config.dataDirectory, 'representations'),
+      directory: join(
+        config.dataDirectory,
+        isShared ? `representations-${config.port || nodeId}` : 'representations',
+      ),
       maxBytes: config.representationCacheMb * 1_048_576,
       log,
     });
@@ -201,6 +225,7 @@ export async function startService(
       pushes,
       log,
       isReady: () => ready,
+      servesApi: has('api'),
       trustProxy: config.trustProxy,
     });
     // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
@@ -209,18 +234,24 @@ export async function startService(
     const { port } = app.server.address() as AddressInfo;
     url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
 
-    lanes.start();
-    await engine.start();
-    scheduler.start();
-    pruner.start();
-    jobsPruner.start();
-    eventsPruner.start();
-    replay.start();
+    if (has('sender')) {
+      lanes.start();
+      eventsPruner.start();
+      replay.start();
+    }
+    if (has('worker')) {
+      files?.start();
+      await engine.start();
+      scheduler.start();
+      pruner.start();
+      jobsPruner.start();
+    }
     ready = true;
     started.push(() => {
       ready = false;
     });
-    return { url, store, engine, lanes, team, firstKey, workflows, stop };
+    const comparison = isMine ? undefined : files?.comparison;
+    return { url, store, engine, lanes, team, firstKey, workflows, comparison, stop };
   } catch (error) {
     // What was in the way of starting is worth more than what was in the way of stopping.
     await stop().catch(() => {});
@@ -229,14 +260,32 @@ export async function startService(
 }
 
 /** Gives the default team its first key: the bootstrap key, or one that is minted and shown once. */
-async function firstKeys(config: Config, store: Store, team: Team): Promise<string | undefined> {
+async function firstKeys(
+  config: Config,
+  store: Store,
+  { team, nodeId }: { team: Team; nodeId: string },
+): Promise<string | undefined> {
   const owner = { teamId: team.id, scopes: SCOPES, expiresAt: null };
   if (config.bootstrapKey !== undefined) {
     await storeKey(store, { ...owner, name: 'bootstrap', key: config.bootstrapKey });
     return undefined;
   }
   if ((await store.keys.list({})).length > 0) return undefined;
+  // Of several nodes that start on a new database one makes it; when that one dies over it, a later start does.
+  if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
+  if ((await store.keys.list({})).length > 0) return undefined;
   return (await mintKey(store, { ...owner, name: 'first' })).key;
+}
+
+/**
+ * Whether nobody has applied anything yet. Then the first start does it, as on SQLite; afterwards only `flowhook apply`
+ * does, because nodes with different files would undo each other's definitions.
+ */
+async function isWithoutWorkflows(store: Store): Promise<boolean> {
+  for (const { id: teamId } of await store.teams.list()) {
+    if ((await store.workflows.list({ teamId })).length > 0) return false;
+  }
+  return true;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';
+import { isPostgres } from '../store/database-url.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { databaseFile, prepareDataDirectory } from './data-directory.ts';
@@ -45,6 +46,8 @@ export async function withStore(
   const open = (own: boolean) =>
     openStore(config.databaseUrl, {
       own,
+      poolSize: config.databasePool,
+      listen: config.databaseListen,
       // That a new database was made has been said: only what goes wrong is worth a line.
       log: createLogger({
         level: config.logLevel === 'info' ? 'warn' : config.logLevel,
@@ -53,7 +56,8 @@ export async function withStore(
       // Where a server with the same settings listens: events of an import name it.
       publicUrl: () => config.publicUrl ?? `http://${config.host}:${config.port}`,
     });
-  let owned = use.own === true;
+  // On PostgreSQL a command is a guest, and whether a server runs somewhere nobody can say.
+  let owned = use.own === true && !isPostgres(config.databaseUrl);
   const store = await open(owned).catch((error) => {
     if (!owned || !(error instanceof InUseError)) throw error;
     owned = false;

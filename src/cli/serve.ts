@@ -1,6 +1,6 @@
 /** `flowhook serve`: runs the service until a signal. */
 import type { Command } from 'commander';
-import { SETTINGS } from '../config.ts';
+import { type Config, SETTINGS } from '../config.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { prepareDataDirectory } from './data-directory.ts';
@@ -21,15 +21,20 @@ export function addServe(program: Command): void {
     // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
     const signal = untilSignal();
     const service = await startService(config, log);
-    greet(service, config.allowNetworks.description);
+    greet(service, config);
     await signal;
     process.stderr.write('flowhook is stopping; a second signal ends it at once\n');
     await service.stop();
   });
 }
 
-function greet(service: Service, networks: string): void {
-  process.stderr.write(`${loadedWorkflows(service)}; webhooks may reach ${networks}\n`);
+function greet(service: Service, config: Config): void {
+  const words = [
+    roleWords(config),
+    ...(config.role === 'all' || config.role === 'worker' ? [loadedWorkflows(service)] : []),
+    `webhooks may reach ${config.allowNetworks.description}`,
+  ];
+  process.stderr.write(`${words.filter((word) => word !== undefined).join('; ')}\n`);
   const wrong = service.workflows?.mistakes.length ?? 0;
   if (wrong > 0) {
     process.stderr.write(
@@ -46,7 +51,25 @@ function greet(service: Service, networks: string): void {
   process.stdout.write(`flowhook listening on ${service.url}\n`);
 }
 
-function loadedWorkflows({ workflows }: Service): string {
+function roleWords({ role }: Config): string | undefined {
+  const does = { all: undefined, api: 'answers requests', worker: 'runs jobs', sender: 'delivers webhooks' }[
+    role
+  ];
+  return does && `this node only ${does}`;
+}
+
+function loadedWorkflows({ workflows, comparison }: Service): string {
+  if (comparison !== undefined) {
+    const { same, different, unapplied, missing } = comparison;
+    const others = [
+      ...(different.length > 0 ? [`different here: ${different.join(', ')}`] : []),
+      ...(unapplied.length > 0 ? [`not applied: ${unapplied.join(', ')}`] : []),
+      ...(missing.length > 0 ? [`without a file here: ${missing.join(', ')}`] : []),
+    ];
+    const advice =
+      others.length > 0 ? ' (`flowhook apply` brings files in; jobs are left to nodes that have them)' : '';
+    return [`${same} workflow${same === 1 ? '' : 's'} as applied`, ...others].join(', ') + advice;
+  }
   if (workflows === undefined)
     return 'workflow files are still being read, those applied before serve meanwhile';
   const { created, changed, restored, unchanged } = workflows;

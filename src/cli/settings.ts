@@ -1,6 +1,14 @@
 /** Settings as flags of a command. */
 import type { Command } from 'commander';
-import { type Config, environmentName, flagName, readConfig, SETTINGS, type SettingName } from '../config.ts';
+import {
+  type Config,
+  environmentName,
+  flagName,
+  holdsSecret,
+  readConfig,
+  SETTINGS,
+  type SettingName,
+} from '../config.ts';
 import { nearest } from '../std/nearest.ts';
 
 /** What a command is called with, as commander hands it over. */
@@ -48,7 +56,7 @@ const OF_RUNS = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
 export function misspeltVariables(environment: ReadonlyMap<string, string>): string[] {
   const known = SETTINGS.flatMap((setting) => {
     const variable = environmentName(setting.name);
-    return 'secret' in setting ? [variable, `${variable}_FILE`] : [variable];
+    return holdsSecret(setting) ? [variable, `${variable}_FILE`] : [variable];
   });
   const ending = (variable: string) => variable.slice('FLOWHOOK_'.length);
   return [...environment.keys()].flatMap((variable) => {

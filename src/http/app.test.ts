@@ -76,6 +76,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
       random: Math.random,
     }),
     log,
+    servesApi: true,
     isReady: () => true,
     trustProxy: false,
   });

@@ -30,6 +30,8 @@ export interface HttpServices {
   log: Logger;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
+  /** Whether this node has the API; else it only says how it is. */
+  servesApi: boolean;
   /** Whether `x-forwarded-*` headers are believed. */
   trustProxy: boolean;
 }
@@ -54,9 +56,15 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
 const STILL_MS = 10 * 60_000;
 
+const NOT_HERE =
+  'This node has no API: it answers /livez and /readyz. Ask one whose FLOWHOOK_ROLE is all or api';
+
 /** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
-  const match = createMatcher(routes);
+  const served = services.servesApi
+    ? routes
+    : routes.filter(({ scope, path }) => scope === null && isOfTheNode(path));
+  const match = createMatcher(served);
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
@@ -64,7 +72,7 @@ export function createApp(services: HttpServices): FastifyInstance {
 
   const unroutable = (found: Match | undefined): Problem =>
     found === undefined
-      ? new Problem('route_not_found')
+      ? new Problem('route_not_found', services.servesApi ? {} : { sentence: NOT_HERE })
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
   const unknownMethod = (target: string): Problem => unroutable(match(splitTarget(target).path));
 
@@ -123,7 +131,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     }
   });
 
-  for (const route of routes) {
+  for (const route of served) {
     app.route({
       method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
       url: nameOf(route),
@@ -178,6 +186,11 @@ function dropHeaders(reply: FastifyReply): void {
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);
   }
+}
+
+/** Whether a path says how the node is, which everybody may ask of every node. */
+function isOfTheNode(path: string): boolean {
+  return path === '/livez' || path === '/readyz';
 }
 
 function nameOf(route: Route): string {

@@ -24,6 +24,7 @@ test('keeps the newest jobs of each workflow for a while, and the last one for g
     store,
     log: silentLogger,
     random: () => 0,
+    nodeId: 'local',
     keepJobs: 5,
     keepMs: 30 * DAY_MS,
   });

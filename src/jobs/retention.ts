@@ -1,6 +1,7 @@
 /** Deletes jobs that ended long ago, and their logs with them. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
+import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
@@ -14,12 +15,15 @@ export function jobRetention(options: {
   random: () => number;
   keepJobs: number;
   keepMs: number;
+  nodeId: string;
 }): Chore {
-  const { store, log, random, keepJobs, keepMs } = options;
+  const { store, log, random, keepJobs, keepMs, nodeId } = options;
   return new Chore({
     everyMs: EVERY_MS,
     random,
-    work: (signal) => inSteps((limit) => store.jobs.prune({ keepJobs, keepMs, limit }), STEPS, signal),
+    work: onOneNode({ store, name: 'jobs.prune', nodeId }, (signal) =>
+      inSteps((limit) => store.jobs.prune({ keepJobs, keepMs, limit }), STEPS, signal),
+    ),
     failed: (err) => log.error({ err }, 'jobs.not_pruned'),
   });
 }

@@ -34,7 +34,7 @@ test('gives up old versions in steps, none of them before an hour has passed, an
     return store.records.prune(input);
   };
   const watched = { ...store, records: { ...store.records, prune } };
-  const pruner = recordRetention({ store: watched, log: silentLogger, random: () => 0 });
+  const pruner = recordRetention({ store: watched, log: silentLogger, random: () => 0, nodeId: 'local' });
   await pruner.tick();
   assert.equal((await store.records.version(at))?.oldest, 0);
   assert.deepEqual(steps, []);

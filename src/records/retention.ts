@@ -1,6 +1,7 @@
 /** Gives up old versions in the background, in steps so small that nobody else's write waits for them. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
+import { onOneNode } from '../store/on-one-node.ts';
 import type { Retention } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 
@@ -16,18 +17,23 @@ const MAX_WORKFLOWS = 1_000;
 /** Rows, which may be short or 1 MiB each. */
 const STEPS = { first: 50, max: 500 };
 
-export function recordRetention(options: { store: Store; log: Logger; random: () => number }): Chore {
-  const { log, random } = options;
-  const { records } = options.store;
+export function recordRetention(options: {
+  store: Store;
+  log: Logger;
+  random: () => number;
+  nodeId: string;
+}): Chore {
+  const { store, log, random, nodeId } = options;
+  const { records } = store;
   return new Chore({
     everyMs: EVERY_MS,
     random,
-    async work(signal) {
+    work: onOneNode({ store, name: 'records.prune', nodeId }, async (signal) => {
       for (const workflow of await records.prunable({ ...KEEP, limit: MAX_WORKFLOWS })) {
         await inSteps((limit) => records.prune({ ...workflow, ...KEEP, limit }), STEPS, signal);
         if (signal.aborted) return;
       }
-    },
+    }),
     failed: (err) => log.error({ err }, 'records.not_pruned'),
   });
 }

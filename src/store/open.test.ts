@@ -10,14 +10,24 @@ import { openStore } from './open.ts';
 const options = { publicUrl: () => 'http://localhost', log: silentLogger };
 
 test('says which database URLs it takes, without repeating one that may hold a password', async () => {
-  await assert.rejects(openStore('postgres://me:secret@host/db', options), (error: Error) => {
-    assert.match(error.message, /SQLite only.*sqlite:\/absolute/);
+  for (const url of ['', 'sqlite:', 'sqlite:relative.db', 'mysql://secret@x/y', '/data/flowhook.db']) {
+    await assert.rejects(openStore(url, options), (error: Error) => {
+      assert.match(
+        error.message,
+        /must be of the form sqlite:\/absolute\/path\/flowhook\.db or postgres:\/\//,
+      );
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+  }
+});
+
+test('says of a PostgreSQL that does not answer why, without the password', async () => {
+  await assert.rejects(openStore('postgres://me:secret@127.0.0.1:1/db', options), (error: Error) => {
+    assert.match(error.message, /cannot be used: .*ECONNREFUSED.*FLOWHOOK_DATABASE/);
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
-  for (const url of ['', 'sqlite:', 'sqlite:relative.db', 'mysql://secret@x/y', '/data/flowhook.db']) {
-    await assert.rejects(openStore(url, options), /must have the form sqlite:\/absolute\/path\/flowhook\.db/);
-  }
 });
 
 test('makes the data directory, keeps what was written, and leaves one file when it closes', async () => {

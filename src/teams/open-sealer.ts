@@ -3,10 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSealer, type Sealer } from '../std/seal.ts';
+import { isPostgres } from '../store/database-url.ts';
 import type { Store } from '../store/store.ts';
 
 /** Of the settings. */
 export interface KeyPlace {
+  databaseUrl: string;
   /** 32 bytes, when given; else they are made once into the data directory. */
   encryptionKey: Buffer | undefined;
   dataDirectory: string;
@@ -15,9 +17,15 @@ export interface KeyPlace {
 /**
  * Opens what seals secrets, and makes sure that it is the key that sealed those in the database.
  *
- * @throws Error when it is another one
+ * @throws Error when it is another one, or when several nodes could each make their own
  */
 export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer> {
+  if (place.encryptionKey === undefined && isPostgres(place.databaseUrl)) {
+    throw new Error(
+      'With PostgreSQL every node needs the same encryption key: set FLOWHOOK_ENCRYPTION_KEY, or name its file with ' +
+        'FLOWHOOK_ENCRYPTION_KEY_FILE. `openssl rand -base64 32` makes one; keep it as safely as the database',
+    );
+  }
   const expected = await store.instance.get({ name: 'encryption_key' });
   if (expected !== undefined && place.encryptionKey === undefined && !existsSync(keyFile(place))) {
     throw new Error(

@@ -7,7 +7,7 @@ import { webhookReplay } from './replay.ts';
 import { webhookRetention } from './retention.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const quiet = { log: silentLogger, random: () => 0.5 };
+const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };
 
 test('replays a selection in parts, no more at a time than are soon sent, each event once', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);

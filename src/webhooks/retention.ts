@@ -2,6 +2,7 @@
 import { EXPIRE_MS } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
+import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
@@ -14,16 +15,17 @@ export function webhookRetention(options: {
   random: () => number;
   keepAttemptsMs: number;
   keepEventsMs: number;
+  nodeId: string;
 }): Chore {
-  const { log, random, keepAttemptsMs: attemptsMs, keepEventsMs: eventsMs } = options;
-  const { deliveries } = options.store;
+  const { store, log, random, nodeId, keepAttemptsMs: attemptsMs, keepEventsMs: eventsMs } = options;
+  const { deliveries } = store;
   return new Chore({
     everyMs: EVERY_MS,
     random,
-    async work(signal) {
+    work: onOneNode({ store, name: 'deliveries.prune', nodeId }, async (signal) => {
       await inSteps((limit) => deliveries.expire({ olderMs: EXPIRE_MS, limit }), STEPS, signal);
       await inSteps((limit) => deliveries.prune({ attemptsMs, eventsMs, limit }), STEPS, signal);
-    },
+    }),
     failed: (err) => log.error({ err }, 'deliveries.not_pruned'),
   });
 }

@@ -59,19 +59,22 @@ export async function applyWorkflows(
   return report;
 }
 
-interface StoredWorkflow {
+export interface StoredWorkflow {
   team: string;
   teamId: string;
   id: string;
   hash: string;
+  /** Whether its runs start from files of the workflows directory. */
+  needsFiles: boolean;
 }
 
 /** Every workflow that is not archived, by `team/id`. */
-async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
+export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
   const all = new Map<string, StoredWorkflow>();
   for (const { id: teamId, slug: team } of await store.teams.list()) {
-    for (const { id, definitionHash: hash } of await store.workflows.list({ teamId })) {
-      all.set(`${team}/${id}`, { team, teamId, id, hash });
+    for (const { id, definitionHash: hash, definition } of await store.workflows.list({ teamId })) {
+      const needsFiles = ['command', 'module'].includes(definition.source.type);
+      all.set(`${team}/${id}`, { team, teamId, id, hash, needsFiles });
     }
   }
   return all;

@@ -3,34 +3,81 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import type { Logger } from '../../observe/log.ts';
-import { type Database, inTransaction, isDuplicate } from './database.ts';
+import { type Logger, silentLogger } from '../../observe/log.ts';
+import type { SchemaState } from '../schema-state.ts';
+import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
+import { unusable } from './unusable.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
 /** Of a statement that rebuilds a large table. */
 const STATEMENT_MS = 3_600_000;
 
+/** Connects, looks and goes. */
+export async function lookAtSchema(url: string): Promise<SchemaState> {
+  const pool = openPool({ url, size: 1, log: silentLogger });
+  try {
+    return await readSchema(new Database(pool), MIGRATIONS);
+  } catch (error) {
+    throw unusable(error);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** The version of the tables, 0 where there are none, and the migrations that wait. */
+async function readSchema(db: Database, directory: string): Promise<SchemaState> {
+  const migrations = listMigrations(directory);
+  const table = await db.get<{ there: boolean }>(`select to_regclass('schema_version') is not null as there`);
+  const found = table?.there === true ? await versionOf(db) : 0;
+  return {
+    found,
+    newest: migrations.at(-1)?.number ?? 0,
+    waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
+  };
+}
+
 /**
  * Runs the migrations that the database has not seen. Any number of processes may do this at the same time: the
- * first holds a lock, the others wait and find that nothing is left. Throws an Error with a sentence when the
+ * first holds a lock, the others wait and find that nothing is left. Nodes of the version before go on meanwhile, so
+ * that a migration adds, and what nobody uses any more goes with a later one. Throws an Error with a sentence when the
  * schema is newer than this code.
  */
-export async function migrate(pool: pg.Pool, log: Logger, directory = MIGRATIONS): Promise<void> {
+export async function migrate(input: {
+  url: string;
+  /** Of that database: asked whether there is anything to do, most of the time there is not. */
+  pool: pg.Pool;
+  log: Logger;
+  /** Where the .sql files are, if not in `migrations/`. */
+  directory?: string;
+}): Promise<void> {
+  const { url, log, directory = MIGRATIONS } = input;
   const migrations = listMigrations(directory);
   const newest = migrations.at(-1)?.number ?? 0;
-  // Two that make the table at the same moment: PostgreSQL refuses one of them, and then it is there.
-  for (;;) {
-    try {
-      await inTransaction(pool, (db) => run(db, { migrations, newest, log }), { statementMs: STATEMENT_MS });
-      return;
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
+  // Without a lock, and without making the table: who may not make tables can still use them.
+  const { found } = await readSchema(new Database(input.pool), directory);
+  refuseNewer(found, newest);
+  if (found === newest) return;
+  const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
+  try {
+    // Two that make the table at the same moment: PostgreSQL refuses one of them, and then it is there.
+    for (;;) {
+      try {
+        await inTransaction(pool, (db) => run(db, { migrations, newest, log }), {
+          statementMs: STATEMENT_MS,
+        });
+        return;
+      } catch (error) {
+        if (!isDuplicate(error)) throw error;
+      }
     }
+  } finally {
+    await pool.end();
   }
 }
 
 interface Migration {
   number: number;
+  name: string;
   sql: string;
 }
 
@@ -38,7 +85,24 @@ function listMigrations(directory: string): Migration[] {
   return readdirSync(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort()
-    .map((name) => ({ number: Number(name.slice(0, 4)), sql: readFileSync(join(directory, name), 'utf8') }));
+    .map((name) => ({
+      number: Number(name.slice(0, 4)),
+      name,
+      sql: readFileSync(join(directory, name), 'utf8'),
+    }));
+}
+
+async function versionOf(db: Database): Promise<number> {
+  const row = await db.get<{ found: number }>('select coalesce(max(number), 0) as found from schema_version');
+  return row?.found ?? 0;
+}
+
+function refuseNewer(found: number, newest: number): void {
+  if (found <= newest) return;
+  throw new Error(
+    `The database has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
+      'Run the newer flowhook, or restore the backup that was made before it migrated',
+  );
 }
 
 async function run(
@@ -49,15 +113,9 @@ async function run(
     'create table if not exists schema_version (number integer primary key, migrated_at bigint not null)',
   );
   await db.exec('lock table schema_version in exclusive mode');
-  const { found } = (await db.get<{ found: number }>(
-    'select coalesce(max(number), 0) as found from schema_version',
-  )) as { found: number };
-  if (found > newest) {
-    throw new Error(
-      `The database has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
-        'Run the newer flowhook, or restore the backup that was made before it migrated',
-    );
-  }
+  // Another process may have run them while this one waited.
+  const found = await versionOf(db);
+  refuseNewer(found, newest);
   for (const { number, sql } of migrations) {
     if (found >= number) continue;
     await db.exec(sql);

@@ -1,9 +1,10 @@
 /** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
+import type { SchemaState } from '../schema-state.ts';
 import { Database, isBusy } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
@@ -50,6 +51,22 @@ export function migrate(input: {
   }
 }
 
+/** The version of the tables in a file, and the migrations that wait. Changes nothing, and makes no file. */
+export function lookAtSchema(path: string): SchemaState {
+  const migrations = listMigrations(MIGRATIONS);
+  const db = existsSync(path) ? new Database(path, { readOnly: true }) : undefined;
+  try {
+    const found = db === undefined ? 0 : schemaVersion(db);
+    return {
+      found,
+      newest: migrations.at(-1)?.number ?? 0,
+      waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
+    };
+  } finally {
+    db?.close();
+  }
+}
+
 /** Two that turn to it at the same moment lock each other out, and SQLite does not wait then: one tries again. */
 function useWal(db: Database): void {
   const giveUpAt = performance.now() + WAL_MS;
@@ -66,6 +83,7 @@ function useWal(db: Database): void {
 
 interface Migration {
   number: number;
+  name: string;
   sql: string;
 }
 
@@ -73,7 +91,11 @@ function listMigrations(directory: string): Migration[] {
   return readdirSync(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort()
-    .map((name) => ({ number: Number(name.slice(0, 4)), sql: readFileSync(join(directory, name), 'utf8') }));
+    .map((name) => ({
+      number: Number(name.slice(0, 4)),
+      name,
+      sql: readFileSync(join(directory, name), 'utf8'),
+    }));
 }
 
 function schemaVersion(db: Database): number {

@@ -1,0 +1,62 @@
+/** `flowhook migrate status|up`: the version of the tables, without starting a server. */
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import { createLogger } from '../observe/log.ts';
+import { openStore, readSchema } from '../store/open.ts';
+import { prepareDataDirectory } from './data-directory.ts';
+import { addStoreOptions, print } from './open.ts';
+import { configOf, type Options } from './settings.ts';
+
+export function addMigrate(program: Command): void {
+  const migrate = program
+    .command('migrate')
+    .description(
+      'the version of the tables in the database; `serve` and most commands bring them up by themselves',
+    )
+    .addHelpText(
+      'after',
+      '\nExit codes of status: 0 up to date, 1 migrations wait, or the tables are newer than this flowhook',
+    );
+  addStoreOptions(migrate.command('status').description('say which migrations wait')).action(status);
+  addStoreOptions(
+    migrate
+      .command('up')
+      .description('run the migrations that wait; a PostgreSQL database is best backed up before'),
+  ).action(up);
+}
+
+async function status(options: Options): Promise<void> {
+  const schema = await schemaOf(configOf(options));
+  const { found, newest, waiting } = schema;
+  const words =
+    found > newest
+      ? `The tables have version ${found}, and this flowhook knows versions up to ${newest}: run the newer flowhook`
+      : waiting.length === 0
+        ? `The tables have version ${found}: up to date`
+        : `The tables have version ${found}; these wait, and \`flowhook migrate up\` runs them: ${waiting.join(', ')}`;
+  print(options, schema, [words]);
+  if (found !== newest) process.exitCode = 1;
+}
+
+async function up(options: Options): Promise<void> {
+  const config = configOf(options);
+  prepareDataDirectory(config);
+  const before = await schemaOf(config);
+  // Opening does it.
+  const store = await openStore(config.databaseUrl, {
+    publicUrl: () => '',
+    log: createLogger({ level: 'warn', pretty: config.logPretty }),
+    listen: false,
+  });
+  await store.close();
+  const { found } = await schemaOf(config);
+  const words =
+    found === before.found
+      ? `The tables have version ${found} already`
+      : `The tables were brought from version ${before.found} to ${found}`;
+  print(options, { from: before.found, to: found }, [words]);
+}
+
+function schemaOf(config: Config) {
+  return readSchema(config.databaseUrl);
+}
