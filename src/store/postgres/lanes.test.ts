@@ -194,7 +194,10 @@ test('steps through the lanes and never through the deliveries', async () => {
     if (analyze) await db.exec('analyze');
     const scans = await scansOf(LANES, nowMs, 'a');
     assert.ok(scans.length > 5);
-    for (const scan of scans) assert.match(scan['Node Type'], /^Index (Only )?Scan$/);
+    for (const scan of scans) {
+      assert.match(scan['Node Type'], /^Index (Only )?Scan$/);
+      assert.match(scan['Index Name'] ?? '', /^delivery_(due|order)$/, 'these hold only what waits');
+    }
     const rows = scans.reduce((sum, scan) => sum + scan['Actual Loops'] * rowsOf(scan), 0);
     assert.ok(rows > 200 && rows < 200 * 8, `${rows} rows of deliveries were read`);
   }
@@ -203,6 +206,7 @@ test('steps through the lanes and never through the deliveries', async () => {
 interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
+  'Index Name'?: string;
   'Actual Rows': number;
   'Actual Loops': number;
   'Rows Removed by Filter'?: number;

@@ -11,16 +11,18 @@ import type { View } from './transaction.ts';
 
 /**
  * Steps from webhook to webhook through the index `delivery_due`, one seek each. PostgreSQL has no such scan of its
- * own before version 18, and would read the whole backlog.
+ * own before version 18, and would read the whole backlog. The order is that of the whole index, so that no other one
+ * serves: `delivery_history` would lead through all that has ever ended.
  */
 export const WAITING_LANES = `
   with recursive waiting_lane (team_id, webhook_id) as (
-    (select team_id, webhook_id from delivery where state = 'waiting' order by team_id, webhook_id limit 1)
+    (select team_id, webhook_id from delivery where state = 'waiting'
+     order by team_id, webhook_id, class, next_at, id limit 1)
     union all
     select next.team_id, next.webhook_id from waiting_lane cross join lateral (
       select d.team_id, d.webhook_id from delivery d
       where d.state = 'waiting' and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id limit 1
+      order by d.team_id, d.webhook_id, d.class, d.next_at, d.id limit 1
     ) next
   )`;
 
@@ -42,6 +44,8 @@ const COLUMNS = `
   webhook.settings, webhook.failing_since as "failingSince",
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
+/** The classes, as the column has them. */
+const PLACES = DELIVERY_CLASSES.map((_, place) => place);
 // One seek for each class, for only within a class is the first the one that has been due longest; and another one
 // for what is dated further ahead than anything waits. Values and not `exists`, for which the planner may choose to
 // read all that waits, once for all lanes.
@@ -56,8 +60,8 @@ const HAS_DUE = `
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1) not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
   else ${[
-    ...DELIVERY_CLASSES.map((_, place) => `${endOfClass(place, 'asc')} <= $1`),
-    ...DELIVERY_CLASSES.map((_, place) => `${endOfClass(place, 'desc')} > $1 + ${LONGEST_WAIT_MS}`),
+    ...PLACES.map((place) => `${endOfClass(place, 'asc')} <= $1`),
+    ...PLACES.map((place) => `${endOfClass(place, 'desc')} > $1 + ${LONGEST_WAIT_MS}`),
   ].join(' or ')}
   end`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
@@ -107,21 +111,26 @@ const DUE_COLUMNS = `
   due.next_at as "dueAt", due.created_at as "createdAt",
   event.id as "eventId", event.type as "eventType", event.sequence, event.body`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
+// One event for each, and the webhook by its key: so that also a planner that knows nothing of the tables yet walks
+// through no other's.
 const WITH_EVENT_IF_ACTIVE = `
-  join event on event.team_id = $1 and event.sequence = due.event_sequence
-  where exists (select 1 from webhook where team_id = $1 and id = $2 and state = 'active')`;
+  cross join lateral (
+    select id, type, sequence, body from event
+    where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
+  ) event
+  where (select state from webhook where team_id = $1 and id = $2) = 'active'`;
 const dueOfClass = (place: number) => `
-    (${WAITING} and class = ${place} and next_at <= $3 order by next_at, id limit $${5 + place})`;
+  due_${place} as materialized (
+    ${WAITING} and class = ${place} and next_at <= $3 order by next_at, id limit $${5 + place}
+  )`;
 // Where nothing is due, what was dated before the clock was set back.
-const aheadOfClass = (place: number) => `
-    (${WAITING} and class = ${place} and next_at > $4
-     and (select true from delivery
-          where team_id = $1 and webhook_id = $2 and state = 'waiting' and class = ${place} and next_at <= $3
-          limit 1) is null
+const dueOrAhead = (place: number) => `
+    select * from due_${place} union all
+    (${WAITING} and class = ${place} and next_at > $4 and not exists (select 1 from due_${place})
      order by next_at, id limit $${5 + place})`;
 const DUE = `
-  select ${DUE_COLUMNS} from (
-    ${DELIVERY_CLASSES.flatMap((_, place) => [dueOfClass(place), aheadOfClass(place)]).join(' union all ')}
+  with ${PLACES.map(dueOfClass).join(',')}
+  select ${DUE_COLUMNS} from (${PLACES.map(dueOrAhead).join(' union all ')}
   ) due ${WITH_EVENT_IF_ACTIVE}
   order by due.class, due.next_at, due.id`;
 const IN_ORDER = `

@@ -56,14 +56,15 @@ const LANES_BEHIND = `
     select next.team_id, next.webhook_id, waiting_lane.place + 1 from waiting_lane cross join lateral (
       select d.team_id, d.webhook_id from delivery d
       where d.state = 'waiting' and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id limit 1
+      order by d.team_id, d.webhook_id, d.class, d.next_at, d.id limit 1
     ) next
     where waiting_lane.place < $4
   )
   select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
     (select true from delivery old
      where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
-       and old.state = 'waiting' and old.created_at < $3 limit 1) is not null as "hasOld",
+       and old.state = 'waiting' and old.created_at < $3
+     order by old.created_at, old.id limit 1) is not null as "hasOld",
     coalesce(webhook.state = 'active', false) as "isActive"
   from waiting_lane
   left join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
@@ -250,8 +251,9 @@ async function deleteEvents(
   const firstLeft = deliveries[limit]?.sequence;
   const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
   await Promise.all([
-    tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
+    // First the deliveries: an attempt that is just being written down is waited for, and found.
     tx.db.run('delete from delivery where team_id = $1 and id = any($2::text[])', teamId, ids),
+    tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
     tx.db.run('delete from event where team_id = $1 and sequence = any($2::bigint[])', teamId, emptied),
   ]);
   return { firstLeft, deliveries: ids.length };

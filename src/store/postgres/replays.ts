@@ -97,7 +97,7 @@ const RUNNING = `
          (select count(*) from (
             select 1 from delivery
             where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
-            limit $4) replayed) as waiting
+            order by next_at, id limit $4) replayed) as waiting
   from replay
   where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
     select first.id from replay first
