@@ -16,8 +16,6 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
 
 /** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
-/** Jobs that are looked at beside those that are wanted: others may be taking as many at this moment. */
-const OTHERS_TAKE = 24;
 
 export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
   const jobs = await take(tx, input);
@@ -45,19 +43,19 @@ const next = (limit: string) => `
   (select job.id, job.attempt, job.run_at, 0 as misdated from job
    where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
      and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
-   order by job.run_at, job.id limit ${limit})
+   order by job.run_at limit ${limit})
   union all
   (select job.id, job.attempt, job.run_at, 1 from job
    where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at > $2
      and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
-   order by job.run_at, job.id limit ${limit})`;
+   order by job.run_at limit ${limit})`;
 
 // Team by team, so that nobody's backlog stands in front of anybody: the one with the fewest running jobs first, and
 // of those with as few the one that was served longest ago. Each job of a team is ranked by how many the team will
 // have running before it: taking from the lowest rank on is taking turns.
 //
 // `waiting` and `level` jump from team to team and from priority to priority by the index `job_due`: that costs what
-// teams and their priorities are, however many jobs wait. No more teams can have a turn than jobs are looked at.
+// teams and their priorities are, however many jobs wait.
 const TAKE = `
   with recursive
     excepted as materialized (
@@ -70,36 +68,32 @@ const TAKE = `
               order by job.team_id limit 1)
       from waiting where waiting.team_id is not null
     ),
+    running as materialized (
+      select team_id, count(*)::integer as jobs from job where state = 'running' group by team_id
+    ),
+    open as materialized (
+      select team.id as team_id, coalesce(running.jobs, 0) as running,
+             -- A time that is still to come was written before the clock was set back.
+             case when team.claimed_at > $1 then 0 else team.claimed_at end as claimed_at
+      from waiting
+      join team on team.id = waiting.team_id
+      left join running on running.team_id = waiting.team_id
+      where coalesce(running.jobs, 0) < $3
+    ),
+    turn as materialized (
+      select * from open order by running, claimed_at, team_id limit $10
+    ),
     level (team_id, priority) as (
-      select waiting.team_id,
-             (select job.priority from job where ${WAITS} and job.team_id = waiting.team_id
+      select turn.team_id,
+             (select job.priority from job where ${WAITS} and job.team_id = turn.team_id
               order by job.priority desc limit 1)
-      from waiting where waiting.team_id is not null
+      from turn
       union all
       select level.team_id,
              (select job.priority from job where ${WAITS} and job.team_id = level.team_id
                 and job.priority < level.priority
               order by job.priority desc limit 1)
       from level where level.priority is not null
-    ),
-    running as materialized (
-      select team_id, count(*)::integer as jobs from job where state = 'running' group by team_id
-    ),
-    first as materialized (
-      select distinct on (level.team_id) level.team_id, due.run_at
-      from level cross join lateral (${next('1')}) due
-      where level.priority is not null
-      order by level.team_id, level.priority desc, due.misdated
-    ),
-    turn as materialized (
-      select first.team_id, coalesce(running.jobs, 0) as running,
-             -- A time that is still to come was written before the clock was set back.
-             case when team.claimed_at > $1 then 0 else team.claimed_at end as claimed_at
-      from first
-      join team on team.id = first.team_id
-      left join running on running.team_id = first.team_id
-      where coalesce(running.jobs, 0) < $3
-      order by running, claimed_at, first.run_at limit $4
     ),
     candidate as materialized (
       select turn.team_id, turn.running, turn.claimed_at, due.id, due.attempt, due.run_at,
@@ -119,32 +113,56 @@ const TAKE = `
     free as materialized (
       select job.team_id, job.id, ranked.rank
       from ranked join job on job.team_id = ranked.team_id and job.id = ranked.id
-      where ${WAITS} and job.attempt = ranked.attempt
+      -- In other words than those of job_due: without statistics the planner would read that index from end to end.
+      where job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = ranked.attempt
       order by ranked.rank limit $5
       for update of job skip locked
+    ),
+    taken as (
+      update job
+      set state = 'running', attempt = job.attempt + 1, node_id = $6, lease_until = $7, progress = null,
+          process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
+      from free where job.team_id = free.team_id and job.id = free.id
+      returning job.*, free.rank
     )
-  update job
-  set state = 'running', attempt = job.attempt + 1, node_id = $6, lease_until = $7, progress = null,
-      process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
-  from free where job.team_id = free.team_id and job.id = free.id
-  returning job.*, free.rank`;
+  select taken.*, counted.teams
+  from (select count(*) as teams from open) counted left join taken on true
+  order by taken.rank`;
 
-/** The jobs taken, in the order of their turns. */
+/** Of few teams: those whose turn it is. When these have too little that is due: of all. */
 async function take(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
-  const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
-  const rows = await tx.db.all<JobRow & { rank: number }>(
+  // Others may be taking as many at this moment.
+  const candidates = 2 * input.limit + 8;
+  const { jobs, teams } = await takeFrom(tx, input, { candidates, teams: candidates });
+  if (jobs.length === input.limit || teams <= candidates) return jobs;
+  const limit = input.limit - jobs.length;
+  const more = await takeFrom(tx, { ...input, limit }, { candidates, teams });
+  return [...jobs, ...more.jobs];
+}
+
+/** The jobs taken, in the order of their turns, and how many teams wait for one. */
+async function takeFrom(
+  tx: Tx,
+  { nodeId, limit, leaseMs, perTeam, except = [] }: ClaimInput,
+  most: { candidates: number; teams: number },
+): Promise<{ jobs: JobRow[]; teams: number }> {
+  const rows = await tx.db.all<(JobRow | { id: null }) & { teams: number }>(
     TAKE,
     tx.now,
     tx.now + LONGEST_WAIT_MS,
     perTeam,
-    limit + OTHERS_TAKE,
+    most.candidates,
     limit,
     nodeId,
     tx.now + leaseMs,
     except.map(({ teamId }) => teamId),
     except.map(({ workflowId }) => workflowId),
+    most.teams,
   );
-  return rows.sort((one, other) => one.rank - other.rank);
+  return {
+    jobs: rows.filter((row): row is JobRow & { teams: number } => row.id !== null),
+    teams: rows[0]?.teams ?? 0,
+  };
 }
 
 async function workflowsOf(tx: Tx, jobs: readonly JobRow[]): Promise<Map<string, WorkflowRow>> {

@@ -128,9 +128,10 @@ export async function inTransaction<Result>(
   };
   client.on('error', onError);
   try {
-    // Not waited for: what is asked first goes with it, and finds the transaction open.
+    // Not waited for: what is asked first goes with it, and finds the transaction open. Compiling a plan would take
+    // longer than any statement of ours does.
     const begun = client.query(
-      `begin isolation level ${isolation}; set local statement_timeout = ${statementMs}; ` +
+      `begin isolation level ${isolation}; set local jit = off; set local statement_timeout = ${statementMs}; ` +
         `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
     );
     begun.catch(() => undefined);
