@@ -8,9 +8,11 @@ import type { Workflow } from '../model/workflow.ts';
 import type { Place } from '../records/read.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
+import { addAdd } from './add-workflow.ts';
 import { findTeams, findWorkflow } from './find.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { addPreview } from './preview-workflow.ts';
 import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
 import { addTest } from './try-workflow.ts';
@@ -20,7 +22,7 @@ import { bytesWords, columns, countWords, durationWords } from './words.ts';
 export function addWorkflows(program: Command): void {
   const workflows = program
     .command('workflows')
-    .description('workflows: list, show, check and try files, pause and resume');
+    .description('workflows: list, show, check, try and add files, pause and resume');
   const list = workflows
     .command('list')
     .description('list workflows with their schedule and their last job')
@@ -46,6 +48,8 @@ export function addWorkflows(program: Command): void {
   one('show', 'show one workflow: source, schedule, limits, records, jobs', showWorkflow);
   addValidate(workflows);
   addTest(workflows);
+  addPreview(workflows);
+  addAdd(workflows);
   one('pause', 'let a workflow take and start no jobs; what runs goes on', pauseWorkflow);
   one('resume', 'end the pause; runs that fell into it are not made up for', resumeWorkflow);
 }
@@ -91,7 +95,7 @@ async function showWorkflow(place: Place, store: Store, options: Options): Promi
   const rows: (readonly [string, string | null | undefined])[] = [
     ['workflow', `${team?.slug ?? place.teamId}/${workflow.id}`],
     ['name', definition.name],
-    ['source', source.type === 'command' ? `command ${source.command.join(' ')}` : source.type],
+    ['source', sourceWords(source)],
     ['file', source.type === 'module' ? source.file : null],
     ['mode', definition.mode],
     ['key', definition.key.length === 0 ? null : definition.key.join(', ')],
@@ -152,4 +156,9 @@ function jobWords(job: Job, nowMs: number): string {
   if (job.finishedAt === null) return [state, oneLine(resultWords(job, nowMs), 60)].join(' ').trim();
   const ago = `${state} ${durationWords(nowMs - job.finishedAt)} ago`;
   return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
+}
+
+function sourceWords(source: Workflow['definition']['source']): string {
+  if (source.type === 'command') return `command ${source.command.join(' ')}`;
+  return source.type === 'http' ? `http ${source.urls.join(' ')}` : source.type;
 }

@@ -12,7 +12,7 @@ import { createCookieJar } from '../../../net/cookies.ts';
 import type { HostTurns } from '../../../net/host-turns.ts';
 import { createAuthorization } from './authorization.ts';
 import { openBody, UnreadableError } from './body.ts';
-import { type Answer, type ClientDeps, createClient } from './client.ts';
+import { type Answer, type Client, type ClientDeps, createClient } from './client.ts';
 import { compileFields, compileText, type FieldReader, textOfValue } from './field.ts';
 import { countFills, type FillCount } from './fill-count.ts';
 import { type Grammar, grammarOf } from './grammar.ts';
@@ -44,6 +44,10 @@ export interface SourceDeps {
   wait?(ms: number, signal: AbortSignal): Promise<void>;
   /** More pages than this are a loop, unless the definition says how many there may be. */
   mostPages?: number;
+  /** Where fields are counted, for whoever looks before the end. */
+  fills?: FillCount;
+  /** What sends requests; a client that really does unless told. */
+  connect?(deps: ClientDeps): Client;
 }
 
 export interface SourceInput {
@@ -76,7 +80,7 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
   const wait = deps.wait ?? ((ms, signal) => pause(ms, undefined, { signal }));
   const kept = readState(input.state);
   const memory = remember(source.remember, kept, new Date(now()).toISOString());
-  const fills = countFills([...Object.keys(source.fields), ...Object.keys(source.follow?.fields ?? {})]);
+  const fills = deps.fills ?? countFills(fieldNames(source));
   const pace = { perHost: source.perHost, delayMs: source.delayMs };
   const clientDeps: ClientDeps = {
     ...deps,
@@ -91,7 +95,7 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
     random: deps.random ?? Math.random,
     now,
   };
-  const client = createClient(clientDeps);
+  const client = (deps.connect ?? createClient)(clientDeps);
   const auth = createAuthorization(
     source.auth,
     createClient({ ...clientDeps, trusted: tokenOrigin(source) }),
@@ -399,6 +403,11 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
     fills,
     pages,
   };
+}
+
+/** Of the records, in order. */
+export function fieldNames({ fields, follow }: HttpSource): string[] {
+  return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
 }
 
 /** A page that has an address of its own is asked for like the first, without what its address already says. */

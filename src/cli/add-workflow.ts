@@ -1,0 +1,60 @@
+/** `flowhook workflows add`: writes the file of an HTTP source that is described with flags. */
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { isTeamSlug } from '../model/team.ts';
+import { isWorkflowId } from '../model/workflow.ts';
+import { UsageError } from './exit.ts';
+import { print } from './open.ts';
+import { addSettings, configOf, type Options } from './settings.ts';
+import { addSourceFlags, checkedSource, settingsOf } from './source-flags.ts';
+
+export function addAdd(workflows: Command): void {
+  const command = workflows
+    .command('add')
+    .description('write the file of an http source into the workflows directory')
+    .argument('<id>', 'what the workflow shall be called: <id>, or <team>/<id>')
+    .option('--name <name>', 'its name (default: its id)')
+    .option(
+      '--key <field>',
+      'the field that makes the id of a record (may be repeated)',
+      (value, before: string[] = []) => [...before, value],
+    )
+    .option('--every <duration>', 'run it so often, such as 15m')
+    .option('--force', 'write over a file that is there')
+    .option('--json', 'print JSON');
+  addSourceFlags(command);
+  addSettings(command, ['workflows']).action(add);
+}
+
+async function add(given: string, options: Options): Promise<void> {
+  const [id = '', team = 'default'] = given.split('/', 2).reverse();
+  if (!isTeamSlug(team) || !isWorkflowId(id) || given.split('/').length > 2) {
+    throw new UsageError(`${JSON.stringify(given)} cannot be a workflow: write its id, or <team>/<id>`);
+  }
+  if (options.url === undefined) throw new UsageError('--url is missing: where the source begins');
+  const { source, ...rest } = settingsOf(options);
+  const settings = {
+    ...(options.name === undefined ? {} : { name: options.name }),
+    source,
+    ...rest,
+    ...(options.key === undefined ? {} : { key: options.key }),
+    ...(options.every === undefined ? {} : { schedule: { every: options.every } }),
+  };
+  const text = stringify(settings, { lineWidth: 0 });
+  const directory = join(configOf(options).workflowsDirectory, team);
+  const file = join(directory, `${id}.yaml`);
+  checkedSource(text, `${team}/${id}.yaml`);
+  const there = ['yaml', 'yml', 'mts'].map((ending) => join(directory, `${id}.${ending}`)).find(existsSync);
+  if (there !== undefined && (options.force !== true || there !== file)) {
+    throw new UsageError(`${there} is there already${there === file ? '. Write over it with --force' : ''}`);
+  }
+  await mkdir(directory, { recursive: true });
+  await writeFile(file, text);
+  print(options, { file, team, id, definition: settings }, [file]);
+  process.stderr.write(
+    `Try it with \`flowhook workflows preview ${file}\`, bring it in with \`flowhook apply\`\n`,
+  );
+}

@@ -1,0 +1,122 @@
+/** `flowhook workflows preview`: what the paths of an HTTP source find, without a server and without a job. */
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { VERSION } from '../config.ts';
+import type { HttpSource } from '../model/http-source.ts';
+import { silentLogger } from '../observe/log.ts';
+import { printable } from '../std/printable.ts';
+import { loadWorkflowFile } from '../workflows/load-file.ts';
+import { teamSecrets } from '../workflows/secrets.ts';
+import { configWithSecrets } from '../workflows/sources/environment.ts';
+import type { Preview } from '../workflows/sources/http/preview.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+import { untilInterrupted } from './follow-job.ts';
+import { oneLine } from './job-words.ts';
+import { print } from './open.ts';
+import { addSettings, configOf, type Options } from './settings.ts';
+import { addSourceFlags, sourceOfFlags } from './source-flags.ts';
+import { columns, countWords, durationWords } from './words.ts';
+
+const WIDEST = 32;
+
+export function addPreview(workflows: Command): void {
+  const command = workflows
+    .command('preview')
+    .description('try the paths of an http source on its first page, or on an answer that was saved')
+    .argument('[file]', '<team>/<id>.yaml; or describe the source with flags')
+    .option('--from <file>', 'an answer that was saved: nothing is sent')
+    .option('--pages <count>', 'pages that are read of each address', '1')
+    .option('--json', 'print JSON');
+  addSourceFlags(command);
+  addSettings(command, ['allowNetworks']);
+  command.action(preview);
+}
+
+async function preview(path: string | undefined, options: Options): Promise<void> {
+  const interrupted = untilInterrupted();
+  try {
+    const { signal } = interrupted;
+    const from = options.from as string | undefined;
+    if (from !== undefined && !existsSync(from)) throw new NotFoundError(`There is no file ${from}`);
+    const pages = Number(options.pages);
+    if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
+    const source =
+      path === undefined ? sourceOfFlags(withUrl(options)) : await sourceOfFile(path, options, signal);
+    // Loaded here: the other commands beside this one send no requests.
+    const { previewSource } = await import('../workflows/sources/http/preview.ts');
+    const { allowNetworks } = configOf(options);
+    const agent = `flowhook/${VERSION}`;
+    const onLog = (text: string) => void process.stderr.write(`${printable(text)}\n`);
+    show(
+      await previewSource({ source, from, pages, allowNetworks: allowNetworks.text, agent, signal, onLog }),
+      options,
+    );
+  } finally {
+    interrupted.clear();
+  }
+}
+
+/** A saved answer needs no address, but for its links. */
+function withUrl(options: Options): Options {
+  if (options.url !== undefined) return options;
+  if (options.from === undefined) throw new UsageError('Name a workflow file, or the source with --url');
+  const name = String(options.from).split('/').at(-1) ?? '';
+  return { ...options, url: [`http://saved.invalid/${encodeURIComponent(name)}`] };
+}
+
+async function sourceOfFile(path: string, options: Options, signal: AbortSignal): Promise<HttpSource> {
+  const loaded = await loadWorkflowFile(path, { log: silentLogger, signal });
+  if ('mistakes' in loaded) {
+    throw new UsageError(
+      loaded.mistakes
+        .map(({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`)
+        .join('\n'),
+    );
+  }
+  const { directory, team, definition } = loaded;
+  if (definition.source.type !== 'http') {
+    throw new UsageError(`${path} is no http source: \`flowhook workflows test\` tries any kind`);
+  }
+  const secrets = await teamSecrets({ directory, team, environment: configOf(options).environment });
+  return configWithSecrets(definition.source, { team, secrets }) as HttpSource;
+}
+
+function show(found: Preview, options: Options): void {
+  const { records, read, filled, requests, next, unfilled, error } = found;
+  const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
+  const cell = (value: unknown) =>
+    value === undefined ? '' : oneLine(typeof value === 'string' ? value : JSON.stringify(value), WIDEST);
+  print(options, found, [
+    ...(read === 0
+      ? []
+      : columns([names, ...records.map((record) => names.map((name) => cell(record[name])))])),
+    ...(read > records.length ? [`… the first ${records.length} of ${read}`] : []),
+    ...(read === 0 ? [] : ['']),
+    ...columns(
+      (read === 0 ? [] : names).map((name) => [
+        name,
+        `${Math.round(((filled[name] ?? 0) * 100) / read)} %`,
+        `${filled[name] ?? 0} of ${read}`,
+      ]),
+    ),
+    ...(read === 0 ? [] : ['']),
+    ...requests.map(({ method, url, status, ms }) => `${method} ${url}  ${status}, ${durationWords(ms)}`),
+    ...(next === null ? [] : [`${next.method} ${next.url}  would be next`]),
+    ...unfilled,
+    error === null
+      ? read === 0
+        ? 'No records: does `records` lead to them?'
+        : countWords(read, 'record')
+      : `Not well: ${error}`,
+  ]);
+  if (error !== null || read === 0) process.exitCode = 1;
+}
+
+/** As in the first record that has it. */
+function order({ records }: Preview, name: string): number {
+  for (const [row, record] of records.entries()) {
+    const at = Object.keys(record).indexOf(name);
+    if (at !== -1) return row * 1_000 + at;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}

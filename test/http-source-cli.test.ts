@@ -1,0 +1,110 @@
+/** HTTP sources at a shell: looked at, written down, tried and run; and the engine with a source that has nothing new. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { site } from '../src/workflows/sources/http/trial-site.ts';
+import { makePlace } from './support/place.ts';
+
+const PAGE = `<!doctype html><table><tr><th>Who<tr class=person><td><a href="/p/1">Ada Lovelace</a>
+  <td><a href="mailto:ada@x.org">m</a><tr class=person><td><a href="/p/2">Grace Hopper</a><td></table>
+  <a class=next href="?page=2">next</a>`;
+const FLAGS = [
+  '--parse',
+  'html',
+  '--records',
+  'tr.person',
+  '--field',
+  'id=td a@href',
+  '--field',
+  'name=td a',
+];
+
+test('an answer that was saved is looked at without sending anything', async (t) => {
+  const place = await makePlace(t, {}, false);
+  await writeFile(join(place.directory, 'saved.html'), PAGE);
+  const email = ['--field', "email=a[href^='mailto:']@href", '--next', 'a.next@href'];
+  const looked = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, ...email);
+  assert.equal(looked.code, 0, looked.stderr);
+  assert.match(
+    looked.stdout,
+    /^id +name +email\nhttp:\/\/saved\.invalid\/p\/1 +Ada Lovelace +mailto:ada@x\.org\n/,
+  );
+  assert.match(looked.stdout, /^email +50 % +1 of 2$/m);
+  assert.match(looked.stdout, /^GET http:\/\/saved\.invalid\/saved\.html\?page=2 {2}would be next$/m);
+
+  const json = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, '--json');
+  const found = JSON.parse(json.stdout) as { read: number; filled: object; records: { name: string }[] };
+  assert.deepEqual(
+    [found.read, found.filled, found.records[1]?.name],
+    [2, { id: 2, name: 2 }, 'Grace Hopper'],
+  );
+
+  const none = await place.run(
+    'workflows',
+    'preview',
+    '--from',
+    'saved.html',
+    '--records',
+    'tr.x',
+    '--field',
+    'id=a',
+  );
+  assert.deepEqual([none.code, /No records: does `records` lead to them\?/.test(none.stdout)], [1, true]);
+  const wrong = await place.run(
+    'workflows',
+    'preview',
+    '--from',
+    'saved.html',
+    '--records',
+    '$.[',
+    '--field',
+    'id=$.a',
+  );
+  assert.deepEqual([wrong.code, /`source\.records` cannot be read/.test(wrong.stderr)], [2, true]);
+});
+
+test('from flags to a file, a look at it, a trial and a published version; then nothing new', async (t) => {
+  let etag = '"1"';
+  const asked: string[] = [];
+  const { url } = await site(t, (request, response) => {
+    asked.push(request.url ?? '');
+    if (request.url === '/robots.txt') return response.writeHead(404).end();
+    response.setHeader('etag', etag).setHeader('content-type', 'text/html');
+    if (request.headers['if-none-match'] === etag) return response.writeHead(304).end();
+    response.end(etag === '"1"' ? PAGE : '<table></table>');
+  });
+  const place = await makePlace(t, {}, false);
+  const added = await place.run('workflows', 'add', 'people', '--url', url, ...FLAGS, '--every', '1h');
+  assert.equal(added.code, 0, added.stderr);
+  const file = added.stdout.trim();
+  assert.match(
+    readFileSync(file, 'utf8'),
+    /^source:\n {2}type: http\n {2}url: http.*\nfields:\n {2}id: td a@href\n/s,
+  );
+  const again = await place.run('workflows', 'add', 'people', '--url', url);
+  assert.deepEqual(
+    [again.code, /is there already\. Write over it with --force/.test(again.stderr)],
+    [2, true],
+  );
+
+  const looked = await place.run('workflows', 'preview', file);
+  assert.match(looked.stdout, /2 records\n$/);
+  const tried = await place.run('workflows', 'test', file);
+  assert.match(tried.stdout, /A job of it would finish\n$/, tried.stderr);
+
+  await place.run('apply');
+  const first = await place.run('run', 'people');
+  assert.match(first.stdout, /^people version 1: 2 records, 2 added/, first.stderr);
+  asked.length = 0;
+  const second = await place.run('run', 'people');
+  assert.match(second.stdout, /^people .*version 1/, second.stderr);
+  assert.deepEqual(asked, ['/robots.txt', '/'], 'asked, and answered with 304');
+  const data = await place.run('data', 'get', 'people');
+  assert.match(data.stdout, /Ada Lovelace/);
+
+  etag = '"2"';
+  const emptied = await place.run('run', 'people');
+  assert.match(emptied.stderr, /guard minRecords refused/);
+});
