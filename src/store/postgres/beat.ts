@@ -10,8 +10,8 @@ import type { Tx } from './transaction.ts';
 type BeatInput = Parameters<JobOperations['beat']>[0];
 type Told = Awaited<ReturnType<JobOperations['beat']>>;
 
-/** How long one that is locked is waited for: the next beat tries again, and there are several in a lease. */
-const LOCK_MS = 2_000;
+/** For this part of its lease one that is locked is waited for: the next beat tries again, and a lease has several. */
+const LOCK_PART = 15;
 
 /** Makes `beat` of its two transactions. */
 export function beating(renew: {
@@ -79,7 +79,7 @@ export async function renewLocked(
   { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: Held },
 ): Promise<'renewed' | 'lost' | 'canceled'> {
   const [, row] = await Promise.all([
-    tx.db.exec(`set local lock_timeout = ${LOCK_MS}`),
+    tx.db.exec(`set local lock_timeout = ${Math.ceil(leaseMs / LOCK_PART)}`),
     tx.db.get<{ canceled: boolean }>(
       `update job set lease_until = $1
        where team_id = $2 and id = $3 and attempt = $4 and state = 'running' and node_id = $5
