@@ -3,7 +3,7 @@ import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/j
 import { MISSED, MODES, type Source } from '../model/workflow.ts';
 import { isoTime, webhookSchemas } from './webhook-schemas.ts';
 
-const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'push'];
+const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'http', 'push'];
 
 /** `components.schemas` of the description. */
 export const schemas = {
