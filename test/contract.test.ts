@@ -10,6 +10,7 @@ import { queueRows } from './contract/queue.ts';
 import { subscribeRows } from './contract/subscribe.ts';
 import { unsubscribeRows } from './contract/unsubscribe.ts';
 import { data, is, OPERATIONS, openWorld, QUEUED, queue, type Rows, UNSUBSCRIBE } from './contract/world.ts';
+import { onPostgres } from './support/test-database.ts';
 
 const world = await openWorld();
 const { ask, get, post, subscribe, newUrl, service } = world;
@@ -26,21 +27,9 @@ const rows: Rows = {
 
   // Last, because nothing works afterwards.
   'The database is down → 503 {error}, no stack, and it recovers by itself': {
-    'another process holds the write lock for too long': async () => {
-      const lock = new DatabaseSync(join(service.directory, 'data', 'flowhook.db'));
-      lock.exec('begin immediate');
-      try {
-        const webhookUrl = newUrl();
-        for (const refused of await Promise.all([post(queue('down')), subscribe({ webhookUrl })]))
-          is(refused, 503);
-        is(await get(data('quiet')), 200);
-      } finally {
-        lock.exec('rollback');
-        lock.close();
-      }
-      is(await post(queue('down')), 200, QUEUED);
-      is(await subscribe({ webhookUrl: newUrl() }), 200);
-    },
+    ...(onPostgres()
+      ? { 'nobody is let in': nobodyLetIn }
+      : { 'another process holds the write lock for too long': lockedForTooLong }),
     'it is closed under the five operations': async () => {
       await service.engine.stop();
       await service.store.close();
@@ -61,4 +50,33 @@ for (const [row, cases] of Object.entries(rows)) {
       await run();
     });
   }
+}
+
+/** On SQLite: another process does not let go of the file. */
+async function lockedForTooLong() {
+  const lock = new DatabaseSync(join(service.directory, 'data', 'flowhook.db'));
+  lock.exec('begin immediate');
+  try {
+    const webhookUrl = newUrl();
+    for (const refused of await Promise.all([post(queue('down')), subscribe({ webhookUrl })]))
+      is(refused, 503);
+    is(await get(data('quiet')), 200);
+  } finally {
+    lock.exec('rollback');
+    lock.close();
+  }
+  is(await post(queue('down')), 200, QUEUED);
+  is(await subscribe({ webhookUrl: newUrl() }), 200);
+}
+
+/** On PostgreSQL. */
+async function nobodyLetIn() {
+  await service.database.letIn(false);
+  const webhookUrl = newUrl();
+  for (const refused of await Promise.all([post(queue('down')), subscribe({ webhookUrl })])) is(refused, 503);
+  is(await get('/readyz'), 503);
+  is(await get('/livez'), 200);
+  await service.database.letIn(true);
+  is(await post(queue('down')), 200, QUEUED);
+  is(await subscribe({ webhookUrl: newUrl() }), 200);
 }

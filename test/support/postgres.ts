@@ -19,6 +19,10 @@ const NOBODY = 65_534;
 export interface Cluster {
   /** Of its database `postgres`, as a superuser. */
   url: string;
+  /** The directory of its socket. */
+  place: string;
+  /** Ends it as if it had crashed; it starts anew by itself. Resolves when it answers again. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -53,10 +57,8 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
     exec 3<&0
     cd '${place}'
     '${native}/bin/initdb' -D data -U flowhook -A trust -E UTF8 --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; rm -rf '${place}'; exit 1; }
-    '${native}/bin/postgres' -D data ${options} > postgres.log 2>&1 &
-    server=$!
-    ( read -r line <&3; kill -INT $server ) &
-    wait $server
+    ( read -r line <&3; touch stopping; kill -INT $(head -1 data/postmaster.pid) ) &
+    until [ -e stopping ]; do '${native}/bin/postgres' -D data ${options} >> postgres.log 2>&1; done
     cd / && rm -rf '${place}'`;
   const shell = spawn('/bin/sh', ['-c', script], {
     stdio: ['pipe', 'ignore', 'pipe'],
@@ -76,6 +78,11 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
   for (const stream of [shell.stdin, shell.stderr]) (stream as unknown as { unref(): void }).unref();
   return {
     url,
+    place,
+    crash: async () => {
+      process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT');
+      await ready(url, ended, () => said);
+    },
     stop: async () => {
       shell.stdin.end();
       shell.ref();
@@ -97,7 +104,12 @@ export function testServer(): Promise<string> {
 let made = 0;
 
 /** Makes an empty database on the server of this run; `drop` takes it away, whoever is still connected. */
-export async function makeDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export async function makeDatabase(): Promise<{
+  url: string;
+  server: string;
+  name: string;
+  drop(): Promise<void>;
+}> {
   const server = await testServer();
   made += 1;
   const name = `flowhook_test_${process.pid}_${made}`;
@@ -105,10 +117,12 @@ export async function makeDatabase(): Promise<{ url: string; drop(): Promise<voi
   await administer(server, `create database ${name}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => administer(server, `drop database if exists ${name} with (force)`) };
+  const drop = () => administer(server, `drop database if exists ${name} with (force)`);
+  return { url: url.href, server, name, drop };
 }
 
-async function administer(url: string, sql: string): Promise<void> {
+/** Runs a statement as whoever the server's URL names. */
+export async function administer(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

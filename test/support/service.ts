@@ -6,11 +6,13 @@ import { readConfig } from '../../src/config.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService as start } from '../../src/service.ts';
 import type { Clock } from '../../src/std/clock.ts';
+import { type TestDatabase, testDatabase } from './test-database.ts';
 
 export interface TestService extends Service {
   /** A key of team `default` with every scope. */
   key: string;
   directory: string;
+  database: TestDatabase;
   /** Calls the API with that key. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
@@ -19,6 +21,15 @@ export interface Answer {
   status: number;
   headers: Headers;
   body: unknown;
+}
+
+/** Of directories that are used more than once; those on PostgreSQL go with the server. */
+const databases = new Map<string, TestDatabase>();
+
+async function databaseOf(directory: string, isReused: boolean): Promise<TestDatabase> {
+  const database = databases.get(directory) ?? (await testDatabase(directory));
+  if (isReused) databases.set(directory, database);
+  return database;
 }
 
 const KEY = 'test-key-of-the-default-team';
@@ -43,6 +54,7 @@ export async function startService(
     await mkdir(dirname(join(directory, 'workflows', path)), { recursive: true });
     await writeFile(join(directory, 'workflows', path), text);
   }
+  const database = await databaseOf(directory, options.directory !== undefined);
   const config = readConfig(
     {},
     {
@@ -50,6 +62,7 @@ export async function startService(
       FLOWHOOK_DATA: join(directory, 'data'),
       FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
       FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      ...database.settings,
       ...options.settings,
     },
     directory,
@@ -64,6 +77,7 @@ export async function startService(
     ...service,
     key: KEY,
     directory,
+    database,
     async call(method, path, body, headers = {}) {
       const response = await fetch(service.url + path, {
         method,
@@ -83,7 +97,9 @@ export async function startService(
     },
     async stop() {
       await service.stop();
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+      if (options.directory !== undefined) return;
+      await database.drop();
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -54,6 +54,9 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
   } as pg.PoolConfig);
   // Of a connection that nobody holds: the next statement gets another one.
   pool.on('error', (error) => log.warn({ err: error }, 'database.connection_lost'));
+  // Of one that is being handed over: what comes in that moment nobody listens to yet, which would end the process. The
+  // statement that follows fails by itself.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
@@ -180,8 +183,9 @@ const OUTSIDE = new Set([
 ]);
 
 function sqlState(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  // What the server says has a severity. EPIPE, which the client says, has five letters as well.
+  return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
 /** Whether the whole transaction may be tried once more: the database took it back to let another one through. */
@@ -198,7 +202,7 @@ export function isOutside(error: unknown): boolean {
   // What the client itself says of connections has no SQLSTATE: ECONNREFUSED, timeouts, a terminated connection.
   const { code, message } = error as { code?: unknown; message?: unknown };
   return (
-    (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ||
+    (typeof code === 'string' && /^E(?:[A-Z]+|RR_(?:STREAM|SOCKET)_[A-Z_]+)$/.test(code)) ||
     (typeof message === 'string' && /connection|timeout|Client/i.test(message))
   );
 }

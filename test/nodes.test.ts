@@ -1,0 +1,127 @@
+/** Several nodes on one PostgreSQL, each with its part of the work. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { mintKey } from '../src/teams/keys.ts';
+import { startReceiver } from './support/receiver.ts';
+import { startService, type TestService } from './support/service.ts';
+import { testDatabase } from './support/test-database.ts';
+
+process.env.FLOWHOOK_TEST_STORE = 'postgres';
+const database = await testDatabase('');
+after(() => database.drop());
+
+const people = (name: string) =>
+  `source: { type: command, command: [printf, '{"id":1,"name":"${name}"}\\n'] }\n`;
+
+function node(
+  settings: Record<string, string>,
+  workflows: Record<string, string> = {},
+): Promise<TestService> {
+  return startService({ workflows, settings: { ...database.settings, ...settings } });
+}
+
+/** Resolves when a look answers something; looks again at every commit that the store hears of. */
+function seen<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const again = () => {
+      look().then((found) => {
+        if (found === undefined) return;
+        unwatch();
+        resolve(found);
+      }, reject);
+    };
+    const unwatch = store.watch(again);
+    again();
+  });
+}
+
+test('one answers, one runs, one delivers, and each says what it is not for', async () => {
+  const workflows = { 'default/people.yaml': people('Ada') };
+  const first = await node({}, workflows);
+  assert.deepEqual(
+    first.workflows?.created,
+    ['default/people'],
+    'an empty database is filled from the files',
+  );
+  await first.stop();
+
+  const api = await node({ FLOWHOOK_ROLE: 'api' });
+  const worker = await node({ FLOWHOOK_ROLE: 'worker' }, workflows);
+  const sender = await node({ FLOWHOOK_ROLE: 'sender', FLOWHOOK_ALLOW_NETWORKS: 'loopback' });
+  const receiver = await startReceiver();
+  await api.call('POST', '/v1/integrations/webhooks/subscribe', {
+    workflowId: 'people',
+    webhookUrl: receiver.url,
+    events: ['workflow_finished'],
+  });
+  assert.equal((await api.call('POST', '/v1/workflows/people/queue')).status, 200);
+  await receiver.until((received) => received.length === 1, 'the end of the job');
+  assert.deepEqual((await api.call('GET', '/v1/workflows/people/data')).body, [{ id: '1', name: 'Ada' }]);
+
+  for (const other of [worker, sender]) {
+    const { status, body } = await other.call('GET', '/v1/workflows/people/data');
+    assert.equal(status, 404);
+    assert.match((body as { error: string }).error, /no API.*FLOWHOOK_ROLE is all or api/);
+    assert.equal((await other.call('GET', '/livez')).status, 200);
+  }
+  for (const each of [api, worker, sender]) assert.equal((await each.call('GET', '/readyz')).status, 200);
+  await receiver.stop();
+  for (const each of [api, worker, sender]) await each.stop();
+});
+
+test('a job is left to the node whose files are what was applied', async () => {
+  const old = await node({ FLOWHOOK_ROLE: 'worker' }, { 'default/people.yaml': people('Grace') });
+  const names = (service: TestService) => {
+    const { different, unapplied, missing } = service.comparison ?? assert.fail('it was not compared');
+    return { different, unapplied, missing };
+  };
+  assert.deepEqual(names(old), { different: ['default/people'], unapplied: [], missing: [] });
+  const api = await node({ FLOWHOOK_ROLE: 'api' });
+  const queued = await api.call('POST', '/v1/workflows/people/queue');
+  const id = queued.headers.get('x-job-id') ?? '';
+  await old.engine.tick();
+  assert.equal((await api.store.jobs.get({ teamId: api.team.id, id }))?.state, 'queued');
+
+  const fitting = await node({}, { 'default/people.yaml': people('Ada'), 'default/new.yaml': people('x') });
+  assert.deepEqual(names(fitting), { different: [], unapplied: ['default/new'], missing: [] });
+  const job = await seen(api, async () => {
+    const now = await api.store.jobs.get({ teamId: api.team.id, id });
+    return now?.finishedAt === null ? undefined : now;
+  });
+  assert.equal(job?.state, 'finished');
+  for (const each of [old, api, fitting]) await each.stop();
+});
+
+test('a key that one node revokes stops on the others within moments', async () => {
+  const [one, other] = [await node({ FLOWHOOK_ROLE: 'api' }), await node({ FLOWHOOK_ROLE: 'api' })];
+  const { key, record } = await mintKey(one.store, {
+    teamId: one.team.id,
+    name: 'x',
+    scopes: ['read'],
+    expiresAt: null,
+  });
+  const ask = () => other.call('GET', '/v1/workflows', undefined, { 'x-api-key': key });
+  assert.equal((await ask()).status, 200, 'a new key is good at once');
+  const told = new Promise<void>((resolve) => {
+    const unwatch = other.store.watch(({ keys }) => {
+      if (!keys) return;
+      unwatch();
+      resolve();
+    });
+  });
+  await one.store.keys.revoke({ id: record.id });
+  await told;
+  assert.equal((await ask()).status, 401);
+  await one.stop();
+  await other.stop();
+});
+
+test('of nodes that start on an empty database at the same moment one makes the first key', async () => {
+  const empty = await testDatabase('');
+  const settings = { ...empty.settings, FLOWHOOK_BOOTSTRAP_KEY: '' };
+  const nodes = await Promise.all([1, 2, 3].map(() => startService({ settings })));
+  assert.equal(nodes.filter(({ firstKey }) => firstKey !== undefined).length, 1);
+  assert.equal((await nodes[0]?.store.keys.list({}))?.length, 1);
+  for (const each of nodes) await each.stop();
+  await empty.drop();
+});
