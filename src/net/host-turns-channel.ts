@@ -43,7 +43,19 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
     }
   }
 
-  createInterface({ input: stream }).on('line', (line) => read(JSON.parse(line) as Asked));
+  createInterface({ input: stream }).on('line', (line) => {
+    const asked = parsed(line) as Asked | undefined;
+    if (asked !== undefined) read(asked);
+  });
+}
+
+/** A process that is killed leaves half a line behind. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The turns of the process at the other end. */

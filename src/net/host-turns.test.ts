@@ -1,0 +1,135 @@
+/** Turns at a host, in one process and over a stream from another. */
+import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
+import { type TestContext, test } from 'node:test';
+import { createHostTurns, type HostTurns } from './host-turns.ts';
+import { remoteTurns, serveTurns } from './host-turns-channel.ts';
+
+const NEVER = new AbortController().signal;
+const FREELY = { perHost: 1, delayMs: 0 };
+
+/** Lets everything happen that is due. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Whether a promise has been settled by now. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  promise.then(
+    () => {
+      done = true;
+    },
+    () => {
+      done = true;
+    },
+  );
+  for (let turn = 0; turn < 5; turn++) await settle();
+  return done;
+}
+
+/** Both ends of a stream between two processes. */
+function channel(): [Duplex, Duplex] {
+  const ends = [0, 1].map(
+    (at): Duplex =>
+      new Duplex({
+        read() {},
+        write(chunk, _encoding, done) {
+          ends[1 - at]?.push(chunk);
+          done();
+        },
+        destroy(_error, done) {
+          const other = ends[1 - at];
+          if (other?.destroyed === false) other.destroy();
+          done(null);
+        },
+      }),
+  );
+  return ends as [Duplex, Duplex];
+}
+
+/** The same, in this process and over a stream. */
+const BOTH: [string, () => HostTurns][] = [
+  ['in one process', () => createHostTurns()],
+  [
+    'over a stream',
+    () => {
+      const [near, far] = channel();
+      serveTurns(near, createHostTurns());
+      return remoteTurns(far);
+    },
+  ],
+];
+
+for (const [where, make] of BOTH) {
+  test(`${where}: so many at once, in the order in which they came, each host for itself`, async () => {
+    const turns = make();
+    const first = await turns.enter('a', FREELY, NEVER);
+    const second = turns.enter('a', FREELY, NEVER);
+    const third = turns.enter('a', FREELY, NEVER);
+    (await turns.enter('b', FREELY, NEVER))();
+    assert.equal(await isDone(second), false);
+    first();
+    first();
+    (await second)();
+    (await third)();
+  });
+
+  test(`${where}: whoever gives up makes room`, async () => {
+    const turns = make();
+    const first = await turns.enter('a', FREELY, NEVER);
+    const stop = new AbortController();
+    const second = turns.enter('a', FREELY, stop.signal);
+    const third = turns.enter('a', FREELY, NEVER);
+    stop.abort(new Error('enough'));
+    await assert.rejects(second, /enough/);
+    first();
+    (await third)();
+    await assert.rejects(turns.enter('a', FREELY, stop.signal), /enough/);
+  });
+}
+
+function clock(t: TestContext): { now: () => number; advance(ms: number): void } {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 1_000;
+  return {
+    now: () => now,
+    advance(ms) {
+      now += ms;
+      t.mock.timers.tick(ms);
+    },
+  };
+}
+
+test('between two requests lies the delay, and after a rest comes the one that waited', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  const pace = { perHost: 4, delayMs: 500 };
+  (await turns.enter('a', pace, NEVER))();
+  const second = turns.enter('a', pace, NEVER);
+  advance(499);
+  assert.equal(await isDone(second), false);
+  advance(1);
+  (await second)();
+
+  turns.rest('a', 10_000);
+  const third = turns.enter('a', FREELY, NEVER);
+  turns.rest('a', 5_000);
+  advance(9_999);
+  assert.equal(await isDone(third), false);
+  advance(1);
+  (await third)();
+});
+
+test('what a process holds is free again when it ends', async () => {
+  const turns = createHostTurns();
+  const [near, far] = channel();
+  serveTurns(near, turns);
+  const remote = remoteTurns(far);
+  await remote.enter('a', FREELY, NEVER);
+  remote.enter('a', FREELY, NEVER).catch(() => {});
+  const here = turns.enter('a', FREELY, NEVER);
+  assert.equal(await isDone(here), false);
+  // It is killed in the middle of a line.
+  far.write('{"ent');
+  far.destroy();
+  (await here)();
+});

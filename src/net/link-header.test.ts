@@ -1,0 +1,17 @@
+/** The `Link` header as servers write it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { linkTo } from './link-header.ts';
+
+test('finds the link of a relation, however it is written', () => {
+  const cases: [header: string | undefined, target: string | undefined][] = [
+    ['<https://x/?page=2>; rel="next", <https://x/?page=9>; rel="last"', 'https://x/?page=2'],
+    ['<?a=1,2;3>; title="a, b; rel=next"; rel=next', '?a=1,2;3'],
+    ['<a>;rel="prev NEXT"', 'a'],
+    ['<a>; rel="nextish", <b>; REL = next', 'b'],
+    ['<a>', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ];
+  for (const [header, target] of cases) assert.equal(linkTo('next', header), target, header);
+});
