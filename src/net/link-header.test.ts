@@ -13,5 +13,5 @@ test('finds the link of a relation, however it is written', () => {
     ['', undefined],
     [undefined, undefined],
   ];
-  for (const [header, target] of cases) assert.equal(linkTo('next', header), target, header);
+  for (const [header, target] of cases) assert.equal(linkTo('next', header), target, String(header));
 });

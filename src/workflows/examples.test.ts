@@ -1,10 +1,12 @@
 /** The example workflows, run as the service runs them. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Definition } from '../model/workflow.ts';
+import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
 import { loadWorkflows } from './load.ts';
 import { startRun } from './sources/run.ts';
@@ -24,10 +26,11 @@ async function definitionOf(id: string): Promise<Definition> {
   return definition;
 }
 
-async function run(id: string, workflowsDirectory: string) {
+async function run(id: string, workflowsDirectory: string, change = (definition: Definition) => definition) {
   const started = await startRun({
     workflowsDirectory,
-    definition: await definitionOf(id),
+    definition: change(await definitionOf(id)),
+    fetchPolicy: parseAllowNetworks('loopback'),
     team: 'default',
     workflowId: id,
     jobId: 'job_example',
@@ -104,4 +107,42 @@ test('commit-authors says so when there is no repository, or no commit in it', a
   execFileSync('git', ['init', '--quiet'], { cwd: directory });
   const empty = await run('commit-authors', directory);
   assert.ok(!empty.end.ok && /The git repository has no commits yet/.test(empty.end.error));
+});
+
+test('the workflows of the example site read its pages, its API and its files', async (t) => {
+  const script = join(EXAMPLES, '../site/site.mts');
+  const site = spawn(process.execPath, [script, '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => site.kill());
+  const [said] = (await once(site.stdout, 'data')) as [Buffer];
+  const { origin } = new URL(said.toString());
+  const there = (definition: Definition): Definition => {
+    const { source } = definition;
+    assert.ok(source.type === 'http');
+    const urls = source.urls.map((url) => url.replace('http://127.0.0.1:9100', origin));
+    return { ...definition, source: { ...source, urls } };
+  };
+  const ada = {
+    'site-people': {
+      id: 'ada',
+      name: 'Ada Lovelace',
+      email: 'ada@example.org',
+      born: '1815-12-10',
+      field: 'Analytical engine',
+    },
+    'site-contacts': { id: 'ada', name: 'Ada Lovelace', email: 'ada@example.org' },
+    'site-csv': { id: 'ada', name: 'Ada Lovelace', born: '1815-12-10' },
+    'site-ndjson': {
+      id: 'ada',
+      name: 'Ada Lovelace',
+      born: '10.12.1815',
+      mail: 'ada@example.org',
+      field: 'Analytical engine',
+    },
+  };
+  for (const [id, first] of Object.entries(ada)) {
+    const { records, end } = await run(id, EXAMPLES, there);
+    assert.equal(end.ok, true, JSON.stringify(end));
+    assert.equal(records.length, 5, id);
+    assert.deepEqual(records[0], first);
+  }
 });
