@@ -203,7 +203,8 @@ export class Lanes {
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
     if (lane.leaving) return;
-    if (lane.ordered !== due.settings.ordered) this.#drop(lane);
+    // What was queued when it was another's in between may have been sent by that one.
+    if (lane.ordered !== due.settings.ordered || lane.due.epoch !== due.epoch) this.#drop(lane);
     lane.name(due, askedMs);
     lane.mayHaveMore();
     await this.#load(lane);

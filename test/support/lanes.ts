@@ -73,6 +73,9 @@ export async function endpoint(t: TestContext, answer: (arrived: Arrived) => voi
 }
 
 interface LaneOptions {
+  /** Who sends; another node has another `store` too. */
+  nodeId?: string;
+  store?: Store;
   stopGraceMs?: number;
   onError?: (fields: unknown) => void;
 }
@@ -80,20 +83,21 @@ interface LaneOptions {
 /** A store, lanes that are not started, and what puts events into them. */
 export async function setUp(
   t: TestContext,
-  options: { wrap?: (store: Store) => Store; realTime?: boolean } = {},
+  options: { wrap?: (store: Store) => Store; realTime?: boolean; databaseUrl?: string } = {},
 ) {
   const { wrap = (store) => store, realTime = false } = options;
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-lanes-'));
   let nowMs = Date.now();
   let elapsedMs = 0;
-  const store = wrap(
-    await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+  const databaseUrl = options.databaseUrl ?? `sqlite:${join(directory, 'flowhook.db')}`;
+  const open = () =>
+    openStore(databaseUrl, {
       clock: () => (realTime ? Date.now() : nowMs),
       publicUrl: () => 'http://127.0.0.1',
       log: silentLogger,
       synchronous: 'OFF',
-    }),
-  );
+    });
+  const store = wrap(await open());
   const sealer = createSealer(randomBytes(32));
   const policy = parseAllowNetworks('loopback');
   const resolver = createResolver();
@@ -114,16 +118,23 @@ export async function setUp(
       ...options,
     });
   const lanes: Lanes[] = [];
+  const others: Store[] = [];
   t.after(async () => {
     await dispatcher.destroy();
     await Promise.all(lanes.map((one) => one.stop()));
-    await store.close();
+    await Promise.all([store, ...others].map((one) => one.close()));
     await rm(directory, { recursive: true });
   });
   return {
     store,
     sealer,
     teamId,
+    /** Opens the database once more, as another process would. */
+    async another(): Promise<Store> {
+      const other = await open();
+      others.push(other);
+      return other;
+    },
     lanes(options?: LaneOptions): Lanes {
       const made = newLanes(options);
       lanes.push(made);

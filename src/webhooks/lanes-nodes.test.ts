@@ -1,0 +1,87 @@
+/** Lanes of several nodes on one PostgreSQL: one of them sends to a webhook at a time. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { makeDatabase } from '../../test/support/postgres.ts';
+import { START_LIMIT } from '../model/lane.ts';
+
+const LEASE_MS = 15_000;
+
+/** Two nodes that look when they are told to. */
+async function twoNodes(t: TestContext) {
+  const { url, drop } = await makeDatabase();
+  const set = await setUp(t, { databaseUrl: url });
+  t.after(drop);
+  return { ...set, a: set.lanes(), b: set.lanes({ nodeId: 'node-b', store: await set.another() }) };
+}
+
+test('two nodes that look at the same time send each delivery once', async (t) => {
+  const { a, b, subscribe, runs } = await twoNodes(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  for (let n = 0; n < 8; n++) await subscribe(`${receiver.url}/${n}`);
+  await runs(5);
+  for (let round = 0; round < 3; round++) await Promise.all([a.tick(), b.tick()]);
+  assert.equal(receiver.arrived.length, 40);
+  assert.equal(new Set(receiver.arrived.map(({ path, id }) => `${path} ${id}`)).size, 40);
+});
+
+test('another node takes over when the lease is over, and what the first one says of failures is stale', async (t) => {
+  const { a, b, store, teamId, subscribe, runs, advance } = await twoNodes(t);
+  const receiver = await endpoint(t, ({ response }) => {
+    if (receiver.arrived.length > 1) response.writeHead(204).end();
+  });
+  const webhookId = await subscribe(receiver.url);
+  await runs();
+  const hanging = a.tick();
+  await receiver.until(1);
+  advance(LEASE_MS - 1);
+  await b.tick();
+  assert.equal(receiver.arrived.length, 1);
+  advance(1);
+  await b.tick();
+  const [first, second] = receiver.arrived;
+  assert.equal(second?.id, first?.id);
+  first?.response.writeHead(500).end();
+  await hanging;
+  const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
+  assert.deepEqual([delivery?.state, delivery?.attempt, delivery?.last?.outcome], ['delivered', 1, 'ok']);
+});
+
+test('a node that was away sends nothing that it had queued before another one had the lane', async (t) => {
+  const { b, store, lanes, subscribe, runs, states, advance } = await twoNodes(t);
+  // It looks before it hears that it has lost what it held.
+  const keepLanes = () => Promise.reject(new Error('For a test'));
+  const a = lanes({ store: { ...store, deliveries: { ...store.deliveries, keepLanes } } });
+  const receiver = await endpoint(t, ({ response }) => {
+    if (receiver.arrived.length > START_LIMIT) response.writeHead(204).end();
+  });
+  const webhookId = await subscribe(receiver.url);
+  await runs(20);
+  const away = a.tick();
+  await receiver.until(START_LIMIT);
+  advance(LEASE_MS);
+  await b.tick();
+  assert.deepEqual(await states(webhookId), { delivered: 20 });
+  await b.stop();
+  await runs();
+  const back = a.tick();
+  for (const { response } of receiver.arrived.slice(0, START_LIMIT)) response.writeHead(204).end();
+  await Promise.all([away, back]);
+  await a.tick();
+  assert.deepEqual(await states(webhookId), { delivered: 21 });
+  assert.equal(receiver.arrived.length, START_LIMIT + 21);
+});
+
+test('a lane that was idle for a while goes to whoever finds it first', async (t) => {
+  const { a, b, subscribe, runs } = await twoNodes(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  await subscribe(receiver.url);
+  await runs();
+  await a.tick();
+  await runs();
+  await b.tick();
+  assert.equal(receiver.arrived.length, 1, 'it is still held');
+  await a.stop();
+  await b.tick();
+  assert.equal(receiver.arrived.length, 2);
+});
