@@ -66,7 +66,7 @@ export interface Service {
  * is ready when all of those have started and the database answers.
  *
  * @param options.clock replaces the database's clock in tests
- * @param options.leaseMs how long a running job's lease lasts; tests of what comes after have no time for 30 s
+ * @param options.leaseMs how long the lease of a running job lasts, and of a lane; tests have no time for 30 s
  * @throws Error with a sentence when something in the way must be mended first: another server on the same
  *   data, a newer schema, another encryption key, a port in use
  */
@@ -133,6 +133,7 @@ export async function startService(
       log,
       userAgent: `flowhook/${VERSION}`,
       nodeId,
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       random,
     });
     started.push(() => lanes.stop());
@@ -174,6 +175,7 @@ export async function startService(
       fetchPolicy: config.allowNetworks,
       nodeId,
       except: () => files?.foreign ?? [],
+      ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
       capacity: config.maxRunningJobs,
       perTeam: config.maxRunningJobsPerTeam,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),

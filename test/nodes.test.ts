@@ -1,7 +1,10 @@
 /** Several nodes on one PostgreSQL, each with its part of the work. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { silentLogger } from '../src/observe/log.ts';
 import { mintKey } from '../src/teams/keys.ts';
+import { applyWorkflows } from '../src/workflows/apply.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startService, type TestService } from './support/service.ts';
 import { testDatabase } from './support/test-database.ts';
@@ -90,6 +93,23 @@ test('a job is left to the node whose files are what was applied', async () => {
   });
   assert.equal(job?.state, 'finished');
   for (const each of [old, api, fitting]) await each.stop();
+});
+
+test('a node that has not yet seen what was applied leaves the job that it has claimed', async () => {
+  const worker = await node({ FLOWHOOK_ROLE: 'worker' }, { 'default/people.yaml': people('Ada') });
+  const newer = await node({ FLOWHOOK_ROLE: 'api' }, { 'default/people.yaml': people('Grace') });
+  const directory = join(newer.directory, 'workflows');
+  await applyWorkflows(newer.store, { directory, prune: false, force: false, log: silentLogger });
+  const queued = await newer.call('POST', '/v1/workflows/people/queue');
+  const id = queued.headers.get('x-job-id') ?? '';
+  await worker.engine.tick();
+  const job = await newer.store.jobs.get({ teamId: newer.team.id, id });
+  assert.deepEqual([job?.state, job?.failures, job?.crashes], ['retrying', 0, 0]);
+  await worker.engine.tick();
+  const later = await newer.store.jobs.get({ teamId: newer.team.id, id });
+  assert.equal(later?.attempt, job?.attempt, 'once');
+  await worker.stop();
+  await newer.stop();
 });
 
 test('a key that one node revokes stops on the others within moments', async () => {

@@ -7,6 +7,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { makeDatabase } from '../../test/support/postgres.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 
@@ -45,6 +47,42 @@ test('commands that only look refuse a place without a database, and make none',
     assert.match(stderr, /There is no database .*--data or FLOWHOOK_DATA/);
   }
   assert.equal(existsSync(join(directory, 'data')), false);
+});
+
+test('the version of the tables is told without making a database, and brought up on request', async (t) => {
+  const directory = await emptyDirectory(t);
+  const before = await flowhook(directory, ['migrate', 'status']);
+  assert.equal(before.code, 1);
+  assert.match(before.stdout, /version 0; these wait, and `flowhook migrate up` runs them: 0001_/);
+  const up = await flowhook(directory, ['migrate', 'up', '--json']);
+  const { from, to } = JSON.parse(up.stdout) as { from: number; to: number };
+  assert.deepEqual([up.code, from], [0, 0]);
+  const after = await flowhook(directory, ['migrate', 'status', '--json']);
+  assert.deepEqual([after.code, JSON.parse(after.stdout)], [0, { found: to, newest: to, waiting: [] }]);
+  assert.match((await flowhook(directory, ['migrate', 'up'])).stdout, new RegExp(`version ${to} already`));
+});
+
+test('on PostgreSQL commands want tables of their own version, and every node the same key', async (t) => {
+  const directory = await emptyDirectory(t);
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const environment = { FLOWHOOK_DATABASE: url };
+  const none = await flowhook(directory, ['jobs', 'list'], environment);
+  assert.deepEqual([none.code, /no tables yet.*flowhook migrate up/.test(none.stderr)], [3, true]);
+  assert.equal((await flowhook(directory, ['migrate', 'up'], environment)).code, 0);
+  assert.equal((await flowhook(directory, ['jobs', 'list'], environment)).code, 0);
+  const serve = await flowhook(directory, ['serve', '--port', '0'], environment);
+  assert.equal(serve.code, 1);
+  assert.match(serve.stderr, /every node needs the same encryption key: set FLOWHOOK_ENCRYPTION_KEY/);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('insert into schema_version (number, migrated_at) values (9999, 0)');
+  await client.end();
+  for (const args of [['jobs', 'list'], ['migrate', 'up'], ['serve']]) {
+    const { code, stderr } = await flowhook(directory, args, environment);
+    assert.equal(code, 1);
+    assert.match(stderr, /schema version 9999, and this flowhook knows versions up to/);
+  }
 });
 
 test('a key goes to standard output and everything else to standard error', async (t) => {

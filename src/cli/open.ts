@@ -6,7 +6,7 @@ import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';
 import { isPostgres } from '../store/database-url.ts';
-import { openStore } from '../store/open.ts';
+import { openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { databaseFile, prepareDataDirectory } from './data-directory.ts';
 import { NotFoundError } from './exit.ts';
@@ -43,6 +43,7 @@ export async function withStore(
     process.stderr.write(`Making a new database: ${file}\n`);
   }
   prepareDataDirectory(config);
+  if (isPostgres(config.databaseUrl)) await refuseOldTables(config, use);
   const open = (own: boolean) =>
     openStore(config.databaseUrl, {
       own,
@@ -67,6 +68,22 @@ export async function withStore(
     await operation(store, config, owned);
   } finally {
     await store.close();
+  }
+}
+
+/** A command is a guest: the tables of a database that others use are brought up by whoever means to. */
+async function refuseOldTables(config: Config, use: { make: boolean }): Promise<void> {
+  const { found, waiting } = await readSchema(config.databaseUrl);
+  if (found === 0 && !use.make) {
+    throw new NotFoundError(
+      'This PostgreSQL database has no tables yet. `flowhook serve` or `flowhook migrate up` makes them',
+    );
+  }
+  if (found > 0 && waiting.length > 0) {
+    throw new Error(
+      `The tables have version ${found}, and this flowhook needs ${waiting.at(-1)}. ` +
+        'Run `flowhook migrate up`; servers of the version before go on beside it',
+    );
   }
 }
 

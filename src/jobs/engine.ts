@@ -14,6 +14,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Held, LEASE_MS } from '../model/job.ts';
+import type { Workflow } from '../model/workflow.ts';
 import { Wake } from '../std/wake.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
@@ -40,6 +41,8 @@ export interface EngineOptions extends RunJobDeps {
   perTeam: number;
   /** Workflows whose jobs are for other nodes; none unless told. */
   except?(): readonly { teamId: string; workflowId: string }[];
+  /** Whether what would run here is what was applied; asked of each job that was claimed. Yes unless told. */
+  runsHere?(workflow: Workflow): Promise<boolean>;
   /** Renews a push that this process holds, and answers whether it does: such a job is not abandoned. */
   renewPush?(held: Held): boolean;
   /** 30 s unless told. A third of it lies between two beats; after two thirds without one attempts are ended. */
@@ -193,7 +196,31 @@ export class Engine {
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
     const claimed = await store.jobs.claim({ nodeId, limit, leaseMs: this.#leaseMs, perTeam, except });
-    for (const job of claimed) this.#begin(job, sentAt);
+    for (const job of claimed) {
+      if (await this.#isForUs(job)) this.#begin(job, sentAt);
+      else await this.#leave(job);
+    }
+  }
+
+  async #isForUs({ job, workflow }: ClaimedJob): Promise<boolean> {
+    try {
+      return (await this.#options.runsHere?.(workflow)) ?? true;
+    } catch (err) {
+      this.#options.log.error({ err, jobId: job.id }, 'job.not_compared');
+      return false;
+    }
+  }
+
+  /** What was applied has changed a moment ago, and this node's files have not: the job is for another node. */
+  async #leave({ job: { teamId, id: jobId, attempt, workflowId } }: ClaimedJob): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      await store.jobs.release({ held: [{ teamId, jobId, attempt }] });
+      log.info({ workflowId, jobId }, 'job.left_to_others');
+    } catch (err) {
+      // Nobody renews its lease: it is taken back when that is over.
+      log.error({ err, workflowId, jobId }, 'job.not_left');
+    }
   }
 
   #begin(claimed: ClaimedJob, renewedAt: number): void {

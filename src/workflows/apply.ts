@@ -65,7 +65,12 @@ export interface StoredWorkflow {
   id: string;
   hash: string;
   /** Whether its runs start from files of the workflows directory. */
-  needsFiles: boolean;
+  fromFiles: boolean;
+}
+
+/** Whether runs start from files of the workflows directory. */
+export function needsFiles({ source }: Definition): boolean {
+  return source.type === 'command' || source.type === 'module';
 }
 
 /** Every workflow that is not archived, by `team/id`. */
@@ -73,8 +78,7 @@ export async function storedWorkflows(store: Store): Promise<Map<string, StoredW
   const all = new Map<string, StoredWorkflow>();
   for (const { id: teamId, slug: team } of await store.teams.list()) {
     for (const { id, definitionHash: hash, definition } of await store.workflows.list({ teamId })) {
-      const needsFiles = ['command', 'module'].includes(definition.source.type);
-      all.set(`${team}/${id}`, { team, teamId, id, hash, needsFiles });
+      all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(definition) });
     }
   }
   return all;

@@ -4,10 +4,11 @@
  * was applied leaves its jobs to others, because commands and modules are run from those files.
  */
 import { existsSync } from 'node:fs';
+import type { Workflow } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Store } from '../store/store.ts';
-import { storedWorkflows } from './apply.ts';
+import { needsFiles, storedWorkflows } from './apply.ts';
 import { findWorkflowFiles } from './files.ts';
 
 /** For so long a node may go by files that are no longer what was applied. */
@@ -25,6 +26,8 @@ export interface Comparison {
   missing: string[];
   /** Those that cannot run here, because what would run is not what was applied. */
   foreign: { teamId: string; workflowId: string }[];
+  /** What lies here of applied workflows: the hash of the file, by `teamId/id`. */
+  local: ReadonlyMap<string, string>;
 }
 
 /** Compares the files of a directory, which may be missing, with what was applied. */
@@ -36,20 +39,24 @@ export async function compareWithApplied(store: Store, directory: string): Promi
   const hashes = new Map(files.map(({ team, id, hash }) => [`${team}/${id}`, hash]));
   const isBroken = (team: string, id: string) =>
     broken.some((one) => one.team === team && (one.id === null || one.id === id));
+  const local = new Map<string, string>();
   const found: Comparison = {
     same: 0,
     different: [],
     unapplied: [...hashes.keys()].filter((name) => !stored.has(name)),
     missing: [],
     foreign: [],
+    local,
   };
-  for (const [name, { team, teamId, id, hash, needsFiles }] of stored) {
-    if (hashes.get(name) === hash) {
+  for (const [name, { team, teamId, id, hash, fromFiles }] of stored) {
+    const here = hashes.get(name);
+    if (here !== undefined) local.set(`${teamId}/${id}`, here);
+    if (here === hash) {
       found.same += 1;
       continue;
     }
-    (hashes.has(name) || isBroken(team, id) ? found.different : found.missing).push(name);
-    if (needsFiles) found.foreign.push({ teamId, workflowId: id });
+    (here !== undefined || isBroken(team, id) ? found.different : found.missing).push(name);
+    if (fromFiles) found.foreign.push({ teamId, workflowId: id });
   }
   return found;
 }
@@ -79,6 +86,17 @@ export class LocalFiles {
     return this.#last?.foreign ?? [];
   }
 
+  /**
+   * Whether what would run here is what was applied. When it is not as it was at the last look, this looks again: the
+   * file may have come since.
+   */
+  async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
+    const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
+    if (!needsFiles(definition) || isSame()) return true;
+    await this.#look();
+    return isSame();
+  }
+
   /** What the last look came to; nothing before the first. */
   get comparison(): Comparison | undefined {
     return this.#last;
@@ -101,7 +119,7 @@ export class LocalFiles {
     const found = await compareWithApplied(this.#store, this.#directory);
     this.#last = found;
     const { same, different, unapplied, missing } = found;
-    if (JSON.stringify(found) === JSON.stringify(before)) return;
+    if (before !== undefined && namesOf(found) === namesOf(before)) return;
     if (different.length + unapplied.length + missing.length > 0) {
       this.#log.warn(
         {
@@ -116,4 +134,8 @@ export class LocalFiles {
       this.#log.info({ workflows: same }, 'workflows.same');
     }
   }
+}
+
+function namesOf({ different, unapplied, missing }: Comparison): string {
+  return JSON.stringify([different, unapplied, missing]);
 }
