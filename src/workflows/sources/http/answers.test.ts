@@ -258,7 +258,7 @@ test('what is made to hurt does not: deep nesting, entity bombs, bombs of zeros'
     /cannot be read: \$\.\.a cannot be followed/,
   );
 
-  const zeros = gzipSync(Buffer.alloc(200 << 20, 0x20));
+  const zeros = gzipSync(Buffer.alloc(130 << 20, 0x20));
   await assert.rejects(
     read(t, zeros, { 'content-type': 'text/html', 'content-encoding': 'gzip' }, { fields: { id: '.' } }),
     /larger than 128 MiB and has to be read whole/,

@@ -43,7 +43,7 @@ export interface ClientDeps {
   /** Origins that may be sent the definition's own headers, cookies and body. */
   trusted: ReadonlySet<string>;
   signal: AbortSignal;
-  log(level: 'info' | 'warn', text: string): void;
+  log(level: 'debug' | 'info' | 'warn', text: string): void;
   /** Between two tries; rejects with the signal's reason. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
   /** In [0, 1). */
@@ -140,7 +140,12 @@ export function createClient(deps: ClientDeps): Client {
         let answer: Answer | undefined;
         let failure: unknown;
         try {
+          const startedAt = deps.now();
           answer = await once(request);
+          deps.log(
+            'debug',
+            `${request.method} ${request.url} ${answer.status}, ${deps.now() - startedAt} ms`,
+          );
           if (
             (answer.status >= 200 && answer.status < 300) ||
             answer.status === 304 ||

@@ -36,7 +36,7 @@ export interface Item {
 /** @throws UnreadableError, also while the batches are read */
 export async function readItems(
   body: Body,
-  source: Pick<HttpSource, 'records' | 'delimiter'>,
+  source: Pick<HttpSource, 'records' | 'delimiter' | 'paginate'>,
   input: { url: string; parsed: boolean },
 ): Promise<Items> {
   switch (body.parse) {
@@ -49,7 +49,7 @@ export async function readItems(
         streams: true,
       };
     case 'json':
-      return json(body, source.records, input);
+      return json(body, source, input);
     default:
       return markup(body, source.records);
   }
@@ -77,10 +77,11 @@ function parse(text: string): unknown {
 
 async function json(
   body: Body,
-  records: string | null,
+  { records, paginate }: Pick<HttpSource, 'records' | 'paginate'>,
   input: { url: string; parsed: boolean },
 ): Promise<Items> {
-  const steps = plainSteps((records ?? '$').replace(/\[\*\]$/, ''));
+  const path = (records ?? '$').replace(/\[\*\]$/, '');
+  const steps = looksInto(paginate, path) ? undefined : plainSteps(path);
   const names = steps?.every((step) => typeof step === 'string') ? (steps as string[]) : undefined;
   if (names !== undefined) {
     const splitter = splitElements(names, MAX_ELEMENT_BYTES);
@@ -99,11 +100,22 @@ async function json(
     );
     return { batches, around: () => around, streams: true };
   }
-  const find = compileJsonPath(records as string);
+  const find = compileJsonPath(path);
   const text = await whole(body);
-  const value = tellOnce(() => parse(text), input.url);
-  const found = tellOnce(() => find(value).flatMap((one) => (Array.isArray(one) ? one : [one])), input.url);
-  return { batches: inBatches(found), around: () => value, streams: false };
+  const found = tellOnce(() => {
+    const value = parse(text);
+    const places = find(value);
+    if (places.length === 0 && plainSteps(path) !== undefined) throw leadsNowhere(path, value);
+    return { value, parts: places.flatMap((one) => (Array.isArray(one) ? one : one === null ? [] : [one])) };
+  }, input.url);
+  return { batches: inBatches(found.parts), around: () => found.value, streams: false };
+}
+
+/** Whether the way to the next page begins in the records themselves, which are gone once they have been handed out. */
+function looksInto(paginate: HttpSource['paginate'], records: string): boolean {
+  if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return false;
+  const [to, from] = [plainSteps(records), plainSteps(paginate.from)];
+  return to === undefined || from === undefined || to.every((step, at) => from[at] === step);
 }
 
 async function* elements(
@@ -130,8 +142,12 @@ async function* elements(
     );
   }
   if (alone === undefined && records !== null) {
-    throw new MalformedError(`\`records\` (${records}) leads to nothing. The answer has: ${namesIn(around)}`);
+    throw leadsNowhere(records, around);
   }
+}
+
+function leadsNowhere(path: string, value: unknown): MalformedError {
+  return new MalformedError(`\`records\` (${path}) leads to nothing. The answer has: ${namesIn(value)}`);
 }
 
 /** What an answer consists of, so that a wrong path can be put right. */

@@ -19,6 +19,29 @@ test('a cursor is followed until there is none', async (t) => {
   assert.equal(asked.length, 2);
 });
 
+test('a cursor may stand in the last record, also where records are read in pieces', async (t) => {
+  const { url } = await site(t, {
+    '/c': { data: [{ id: 1 }, { id: 2 }] },
+    '/c?after=2': { data: [{ id: 3 }] },
+    '/c?after=3': (_request, response) => response.writeHead(204).end(),
+    '/r': [{ id: 1 }],
+    '/r?after=1': [],
+    '/n': (_request, response) =>
+      response.setHeader('content-type', 'application/x-ndjson').end('{"id":1}\n'),
+  });
+  const cursor = (from: string) => ({ type: 'cursor', from, param: 'after' });
+  const source = { url: `${url}/c`, records: '$.data' };
+  const last = await take({ source: { ...source, paginate: cursor('$.data[-1:].id') } });
+  assert.deepEqual(ids(last.records), [1, 2, 3]);
+  const root = await take({ source: { url: `${url}/r`, paginate: cursor('$[-1].id') } });
+  assert.deepEqual(ids(root.records), [1]);
+  assert.equal(root.end.pages, 2);
+  await assert.rejects(
+    take({ source: { url: `${url}/n`, paginate: cursor('$.next') } }),
+    /The answer is ndjson: nothing stands around its records/,
+  );
+});
+
 test('a cursor of a POST goes into its body, at a path where it is one', async (t) => {
   const bodies: unknown[] = [];
   const { url } = await site(t, async (request, response) => {

@@ -70,7 +70,10 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       turns: createHostTurns(),
       agent: input.agent,
       signal,
-      log: (_level, text) => input.onLog(text),
+      // Requests are told with the rest.
+      log: (level, text) => {
+        if (level !== 'debug') input.onLog(text);
+      },
       onPage() {},
       fills,
       connect: (deps) => watched(from === undefined ? createClient(deps) : saved(from), input, preview, deps),

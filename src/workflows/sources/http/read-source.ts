@@ -35,7 +35,7 @@ export interface SourceDeps {
   /** `flowhook/1.2.3`: what hosts are told, and with its first word what robots.txt is asked for. */
   agent: string;
   signal: AbortSignal;
-  log(level: 'info' | 'warn', text: string): void;
+  log(level: 'debug' | 'info' | 'warn', text: string): void;
   /** Pages that were read. */
   onPage(pages: number, url: string): void;
   random?(): number;
@@ -111,7 +111,7 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
     },
   });
   /** Where records come from one answer for each URL, an answer that has not changed need not be read. */
-  const single = source.paginate === null && source.follow === null;
+  const single = source.paginate === null && source.follow === null && source.method === 'GET';
   const known = single && kept.answers?.of === input.definitionHash ? kept.answers.validators : {};
   const validators: Record<string, Validators> = {};
   const readers = new Map<Grammar, FieldReader>();
@@ -142,6 +142,16 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
     warned ||= body.warning !== undefined;
     await permission.after(answer.url, body.parse);
     return body;
+  }
+
+  /** Where nothing stands around the records, the next page would never be found. */
+  function refuseBlindPaging(parse: Parse): void {
+    const { type = 'page' } = source.paginate ?? {};
+    if ((parse === 'csv' || parse === 'ndjson') && (type === 'cursor' || type === 'next_link')) {
+      throw new SourceError(
+        `The answer is ${parse}: nothing stands around its records that could be the ${type}`,
+      );
+    }
   }
 
   function fieldsOf(grammar: Grammar, parse: Parse): FieldReader {
@@ -202,7 +212,9 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
           const body = await open(answer, follow.parse);
           const markup = body.parse === 'html' || body.parse === 'xml';
           const text = await whole(body);
-          const document = markup ? parseMarkup(text, { xml: body.parse === 'xml' }) : parseExactly(text);
+          const document = markup
+            ? parseMarkup(text, { xml: body.parse === 'xml' })
+            : parsedJson(text, answer.url);
           const base = markup ? baseOf(document as never, answer.url) : answer.url;
           const reader = compileFields(follow.fields, grammarOf(body.parse), { trim: markup });
           reader.read(document, { base, record: part.record, tell: fills.tell });
@@ -279,7 +291,13 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
         return 'unchanged';
       }
       const { url, headers } = answer;
+      if (answer.status === 204) {
+        answer.body.on('error', () => {}).destroy();
+        const nothing = { records: 0, digest: '', around: undefined, grammar: grammarOf('json') };
+        return { url, base: url, linkHeader: headers.link, ...nothing };
+      }
       const body = await open(answer, source.parse);
+      refuseBlindPaging(body.parse);
       const items = await readItems(body, source, { url, parsed });
       const grammar = grammarOf(body.parse);
       const isMarkup = body.parse === 'html' || body.parse === 'xml';
@@ -330,8 +348,11 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
       const url = text === '' ? null : URL.parse(text, base);
       return url !== null && /^https?:$/.test(url.protocol) ? url.href : undefined;
     };
+    // Taken from the connection first: a host would not wait for all the detail pages.
+    const taken: Item[][] = [];
+    for await (const batch of batches) taken.push(batch);
     async function* parts() {
-      for await (const batch of batches) {
+      for (const batch of taken) {
         for (const item of batch)
           yield { item, record: recordOf(item, grammar, parse, base) as Record<string, unknown> };
       }
@@ -403,6 +424,16 @@ export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGe
     fills,
     pages,
   };
+}
+
+function parsedJson(text: string, url: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch (error) {
+    throw new UnreadableError(`The answer of ${url} is not valid JSON: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }
 
 /** Of the records, in order. */

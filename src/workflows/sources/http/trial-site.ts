@@ -82,7 +82,9 @@ export async function take(
         turns: input.turns ?? createHostTurns(),
         agent: 'flowhook/0.0.0',
         signal: new AbortController().signal,
-        log: (level, text) => said.push(`${level} ${text}`),
+        log: (level, text) => {
+          if (level !== 'debug') said.push(`${level} ${text}`);
+        },
         onPage() {},
         random: () => 0.5,
         async wait(ms) {
