@@ -13,12 +13,12 @@ import type { Authenticator, Caller } from '../teams/keys.ts';
 export async function authenticate(
   authenticator: Authenticator,
   request: IncomingMessage,
-  scope: Scope,
+  scope: Scope | 'any',
 ): Promise<Caller> {
   const key = apiKey(request);
   const caller = key === undefined ? undefined : await authenticator.authenticate(key);
   if (caller === undefined) throw new Problem('unauthorized');
-  if (!allows(caller.scopes, scope)) {
+  if (scope !== 'any' && !allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {
       sentence: `Unauthorized: this API key does not have the scope \`${scope}\`, which this operation needs. Use one that has it`,
     });

@@ -3,8 +3,8 @@ import { queryNumber } from './number-query.ts';
 import type { Parameter } from './route.ts';
 import { jsonResponse } from './schemas.ts';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
+export const DEFAULT_LIMIT = 100;
+export const MAX_LIMIT = 1_000;
 
 export const PAGE_PARAMETERS: readonly Parameter[] = [
   {

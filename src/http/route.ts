@@ -5,9 +5,9 @@ import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { CallServices } from './app.ts';
 
-/** One line of the table. A GET also answers HEAD, and every path answers OPTIONS. */
+/** One line of the table. `any` takes every key that is good, whatever its scopes. A GET also answers HEAD, and every path answers OPTIONS. */
 export type Route = { method: Method; path: string } & (
-  | { scope: Scope; operation: Operation<KeyedCall> }
+  | { scope: Scope | 'any'; operation: Operation<KeyedCall> }
   | { scope: null; operation: Operation<Call> }
 );
 
@@ -17,7 +17,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export interface Operation<C extends Call> {
   /** Names the operation in the published description; unique. */
   id: string;
-  group: 'Workflows' | 'Integrations' | 'Jobs' | 'Service';
+  group: 'Workflows' | 'Integrations' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
   parameters?: readonly Parameter[];
@@ -71,12 +71,17 @@ export interface KeyedCall extends Call {
 }
 
 /** Makes a line of the table; the scope decides which kind of operation may stand there. */
-export function route(method: Method, path: string, scope: Scope, operation: Operation<KeyedCall>): Route;
+export function route(
+  method: Method,
+  path: string,
+  scope: Scope | 'any',
+  operation: Operation<KeyedCall>,
+): Route;
 export function route(method: Method, path: string, scope: null, operation: Operation<Call>): Route;
 export function route(
   method: Method,
   path: string,
-  scope: Scope | null,
+  scope: Scope | 'any' | null,
   operation: Operation<KeyedCall>,
 ): Route {
   return { method, path, scope, operation } as Route;

@@ -1,4 +1,4 @@
-/** Every route: method, path, the scope its key needs (null: no key), and what answers it. */
+/** Every route: method, path, the scope its key needs (any: every key; null: no key), and what answers it. */
 import { listWebhooks } from './contract/list-webhooks.ts';
 import { queueJob } from './contract/queue-job.ts';
 import { readData } from './contract/read-data.ts';
@@ -11,6 +11,8 @@ import { listEvents, readEvent } from './extensions/events.ts';
 import { live, ready } from './extensions/health.ts';
 import { readJobLogs } from './extensions/job-logs.ts';
 import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
+import { readMe } from './extensions/me.ts';
 import { readOpenApi } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
@@ -70,6 +72,12 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/jobs/{jobId}/cancel', 'queue', cancelJob),
   route('POST', '/v1/jobs/{jobId}/rerun', 'queue', rerunJob),
   route('POST', '/v1/jobs/{jobId}/run-now', 'queue', runJobNow),
+
+  route('GET', '/v1/me', 'any', readMe),
+  route('GET', '/v1/keys', 'admin', listKeys),
+  route('POST', '/v1/keys', 'admin', createKey),
+  route('POST', '/v1/keys/{keyId}/rotate', 'admin', rotateKey),
+  route('DELETE', '/v1/keys/{keyId}', 'admin', revokeKey),
 
   // For everybody.
   route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),

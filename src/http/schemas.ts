@@ -1,5 +1,6 @@
 /** The shapes that the published description names, as JSON Schema. */
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
+import { SCOPES } from '../model/team.ts';
 import { MISSED, MODES, type Source } from '../model/workflow.ts';
 import { isoTime, webhookSchemas } from './webhook-schemas.ts';
 
@@ -118,6 +119,19 @@ export const schemas = {
       queuedAt: isoTime,
       startedAt: { ...isoTime, type: ['string', 'null'] },
       finishedAt: { ...isoTime, type: ['string', 'null'] },
+    },
+  },
+  Key: {
+    type: 'object',
+    required: ['id', 'name', 'prefix', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'],
+    properties: {
+      id: { type: 'string' },
+      name: { type: 'string' },
+      prefix: { type: 'string', description: 'How the key begins, to recognise it by' },
+      scopes: { type: 'array', items: { enum: SCOPES } },
+      createdAt: isoTime,
+      expiresAt: { ...isoTime, type: ['string', 'null'], description: 'null: never' },
+      revokedAt: { ...isoTime, type: ['string', 'null'] },
     },
   },
   LogLine: {

@@ -24,6 +24,15 @@ const TABLE = {
   team_not_found: [404, 'No team found'],
   key_not_found: [404, 'No key found'],
 
+  key_own: [
+    400,
+    'This is the key that you call with: whoever holds it would be locked out. To revoke it all the same, add ?self=true',
+  ],
+  key_of_operator: [
+    400,
+    'This key has the scope `operator`: such keys are made, rotated and revoked with `flowhook keys`, not over the API',
+  ],
+
   body_invalid: [400, 'The request body must be a JSON object'],
   body_too_large: [400, 'The request body is larger than 64 KiB'],
   field_invalid: [400, 'A field of the request is not valid'],

@@ -11,6 +11,11 @@ export interface Team {
 export const SCOPES = ['read', 'queue', 'webhooks', 'admin', 'operator'] as const;
 export type Scope = (typeof SCOPES)[number];
 
+/** What a key that is made over the API may have: `operator` is given at the shell alone. */
+export const TEAM_SCOPES = ['read', 'queue', 'webhooks', 'admin'] as const satisfies readonly Scope[];
+
+export const MAX_KEY_NAME = 200;
+
 /** What a key gets when no scopes are named. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read', 'queue', 'webhooks'];
 

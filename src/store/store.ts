@@ -113,8 +113,23 @@ export interface KeyOperations {
   byHash(input: { hash: string }): Promise<ApiKey | undefined>;
   /** Keys of a team, or of all teams; oldest first, revoked ones included. */
   list(input: { teamId?: string }): Promise<ApiKey[]>;
-  /** Revokes a key for good; answers it, or nothing if there is none. Revoking twice is harmless. */
-  revoke(input: { id: string }): Promise<ApiKey | undefined>;
+  /**
+   * Revokes a key for good; answers it, or nothing if there is none, or none of the team that is named. Revoking
+   * twice is harmless.
+   */
+  revoke(input: { id: string; teamId?: string }): Promise<ApiKey | undefined>;
+  /**
+   * Makes a key with the name, scopes and expiry of one that can be used, which ends after `overlapMs`: it is
+   * revoked when that is 0, else it expires then, if not sooner. Answers the new key, or nothing if there is none
+   * that can be used.
+   */
+  rotate(input: {
+    teamId: string;
+    id: string;
+    hash: string;
+    prefix: string;
+    overlapMs: number;
+  }): Promise<ApiKey | undefined>;
 }
 
 export interface WorkflowOperations {

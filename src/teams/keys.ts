@@ -10,8 +10,21 @@ export async function mintKey(
   store: Store,
   input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null },
 ): Promise<{ key: string; record: ApiKey }> {
-  const key = `fh_${randomBytes(32).toString('base64url')}`;
+  const key = newKey();
   return { key, record: await storeKey(store, { ...input, key }) };
+}
+
+/**
+ * Makes a key that replaces one of the team, which goes on working for `overlapMs`. The new key itself is answered
+ * here and never again; nothing is answered when there is no such key that can be used.
+ */
+export async function rotateKey(
+  store: Store,
+  input: { teamId: string; id: string; overlapMs: number },
+): Promise<{ key: string; record: ApiKey } | undefined> {
+  const key = newKey();
+  const record = await store.keys.rotate({ ...input, hash: hashKey(key), prefix: prefixOf(key) });
+  return record && { key, record };
 }
 
 /** Stores a key that somebody else chose; harmless when it is there already, also when it was revoked. */
@@ -20,7 +33,16 @@ export function storeKey(
   input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null; key: string },
 ): Promise<ApiKey> {
   const { key, ...rest } = input;
-  return store.keys.create({ ...rest, hash: hashKey(key), prefix: key.slice(0, 7) });
+  return store.keys.create({ ...rest, hash: hashKey(key), prefix: prefixOf(key) });
+}
+
+function newKey(): string {
+  return `fh_${randomBytes(32).toString('base64url')}`;
+}
+
+/** What a key is recognised by. */
+function prefixOf(key: string): string {
+  return key.slice(0, 7);
 }
 
 /** SHA-256 as hex. Enough for keys of high entropy: there is nothing to guess that a slow hash would protect. */

@@ -100,4 +100,44 @@ export function testTeams(open: Open): void {
     assert.equal(told, 1);
     assert.equal(await store.keys.revoke({ id: 'key_x' }), undefined);
   });
+
+  it('revokes no key of another team', async ({ store }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const other = await store.teams.ensure({ slug: 'other' });
+    const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
+    const { id } = await store.keys.create(key);
+    assert.equal(await store.keys.revoke({ id, teamId: other.id }), undefined);
+    assert.equal((await store.keys.byHash({ hash: 'x' }))?.revokedAt, null);
+    assert.equal((await store.keys.revoke({ id, teamId }))?.id, id);
+  });
+
+  it('rotates a key at once, or with an overlap that never lengthens its life', async ({
+    store,
+    advance,
+  }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const expiresAt = store.now() + 100;
+    const key = { teamId, name: 'x', prefix: 'a', scopes: ['read'] as const, expiresAt };
+    const first = await store.keys.create({ ...key, hash: 'a' });
+    const next = { teamId, prefix: 'b', overlapMs: 0 };
+
+    const second = await store.keys.rotate({ ...next, id: first.id, hash: 'b' });
+    assert.deepEqual(second, { ...first, id: second?.id, hash: 'b', prefix: 'b' });
+    assert.equal((await store.keys.byHash({ hash: 'a' }))?.revokedAt, store.now());
+
+    const third = await store.keys.rotate({ ...next, id: second?.id ?? '', hash: 'c', overlapMs: 40 });
+    assert.equal((await store.keys.byHash({ hash: 'b' }))?.expiresAt, store.now() + 40);
+    await store.keys.rotate({ ...next, id: third?.id ?? '', hash: 'd', overlapMs: 1_000 });
+    assert.equal((await store.keys.byHash({ hash: 'c' }))?.expiresAt, expiresAt);
+
+    assert.equal(await store.keys.rotate({ ...next, id: first.id, hash: 'e' }), undefined);
+    advance(100);
+    assert.equal(await store.keys.rotate({ ...next, id: third?.id ?? '', hash: 'e' }), undefined);
+    const other = await store.teams.ensure({ slug: 'other' });
+    assert.equal(
+      await store.keys.rotate({ ...next, teamId: other.id, id: third?.id ?? '', hash: 'e' }),
+      undefined,
+    );
+    assert.equal(await store.keys.byHash({ hash: 'e' }), undefined);
+  });
 }

@@ -1,5 +1,5 @@
 /** API keys: never the key itself, only its hash. */
-import type { ApiKey, Scope } from '../../model/team.ts';
+import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Tx, View } from './transaction.ts';
 
@@ -51,14 +51,44 @@ export async function list(view: View, { teamId }: { teamId?: string }): Promise
   return rows.map(toKey);
 }
 
-export async function revoke(tx: Tx, { id }: { id: string }): Promise<ApiKey | undefined> {
+export async function revoke(
+  tx: Tx,
+  { id, teamId }: { id: string; teamId?: string },
+): Promise<ApiKey | undefined> {
   const row = await tx.db.get<KeyRow>(
-    `update api_key set revoked_at = coalesce(revoked_at, $1) where id = $2 returning ${COLUMNS}`,
+    `update api_key set revoked_at = coalesce(revoked_at, $1)
+     where id = $2 and team_id = coalesce($3, team_id) returning ${COLUMNS}`,
     tx.now,
     id,
+    teamId ?? null,
   );
   await touchKeys(tx);
   return row && toKey(row);
+}
+
+export async function rotate(
+  tx: Tx,
+  input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
+): Promise<ApiKey | undefined> {
+  const { teamId, id, hash, prefix, overlapMs } = input;
+  const row = await tx.db.get<KeyRow>(
+    `select ${COLUMNS} from api_key where team_id = $1 and id = $2 for update`,
+    teamId,
+    id,
+  );
+  const old = row && toKey(row);
+  if (old === undefined || !isUsable(old, tx.now)) return undefined;
+  const { name, scopes, expiresAt } = old;
+  const key = await create(tx, { teamId, name, scopes, expiresAt, hash, prefix });
+  if (overlapMs === 0) await revoke(tx, { id });
+  else {
+    await tx.db.run(
+      'update api_key set expires_at = least(coalesce(expires_at, $1), $1) where id = $2',
+      tx.now + overlapMs,
+      id,
+    );
+  }
+  return key;
 }
 
 /** Counts the changes, so that other nodes notice that what they remember of keys is no longer true. */

@@ -120,6 +120,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       byHash: read(keys.byHash),
       list: read(keys.list),
       revoke: write(keys.revoke),
+      rotate: write(keys.rotate),
     },
     workflows: {
       apply: write(workflows.apply),

@@ -1,5 +1,5 @@
 /** API keys: never the key itself, only its hash. */
-import type { ApiKey, Scope } from '../../model/team.ts';
+import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Tx, View } from './transaction.ts';
 
@@ -57,14 +57,39 @@ export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
     .map(toKey);
 }
 
-export function revoke(tx: Tx, { id }: { id: string }): ApiKey | undefined {
+export function revoke(tx: Tx, { id, teamId }: { id: string; teamId?: string }): ApiKey | undefined {
   const row = tx.db.get<KeyRow>(
-    'update api_key set revoked_at = coalesce(revoked_at, ?) where id = ? returning *',
+    `update api_key set revoked_at = coalesce(revoked_at, ?)
+     where id = ? and team_id = coalesce(?, team_id) returning *`,
     tx.now,
     id,
+    teamId ?? null,
   );
   tx.touched.keys = true;
   return row && toKey(row);
+}
+
+export function rotate(
+  tx: Tx,
+  input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
+): ApiKey | undefined {
+  const { teamId, id, hash, prefix, overlapMs } = input;
+  const row = tx.db.get<KeyRow>('select * from api_key where team_id = ? and id = ?', teamId, id);
+  const old = row && toKey(row);
+  if (old === undefined || !isUsable(old, tx.now)) return undefined;
+  const { name, scopes, expiresAt } = old;
+  const key = create(tx, { teamId, name, scopes, expiresAt, hash, prefix });
+  if (overlapMs === 0) revoke(tx, { id });
+  else {
+    const until = tx.now + overlapMs;
+    tx.db.run(
+      'update api_key set expires_at = min(coalesce(expires_at, ?), ?) where id = ?',
+      until,
+      until,
+      id,
+    );
+  }
+  return key;
 }
 
 function toKey(row: KeyRow): ApiKey {

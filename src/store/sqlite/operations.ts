@@ -8,7 +8,7 @@ import { claim as claimInstance } from './instance.ts';
 import { prune as pruneJobs } from './job-history.ts';
 import { report } from './job-log.ts';
 import { enqueue } from './jobs.ts';
-import { create, revoke } from './keys.ts';
+import { create, revoke, rotate as rotateKey } from './keys.ts';
 import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
@@ -28,6 +28,7 @@ export const WRITES = {
   'teams.ensureSigningKey': ensureSigningKey,
   'keys.create': create,
   'keys.revoke': revoke,
+  'keys.rotate': rotateKey,
   'workflows.apply': apply,
   'workflows.archive': archive,
   'workflows.pause': pause,

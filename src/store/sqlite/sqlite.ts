@@ -134,6 +134,7 @@ function compose(parts: {
       byHash: read(keys.byHash),
       list: read(keys.list),
       revoke: write('keys.revoke'),
+      rotate: write('keys.rotate'),
     },
     workflows: {
       apply: write('workflows.apply'),

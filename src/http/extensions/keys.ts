@@ -1,0 +1,251 @@
+/** The API keys of a team: what there is, another one, a new one in the place of one, and the end of one. */
+import { Problem } from '../../model/error.ts';
+import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
+import { toIso } from '../../std/clock.ts';
+import type { Store } from '../../store/store.ts';
+import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { bodyFields, invalid, timeFrom } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { oneOf } from '../one-of.ts';
+import { queryValue } from '../query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { isoOrNull } from './shown-webhook.ts';
+
+const MAX_OVERLAP_S = 30 * 24 * 3_600;
+
+const parameters = [pathParameter('keyId', 'Key id')];
+/** The one answer in which a key itself stands. */
+const minted = {
+  type: 'object',
+  required: ['message', 'apiKey', 'key'],
+  properties: {
+    message: { type: 'string' },
+    apiKey: { type: 'string', description: 'The key itself, shown this once' },
+    key: { $ref: '#/components/schemas/Key' },
+  },
+};
+
+/** GET /v1/keys */
+export const listKeys: Operation<KeyedCall> = {
+  id: 'listKeys',
+  group: 'Team',
+  summary: 'The API keys of the team, oldest first, revoked ones included; never the keys themselves',
+  parameters: [...PAGE_PARAMETERS],
+  answer: pageResponse('keys', 'Key'),
+  refusals: { field_invalid: 'A parameter has a bad value' },
+
+  async handle({ services, caller: { teamId }, query, reply }) {
+    const limit = pageLimit(query);
+    const after = idCursorFrom(query, (text) => isGeneratedId('key', text));
+    const all = await services.store.keys.list({ teamId });
+    // No key is ever deleted: the one that the cursor names is there, unless the cursor is not ours.
+    const rest = after === undefined ? all : all.slice(all.findIndex(({ id }) => id === after) + 1);
+    const page = rest.slice(0, limit);
+    const last = page.at(-1);
+    if (rest.length > limit && last !== undefined) {
+      reply.header('link', nextLink('/v1/keys', query, makeIdCursor(last.id)));
+    }
+    return { keys: page.map(shownKey) };
+  },
+};
+
+/** POST /v1/keys */
+export const createKey: Operation<KeyedCall> = {
+  id: 'createKey',
+  group: 'Team',
+  summary: 'Makes an API key of the team',
+  description:
+    'The key stands in this answer and never again, so a repeated call makes another one, whatever ' +
+    '`idempotency-key` says. Keys with the scope `operator` are made with `flowhook keys` alone.',
+  requestBody: {
+    required: false,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          additionalProperties: false,
+          properties: {
+            name: { type: 'string', maxLength: MAX_KEY_NAME, description: 'What to call it' },
+            scopes: {
+              type: 'array',
+              minItems: 1,
+              uniqueItems: true,
+              items: { enum: TEAM_SCOPES },
+              default: DEFAULT_SCOPES,
+              description: '`admin` includes the others',
+            },
+            expiresAt: {
+              type: ['string', 'null'],
+              format: 'date-time',
+              description: 'From then on it is refused; null: never',
+            },
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('The key', minted),
+  refusals: { field_invalid: 'A field is not valid' },
+
+  async handle({ services: { store }, caller: { teamId }, request, reply }) {
+    const wanted = keyFrom(await bodyFields(request.raw), store.now());
+    const { key, record } = await mintKey(store, { teamId, ...wanted });
+    reply.header('cache-control', 'no-store');
+    return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record) };
+  },
+};
+
+/** POST /v1/keys/{keyId}/rotate */
+export const rotateKey: Operation<KeyedCall> = {
+  id: 'rotateKey',
+  group: 'Team',
+  summary: 'Makes a new key with the name, scopes and expiry of this one, which ends',
+  description:
+    'Without `overlapSeconds` the old key is revoked at once. A key may rotate itself: the new one stands in the answer.',
+  parameters,
+  requestBody: {
+    required: false,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          additionalProperties: false,
+          properties: {
+            overlapSeconds: {
+              type: 'integer',
+              minimum: 0,
+              maximum: MAX_OVERLAP_S,
+              default: 0,
+              description: 'How long the old key goes on working',
+            },
+          },
+        },
+      },
+    },
+  },
+  answer: jsonResponse('The new key', minted),
+  refusals: {
+    field_invalid: '`overlapSeconds` is not valid, or the key has the scope `operator`',
+    key_not_found: 'No key found, or it is revoked or expired',
+  },
+
+  async handle({ services: { store }, caller: { teamId }, params, request, reply }) {
+    const overlapMs = overlapFrom(await bodyFields(request.raw)) * 1_000;
+    const { id } = await teamKey(store, teamId, params.keyId);
+    const made = await rotate(store, { teamId, id, overlapMs });
+    if (made === undefined) throw new Problem('key_not_found');
+    reply.header('cache-control', 'no-store');
+    return {
+      message: overlapMs === 0 ? 'Key rotated: the old one is revoked' : 'Key rotated: both work for now',
+      apiKey: made.key,
+      key: shownKey(made.record),
+    };
+  },
+};
+
+/** DELETE /v1/keys/{keyId} */
+export const revokeKey: Operation<KeyedCall> = {
+  id: 'revokeKey',
+  group: 'Team',
+  summary: 'Revokes a key for good, at once',
+  description: 'Asking twice is harmless.',
+  parameters: [
+    ...parameters,
+    {
+      name: 'self',
+      in: 'query',
+      description: '`true` to revoke the key that makes this call',
+      schema: { enum: ['true', 'false'], default: 'false' },
+    },
+  ],
+  answer: jsonResponse('The key is revoked', {
+    type: 'object',
+    required: ['message', 'key'],
+    properties: { message: { type: 'string' }, key: { $ref: '#/components/schemas/Key' } },
+  }),
+  refusals: {
+    key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
+    key_not_found: 'No key found',
+  },
+
+  async handle({ services: { store }, caller: { teamId, keyId }, params, query }) {
+    const meansSelf = oneOf('The query parameter `self`', queryValue(query, 'self') ?? 'false', [
+      'true',
+      'false',
+    ]);
+    const { id } = await teamKey(store, teamId, params.keyId);
+    if (id === keyId && meansSelf !== 'true') throw new Problem('key_own');
+    const key = await store.keys.revoke({ id, teamId });
+    if (key === undefined) throw new Problem('key_not_found');
+    return { message: 'Key revoked', key: shownKey(key) };
+  },
+};
+
+export function shownKey(key: ApiKey) {
+  return {
+    id: key.id,
+    name: key.name,
+    prefix: key.prefix,
+    scopes: key.scopes,
+    createdAt: toIso(key.createdAt),
+    expiresAt: isoOrNull(key.expiresAt),
+    revokedAt: isoOrNull(key.revokedAt),
+  };
+}
+
+/** The team's key that the path names, unless it is beyond what an `admin` may touch. */
+async function teamKey(store: Store, teamId: string, id: string | undefined): Promise<ApiKey> {
+  const keys = isGeneratedId('key', id) ? await store.keys.list({ teamId }) : [];
+  const key = keys.find((one) => one.id === id);
+  if (key === undefined) throw new Problem('key_not_found');
+  if (key.scopes.includes('operator')) throw new Problem('key_of_operator');
+  return key;
+}
+
+function keyFrom(
+  fields: Record<string, unknown>,
+  now: number,
+): { name: string; scopes: Scope[]; expiresAt: number | null } {
+  const { name = '', scopes = DEFAULT_SCOPES, expiresAt = null, ...others } = fields;
+  only(others, 'name, scopes and expiresAt');
+  if (
+    typeof name !== 'string' ||
+    !name.isWellFormed() ||
+    name.length > MAX_KEY_NAME ||
+    /\p{Cc}/u.test(name)
+  ) {
+    return invalid(
+      `\`name\` must be a string of at most ${MAX_KEY_NAME} characters without control characters, or be left out`,
+    );
+  }
+  if (!Array.isArray(scopes) || scopes.length === 0) {
+    return invalid(`\`scopes\` must be an array of some of ${TEAM_SCOPES.join(', ')}, or be left out`);
+  }
+  if (scopes.includes('operator')) throw new Problem('key_of_operator');
+  const given = new Set(scopes.map((scope) => oneOf('`scopes`', scope, TEAM_SCOPES)));
+  const until = expiresAt === null ? null : timeFrom(expiresAt, '`expiresAt`');
+  if (until !== null && until <= now) invalid('`expiresAt` must lie in the future, or be left out');
+  return { name, scopes: TEAM_SCOPES.filter((scope) => given.has(scope)), expiresAt: until };
+}
+
+function overlapFrom({ overlapSeconds = 0, ...others }: Record<string, unknown>): number {
+  only(others, 'overlapSeconds');
+  const isFit =
+    Number.isInteger(overlapSeconds) &&
+    Number(overlapSeconds) >= 0 &&
+    Number(overlapSeconds) <= MAX_OVERLAP_S;
+  if (isFit) return Number(overlapSeconds);
+  return invalid(
+    `\`overlapSeconds\` must be a whole number of seconds from 0 to ${MAX_OVERLAP_S}, or be left out`,
+  );
+}
+
+function only(others: Record<string, unknown>, known: string): void {
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    invalid(`There is no field ${JSON.stringify(unknown.slice(0, 100))}: give ${known}`);
+  }
+}

@@ -1,0 +1,74 @@
+/** Who a key speaks for, what it may do, and the bounds within which it does. */
+import { Problem } from '../../model/error.ts';
+import { SCOPES } from '../../model/team.ts';
+import { MAX_BODY_BYTES } from '../body.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../list-page.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { isoTime } from '../webhook-schemas.ts';
+import { isoOrNull } from './shown-webhook.ts';
+
+const integer = (description: string) => ({ type: 'integer', description });
+
+/** GET /v1/me */
+export const readMe: Operation<KeyedCall> = {
+  id: 'readMe',
+  group: 'Team',
+  summary: 'Shows the team and the key that make this call, and the limits that hold for them',
+  description: 'Takes every key that is good, whatever its scopes: a way to try one out.',
+  answer: jsonResponse('The caller', {
+    type: 'object',
+    required: ['team', 'key', 'limits'],
+    properties: {
+      team: {
+        type: 'object',
+        required: ['id', 'slug'],
+        properties: { id: { type: 'string' }, slug: { type: 'string' } },
+      },
+      key: {
+        type: 'object',
+        required: ['id', 'name', 'prefix', 'scopes', 'expiresAt'],
+        properties: {
+          id: { type: 'string' },
+          name: { type: 'string' },
+          prefix: { type: 'string', description: 'How the key begins' },
+          scopes: { type: 'array', items: { enum: SCOPES } },
+          expiresAt: { ...isoTime, type: ['string', 'null'], description: 'null: never' },
+        },
+      },
+      limits: {
+        type: 'object',
+        required: ['defaultPageSize', 'maxPageSize', 'maxBodyBytes', 'maxWebhooksPerWorkflow'],
+        properties: {
+          defaultPageSize: integer('Items of a list without `limit`'),
+          maxPageSize: integer('The highest `limit` of most lists'),
+          maxBodyBytes: integer('Of a request body; a push may be of any length'),
+          maxWebhooksPerWorkflow: integer('Active ones'),
+        },
+      },
+    },
+  }),
+
+  async handle({ services: { store, webhooks }, caller: { teamId, keyId } }) {
+    const team = await store.teams.get({ teamId });
+    const key = (await store.keys.list({ teamId })).find(({ id }) => id === keyId);
+    // It was there a moment ago; its team may have been deleted since.
+    if (team === undefined || key === undefined) throw new Problem('unauthorized');
+    return {
+      team: { id: team.id, slug: team.slug },
+      key: {
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        scopes: key.scopes,
+        expiresAt: isoOrNull(key.expiresAt),
+      },
+      limits: {
+        defaultPageSize: DEFAULT_LIMIT,
+        maxPageSize: MAX_LIMIT,
+        maxBodyBytes: MAX_BODY_BYTES,
+        maxWebhooksPerWorkflow: webhooks.limit,
+      },
+    };
+  },
+};
