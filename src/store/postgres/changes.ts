@@ -6,7 +6,7 @@
  * the later one is a record removed. Each call walks on through one of the indexes.
  */
 import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
-import { idKey } from './id-key.ts';
+import { hasId, ofWorkflow } from './record-indexes.ts';
 import type { View } from './transaction.ts';
 
 /** Bytes of records that one call may answer, before and after taken together. */
@@ -16,32 +16,28 @@ const MAX_BYTES = 8_388_608;
 const WRITTEN = `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
          (select old.body from record old
-          where old.team_id = $1 and old.workflow_id = $2 and ${idKey('old.id')} = ${idKey('new.id')}
-            and old.id = new.id and old.removed_in is not null
+          where old.team_id = $1 and ${ofWorkflow('closed', '$2', 'old')} and ${hasId('new.id', 'old')} and old.removed_in is not null
             and old.added_in <= $6::bigint and old.removed_in > $6::bigint limit 1) as before,
          case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
   from record new
-  where new.team_id = $1 and new.workflow_id = $2
+  where new.team_id = $1 and ${ofWorkflow('added', '$2', 'new')}
     and (new.added_in, new.seq) > ($3::bigint, $4::bigint) and new.added_in <= $5::bigint
   order by new.added_in, new.seq limit $7`;
 const REMOVED = `
   select old.removed_in as version, old.seq, old.id,
          (select max(last.removed_in) from record last
-          where last.team_id = $1 and last.workflow_id = $2 and ${idKey('last.id')} = ${idKey('old.id')}
-            and last.id = old.id and last.removed_in is not null and last.removed_in <= $5::bigint) as told,
+          where last.team_id = $1 and ${ofWorkflow('closed', '$2', 'last')} and ${hasId('old.id', 'last')} and last.removed_in is not null and last.removed_in <= $5::bigint) as told,
          case when old.added_in > $6::bigint
                 or (select true from record kept
-                    where kept.team_id = $1 and kept.workflow_id = $2 and ${idKey('kept.id')} = ${idKey('old.id')}
-                      and kept.id = old.id and kept.removed_in is null
+                    where kept.team_id = $1 and ${ofWorkflow('current', '$2', 'kept')} and ${hasId('old.id', 'kept')} and kept.removed_in is null
                       and kept.added_in <= $5::bigint limit 1)
                 or (select true from record kept
-                    where kept.team_id = $1 and kept.workflow_id = $2 and ${idKey('kept.id')} = ${idKey('old.id')}
-                      and kept.id = old.id and kept.removed_in is not null
+                    where kept.team_id = $1 and ${ofWorkflow('closed', '$2', 'kept')} and ${hasId('old.id', 'kept')} and kept.removed_in is not null
                       and kept.added_in <= $5::bigint and kept.removed_in > $5::bigint limit 1)
               then null else old.body end as before,
          null as after
   from record old
-  where old.team_id = $1 and old.workflow_id = $2 and old.removed_in is not null
+  where old.team_id = $1 and ${ofWorkflow('removed', '$2', 'old')} and old.removed_in is not null
     and (old.removed_in, old.seq) > ($3::bigint, $4::bigint) and old.removed_in <= $5::bigint
   order by old.removed_in, old.seq limit $7`;
 

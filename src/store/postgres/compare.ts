@@ -2,8 +2,8 @@
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
 import type { Compared } from '../record-operations.ts';
-import { idKey } from './id-key.ts';
 import { fenced } from './jobs.ts';
+import { hasId, ofWorkflow } from './record-indexes.ts';
 import { beforeNext } from './records.ts';
 import { MAX_BATCH } from './stage.ts';
 import type { View } from './transaction.ts';
@@ -16,8 +16,7 @@ const HELD = `
     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
     where job.team_id = $1 and job.id = $2 and job.attempt = $3 and job.state = 'running')`;
 
-// Each id is looked up by itself: the planner would join with all records of the workflow as soon as it takes them for
-// few, which of a new workflow it always does. A `limit` is what it may not look through.
+// Each id is looked up by itself: a `limit` is what the planner may not look through, to join with the whole workflow.
 const COMPARE = `
   with ${HELD}
   select held.version, found.id, found.seq, found."addedIn", found.body, found.published
@@ -29,8 +28,8 @@ const COMPARE = `
     cross join unnest($4::text[], $5::integer[]) with ordinality as wanted (id, size, place)
     cross join lateral (
       select seq, added_in, body from record
-      where team_id = $1 and workflow_id = held.workflow_id and ${idKey('id')} = ${idKey('wanted.id')}
-        and id = wanted.id and removed_in is null
+      where team_id = $1 and ${ofWorkflow('current', 'held.workflow_id')} and ${hasId('wanted.id')}
+        and removed_in is null
       limit 1) as current
     left join lateral (
       select body from record

@@ -13,6 +13,7 @@ import type { Published } from '../record-operations.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, type JobRow, lockHeld, moveUp } from './jobs.ts';
 import { withoutMessage } from './let-go.ts';
+import { ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 import type { WorkflowRow } from './workflows.ts';
 
@@ -207,16 +208,16 @@ const WRITTEN = `
           where old.team_id = $1 and old.workflow_id = $2 and old.seq = new.seq and old.removed_in = $3
           limit 1) as before
   from record new
-  where new.team_id = $1 and new.workflow_id = $2 and new.added_in = $3 and new.seq > $4
-  order by new.added_in, new.seq limit $5`;
+  where new.team_id = $1 and ${ofWorkflow('added', '$2', 'new')} and new.added_in = $3 and new.seq > $4
+  order by new.seq limit $5`;
 const REMOVED = `
   select old.seq, old.id, old.body as before, null as after
   from record old
-  where old.team_id = $1 and old.workflow_id = $2 and old.removed_in = $3 and old.seq > $4
+  where old.team_id = $1 and ${ofWorkflow('removed', '$2', 'old')} and old.removed_in = $3 and old.seq > $4
     and (select true from record new
          where new.team_id = $1 and new.workflow_id = $2 and new.seq = old.seq and new.added_in = $3
          limit 1) is null
-  order by old.removed_in, old.seq limit $5`;
+  order by old.seq limit $5`;
 
 /** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
 async function* changedRecords(

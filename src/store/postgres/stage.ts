@@ -10,8 +10,8 @@
  */
 import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
-import { idKey } from './id-key.ts';
 import { lockHeld } from './jobs.ts';
+import { hasId, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 
 /** Records that one transaction may write: it keeps its locks until it ends. */
@@ -263,8 +263,8 @@ const WRITTEN = `
   from unnest($4::text[], $5::text[], $6::bigint[]) with ordinality as wanted (id, body, seq, place)
   cross join lateral (
     select seq from record
-    where team_id = $1 and workflow_id = $2 and ${idKey('id')} = ${idKey('wanted.id')} and id = wanted.id
-      and removed_in is null and added_in = $3 and body = wanted.body and seq = coalesce(wanted.seq, seq)
+    where team_id = $1 and ${ofWorkflow('current', '$2')} and ${hasId('wanted.id')} and removed_in is null
+      and added_in = $3 and body = wanted.body and seq = coalesce(wanted.seq, seq)
     limit 1) as current`;
 
 /** The `seq`s of rows that this run wrote already: the answer to its first asking was lost. */

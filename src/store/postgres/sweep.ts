@@ -1,6 +1,7 @@
 /** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
 import type { Held } from '../../model/job.ts';
 import { lockHeld } from './jobs.ts';
+import { ofWorkflow } from './record-indexes.ts';
 import { MAX_BATCH, reopen } from './stage.ts';
 import type { Tx } from './transaction.ts';
 
@@ -34,10 +35,10 @@ export async function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonl
 
 const ADDED = `
   select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where team_id = $1 and workflow_id = $2 and added_in = $3 order by added_in, seq limit $4`;
+  where team_id = $1 and ${ofWorkflow('added', '$2')} and added_in = $3 order by seq limit $4`;
 const CLOSED = `
   select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where team_id = $1 and workflow_id = $2 and removed_in = $3 order by removed_in, seq limit $4`;
+  where team_id = $1 and ${ofWorkflow('removed', '$2')} and removed_in = $3 order by seq limit $4`;
 
 interface Place {
   seq: number;
@@ -56,7 +57,7 @@ export async function sweep(
   const deleted = fitting(added, MAX_BATCH_BYTES);
   if (deleted.length > 0) {
     await tx.db.run(
-      'delete from record where team_id = $1 and workflow_id = $2 and added_in = $3 and seq <= $4',
+      `delete from record where team_id = $1 and ${ofWorkflow('added', '$2')} and added_in = $3 and seq <= $4`,
       teamId,
       workflowId,
       version,
