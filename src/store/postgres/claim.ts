@@ -1,10 +1,9 @@
 /**
  * Claiming: the due jobs that a node takes next, fair between teams, while other nodes do the same.
  *
- * One statement decides and takes. What another node is about to take is stepped over and not waited for, so that no
- * claim waits for another. Two that look at the same moment see the same candidates of a team and count those that
- * the other takes, so that both together keep to `perTeam`; only what becomes due between their looks, a few
- * milliseconds, may come on top.
+ * First one statement ranks what is due and locks it; what another node has locked is stepped over and not waited for.
+ * Then the rows of the teams are locked, as every claim does, and what runs now is counted: of the locked jobs those
+ * are taken that keep within `perTeam`. That holds up no claim for longer than the end of another.
  */
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
@@ -18,11 +17,13 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
-  const jobs = await take(tx, input);
+  const free = await lockDue(tx, input);
+  if (free.length === 0) return [];
+  const [room, workflows] = await Promise.all([roomOf(tx, free, input.perTeam), workflowsOf(tx, free)]);
+  const jobs = free.filter((job) => takeRoom(room, job.team_id)).map((job) => started(tx, job, input));
   if (jobs.length === 0) return [];
-  const [workflows] = await Promise.all([
-    workflowsOf(tx, jobs),
-    noteTurns(tx, jobs),
+  await Promise.all([
+    save(tx, jobs, input),
     ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
   ]);
   return jobs.map((job) => {
@@ -56,10 +57,10 @@ const next = (limit: string) => `
 //
 // `waiting` and `level` jump from team to team and from priority to priority by the index `job_due`: that costs what
 // teams and their priorities are, however many jobs wait.
-const TAKE = `
+const DUE = `
   with recursive
     excepted as materialized (
-      select * from unnest($8::text[], $9::text[]) as excepted (team_id, workflow_id)
+      select * from unnest($6::text[], $7::text[]) as excepted (team_id, workflow_id)
     ),
     waiting (team_id) as (
       (select job.team_id from job where ${WAITS} order by job.team_id limit 1)
@@ -81,7 +82,7 @@ const TAKE = `
       where coalesce(running.jobs, 0) < $3
     ),
     turn as materialized (
-      select * from open order by running, claimed_at, team_id limit $10
+      select * from open order by running, claimed_at, team_id limit $8
     ),
     level (team_id, priority) as (
       select turn.team_id,
@@ -111,50 +112,39 @@ const TAKE = `
       order by rank limit $4
     ),
     free as materialized (
-      select job.team_id, job.id, ranked.rank
+      select job.*, ranked.rank
       from ranked join job on job.team_id = ranked.team_id and job.id = ranked.id
       -- In other words than those of job_due: without statistics the planner would read that index from end to end.
       where job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = ranked.attempt
       order by ranked.rank limit $5
       for update of job skip locked
-    ),
-    taken as (
-      update job
-      set state = 'running', attempt = job.attempt + 1, node_id = $6, lease_until = $7, progress = null,
-          process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
-      from free where job.team_id = free.team_id and job.id = free.id
-      returning job.*, free.rank
     )
-  select taken.*, counted.teams
-  from (select count(*) as teams from open) counted left join taken on true
-  order by taken.rank`;
+  select free.*, counted.teams
+  from (select count(*) as teams from open) counted left join free on true
+  order by free.rank`;
 
 /** Of few teams: those whose turn it is. When these have too little that is due: of all. */
-async function take(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
+async function lockDue(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
   // Others may be taking as many at this moment.
   const candidates = 2 * input.limit + 8;
-  const { jobs, teams } = await takeFrom(tx, input, { candidates, teams: candidates });
+  const { jobs, teams } = await lockDueOf(tx, input, { candidates, teams: candidates });
   if (jobs.length === input.limit || teams <= candidates) return jobs;
-  const limit = input.limit - jobs.length;
-  const more = await takeFrom(tx, { ...input, limit }, { candidates, teams });
-  return [...jobs, ...more.jobs];
+  return (await lockDueOf(tx, input, { candidates, teams })).jobs;
 }
 
-/** The jobs taken, in the order of their turns, and how many teams wait for one. */
-async function takeFrom(
+/** The jobs, locked, in the order of their turns, and how many teams wait for one. */
+async function lockDueOf(
   tx: Tx,
-  { nodeId, limit, leaseMs, perTeam, except = [] }: ClaimInput,
+  { limit, perTeam, except = [] }: ClaimInput,
   most: { candidates: number; teams: number },
 ): Promise<{ jobs: JobRow[]; teams: number }> {
   const rows = await tx.db.all<(JobRow | { id: null }) & { teams: number }>(
-    TAKE,
+    DUE,
     tx.now,
     tx.now + LONGEST_WAIT_MS,
     perTeam,
     most.candidates,
     limit,
-    nodeId,
-    tx.now + leaseMs,
     except.map(({ teamId }) => teamId),
     except.map(({ workflowId }) => workflowId),
     most.teams,
@@ -163,6 +153,61 @@ async function takeFrom(
     jobs: rows.filter((row): row is JobRow & { teams: number } => row.id !== null),
     teams: rows[0]?.teams ?? 0,
   };
+}
+
+/** Locks the teams, in the order of their ids as everybody who locks several, and counts what each may still run. */
+async function roomOf(tx: Tx, jobs: readonly JobRow[], perTeam: number): Promise<Map<string, number>> {
+  const teams = [...new Set(jobs.map((job) => job.team_id))];
+  const [, running] = await Promise.all([
+    tx.db.run('select 1 from team where id = any($1::text[]) order by id for update', teams),
+    // By a statement of its own: it sees what was committed while the locks were waited for.
+    tx.db.all<{ team_id: string; jobs: number }>(
+      `select team_id, count(*) as jobs from job where state = 'running' and team_id = any($1::text[])
+       group by team_id`,
+      teams,
+    ),
+  ]);
+  const counted = new Map(running.map((row) => [row.team_id, row.jobs]));
+  return new Map(teams.map((teamId) => [teamId, perTeam - (counted.get(teamId) ?? 0)]));
+}
+
+function takeRoom(room: Map<string, number>, teamId: string): boolean {
+  const left = room.get(teamId) ?? 0;
+  room.set(teamId, left - 1);
+  return left > 0;
+}
+
+function started(tx: Tx, job: JobRow, { nodeId, leaseMs }: ClaimInput): JobRow {
+  return {
+    ...job,
+    state: 'running',
+    attempt: job.attempt + 1,
+    node_id: nodeId,
+    lease_until: tx.now + leaseMs,
+    progress: null,
+    process_pid: null,
+    process_started_at: null,
+    started_at: job.started_at ?? tx.now,
+  };
+}
+
+async function save(tx: Tx, jobs: readonly JobRow[], { nodeId, leaseMs }: ClaimInput): Promise<void> {
+  const teams = jobs.map((job) => job.team_id);
+  await Promise.all([
+    tx.db.run(
+      `update job
+       set state = 'running', attempt = job.attempt + 1, node_id = $3, lease_until = $4, progress = null,
+           process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $5)
+       from unnest($1::text[], $2::text[]) as taken (team_id, id)
+       where job.team_id = taken.team_id and job.id = taken.id`,
+      teams,
+      jobs.map((job) => job.id),
+      nodeId,
+      tx.now + leaseMs,
+      tx.now,
+    ),
+    tx.db.run('update team set claimed_at = $1 where id = any($2::text[])', tx.now, teams),
+  ]);
 }
 
 async function workflowsOf(tx: Tx, jobs: readonly JobRow[]): Promise<Map<string, WorkflowRow>> {
@@ -177,14 +222,4 @@ async function workflowsOf(tx: Tx, jobs: readonly JobRow[]): Promise<Map<string,
 
 function nameOf(teamId: string, workflowId: string): string {
   return `${teamId} ${workflowId}`;
-}
-
-/** Locks the teams in the order of their ids, as everybody does who locks more than one; their events follow. */
-async function noteTurns(tx: Tx, jobs: readonly JobRow[]): Promise<void> {
-  await tx.db.run(
-    `with served as materialized (select id from team where id = any($1::text[]) order by id for update)
-     update team set claimed_at = $2 from served where team.id = served.id`,
-    [...new Set(jobs.map((job) => job.team_id))],
-    tx.now,
-  );
 }

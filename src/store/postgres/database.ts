@@ -63,9 +63,18 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
 /** What runs statements: a pool, or the one connection of a transaction. */
 export class Database {
   readonly #runs: pg.Pool | pg.PoolClient;
+  #over = false;
 
   constructor(runs: pg.Pool | pg.PoolClient) {
     this.#runs = runs;
+  }
+
+  /**
+   * Refuses every further statement. Of several that a transaction has under way at once one may fail, and what the
+   * others would ask next must not run after the rollback, on a connection that is somebody else's by then.
+   */
+  end(): void {
+    this.#over = true;
   }
 
   /** The first row, or nothing. */
@@ -75,25 +84,30 @@ export class Database {
 
   /** Every row; the statement bounds how many. */
   async all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    const { rows } = await this.#runs.query(sql, values.map(storable));
+    const { rows } = await this.#query(sql, values);
     return rows as Row[];
   }
 
   /** Runs a statement; answers how many rows it changed. */
   async run(sql: string, ...values: Value[]): Promise<number> {
-    const { rowCount } = await this.#runs.query(sql, values.map(storable));
+    const { rowCount } = await this.#query(sql, values);
     return rowCount ?? 0;
   }
 
   /** Runs a script that takes no values and answers nothing. */
   async exec(sql: string): Promise<void> {
-    await this.#runs.query(sql);
+    await this.#query(sql);
   }
 
   /** Runs several reads on one connection and one state of the database. */
   snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
     if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
+  }
+
+  #query(sql: string, values?: Value[]): Promise<pg.QueryResult> {
+    if (this.#over) return Promise.reject(new Error('The transaction of this statement is over'));
+    return this.#runs.query(sql, values?.map(storable));
   }
 }
 
@@ -138,12 +152,15 @@ export async function inTransaction<Result>(
         `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
     );
     begun.catch(() => undefined);
+    const db = new Database(client);
     try {
-      const result = await perform(new Database(client));
+      const result = await perform(db);
+      db.end();
       await begun;
       await client.query('commit');
       return result;
     } catch (error) {
+      db.end();
       try {
         await begun;
         await client.query('rollback');
