@@ -1,4 +1,4 @@
-/** What `npm run build` makes runs by itself: without sources, with both kinds of children. */
+/** What `npm run build` makes runs by itself: without sources, with every kind of child. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { site } from '../src/workflows/sources/http/trial-site.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startServerProcess } from './support/server-process.ts';
 
 const root = join(import.meta.dirname, '..');
 const KEY = 'key-of-the-built-service';
 
-test('the built service runs a command and a module, and tells a webhook', async () => {
+test('the built service runs a command, a module and an http source, and tells a webhook', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   const receiver = await startReceiver();
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root });
@@ -31,6 +32,9 @@ test('the built service runs a command and a module, and tells a webhook', async
     'export default async function* () { yield { id: 1 }; }\n',
   );
 
+  const { url } = await site(t, { '/': [{ id: 1 }] });
+  await writeFile(join(workflows, 'default', 'http.yaml'), `source: { type: http, url: '${url}/' }\n`);
+
   const server = await startServerProcess(
     {
       FLOWHOOK_DATA: join(directory, 'data'),
@@ -45,7 +49,7 @@ test('the built service runs a command and a module, and tells a webhook', async
       headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-  for (const workflowId of ['command', 'module']) {
+  for (const workflowId of ['command', 'module', 'http']) {
     const events = ['workflow_finished', 'workflow_failed'];
     await call('POST', '/v1/integrations/webhooks/subscribe', {
       workflowId,
@@ -54,12 +58,14 @@ test('the built service runs a command and a module, and tells a webhook', async
     });
     assert.equal((await call('POST', `/v1/workflows/${workflowId}/queue`)).status, 200);
   }
-  await receiver.until((received) => received.length === 2, 'both ends');
+  await receiver.until((received) => received.length === 3, 'all ends');
   assert.deepEqual(
     receiver.received.map(({ event }) => event.type),
-    ['workflow_finished', 'workflow_finished'],
+    ['workflow_finished', 'workflow_finished', 'workflow_finished'],
   );
-  assert.deepEqual(await (await call('GET', '/v1/workflows/module/data')).json(), [{ id: '1' }]);
+  for (const workflowId of ['module', 'http']) {
+    assert.deepEqual(await (await call('GET', `/v1/workflows/${workflowId}/data`)).json(), [{ id: '1' }]);
+  }
   assert.equal(await server.stop(), 0, server.output());
   await receiver.stop();
   await rm(directory, { recursive: true, force: true });
