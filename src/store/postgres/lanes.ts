@@ -44,25 +44,23 @@ const COLUMNS = `
   webhook.settings, webhook.failing_since as "failingSince",
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
-/** The classes, as the column has them. */
-const PLACES = DELIVERY_CLASSES.map((_, place) => place);
 // One seek for each class, for only within a class is the first the one that has been due longest; and another one
 // for what is dated further ahead than anything waits. Values and not `exists`, for which the planner may choose to
 // read all that waits, once for all lanes.
-const endOfClass = (place: number, order: string) => `(
-      select d.next_at from delivery d
-      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id and d.class = ${place}
-      order by d.next_at ${order}, d.id ${order} limit 1)`;
+const CLASSES = DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ');
+const someClass = (order: 'asc' | 'desc', isDue: string) => `(
+      select true from (values ${CLASSES}) as each (class) cross join lateral (
+        select d.next_at from delivery d
+        where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id and d.class = each.class
+        order by d.next_at ${order}, d.id ${order} limit 1
+      ) one where one.next_at ${isDue} limit 1)`;
 const HAS_DUE = `
   webhook.state = 'active' and
   case when (webhook.settings::json ->> 'ordered')::boolean then
     (select d.next_at from delivery d
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1) not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
-  else ${[
-    ...PLACES.map((place) => `${endOfClass(place, 'asc')} <= $1`),
-    ...PLACES.map((place) => `${endOfClass(place, 'desc')} > $1 + ${LONGEST_WAIT_MS}`),
-  ].join(' or ')}
+  else coalesce(${someClass('asc', '<= $1')}, ${someClass('desc', `> $1 + ${LONGEST_WAIT_MS}`)}, false)
   end`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
 // What others hold is left out before anything is asked of it.
@@ -119,18 +117,21 @@ const WITH_EVENT_IF_ACTIVE = `
     where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
   ) event
   where (select state from webhook where team_id = $1 and id = $2) = 'active'`;
-const dueOfClass = (place: number) => `
-  due_${place} as materialized (
-    ${WAITING} and class = ${place} and next_at <= $3 order by next_at, id limit $${5 + place}
-  )`;
-// Where nothing is due, what was dated before the clock was set back.
-const dueOrAhead = (place: number) => `
-    select * from due_${place} union all
-    (${WAITING} and class = ${place} and next_at > $4 and not exists (select 1 from due_${place})
-     order by next_at, id limit $${5 + place})`;
+const PLACES = DELIVERY_CLASSES.map((_, place) => place);
+// Of each class the first ones; where nothing is due, what was dated before the clock was set back.
 const DUE = `
-  with ${PLACES.map(dueOfClass).join(',')}
-  select ${DUE_COLUMNS} from (${PLACES.map(dueOrAhead).join(' union all ')}
+  with wanted (class, most) as (values ${PLACES.map((place) => `(${place}, $${5 + place}::integer)`).join(', ')}),
+  found as materialized (
+    select found.* from wanted cross join lateral (
+      ${WAITING} and class = wanted.class and next_at <= $3 order by next_at, id limit wanted.most
+    ) found
+  )
+  select ${DUE_COLUMNS} from (
+    select * from found union all
+    select ahead.* from wanted cross join lateral (
+      ${WAITING} and class = wanted.class and next_at > $4 order by next_at, id limit wanted.most
+    ) ahead
+    where wanted.class not in (select class from found)
   ) due ${WITH_EVENT_IF_ACTIVE}
   order by due.class, due.next_at, due.id`;
 const IN_ORDER = `
