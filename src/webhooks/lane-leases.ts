@@ -11,9 +11,9 @@ import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.t
 import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
-const KEEP_EVERY_MS = 5_000;
-/** After so long without a renewal it may soon be somebody else's. */
-const TRUST_MS = 10_000;
+/** What of a lease lies between two renewals, and after what share without one it may soon be somebody else's. */
+const KEEP_SHARE = 1 / 3;
+const TRUST_SHARE = 2 / 3;
 /** A lane that has had nothing to do for so long is given back. */
 const IDLE_MS = 10_000;
 /** Lanes that one look takes at most: others find the rest, and so load spreads. */
@@ -22,6 +22,7 @@ const TAKE_AT_ONCE = 500;
 export class LaneLeases {
   readonly #deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
   readonly #nodeId: string;
+  readonly #leaseMs: number;
   readonly #log: Logger;
   readonly #now: Clock;
   readonly #elapsed: Clock;
@@ -31,6 +32,7 @@ export class LaneLeases {
   readonly #wake: Wake;
 
   /**
+   * @param input.leaseMs how long a lane is taken for; 15 s unless told
    * @param input.now the store's clock, by which lanes rest
    * @param input.elapsed milliseconds by a clock that is never set back
    * @param input.lanes those that this node knows, held or not
@@ -40,6 +42,7 @@ export class LaneLeases {
   constructor(input: {
     deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
     nodeId: string;
+    leaseMs: number | undefined;
     log: Logger;
     random: () => number;
     now: Clock;
@@ -50,23 +53,24 @@ export class LaneLeases {
   }) {
     this.#deliveries = input.deliveries;
     this.#nodeId = input.nodeId;
+    this.#leaseMs = input.leaseMs ?? LEASE_MS;
     this.#log = input.log;
     this.#now = input.now;
     this.#elapsed = input.elapsed;
     this.#lanes = input.lanes;
     this.#onKept = input.onKept;
     this.#onLost = input.onLost;
-    this.#wake = new Wake({ everyMs: KEEP_EVERY_MS, random: input.random, look: () => this.keep() });
+    this.#wake = new Wake({ everyMs: this.#leaseMs * KEEP_SHARE, random: input.random, look: () => this.keep() });
   }
 
   /** What the store is told about whoever asks for lanes. */
   get holder(): { nodeId: string; leaseMs: number; limit: number } {
-    return { nodeId: this.#nodeId, leaseMs: LEASE_MS, limit: TAKE_AT_ONCE };
+    return { nodeId: this.#nodeId, leaseMs: this.#leaseMs, limit: TAKE_AT_ONCE };
   }
 
   /** Whether it may send now. */
   trusts({ leasedAtMs }: Lane): boolean {
-    return leasedAtMs !== undefined && this.#elapsed() - leasedAtMs < TRUST_MS;
+    return leasedAtMs !== undefined && this.#elapsed() - leasedAtMs < this.#leaseMs * TRUST_SHARE;
   }
 
   start(): void {

@@ -72,6 +72,7 @@ export class Lanes {
     log: Logger;
     userAgent: string;
     nodeId: string;
+    leaseMs?: number;
     random?: () => number;
     elapsed?: Clock;
     stopGraceMs?: number;
@@ -95,6 +96,7 @@ export class Lanes {
     this.#leases = new LaneLeases({
       deliveries: store.deliveries,
       nodeId: input.nodeId,
+      leaseMs: input.leaseMs,
       log: input.log,
       random: this.#random,
       now,
