@@ -1,0 +1,56 @@
+/** The events of the team, in order. */
+import type { FlowhookEvent } from './event.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+/** The longest that the service holds a call, in seconds. */
+const HELD_S = 25;
+
+export interface EventsOptions extends CallOptions {
+  /** The `sequence` of the last event that is known; 0, the default: from the beginning; `now`: only new ones. */
+  after?: number | 'now' | undefined;
+  /** Events of an answer, 1 to 250; 100 unless told. */
+  limit?: number | undefined;
+}
+
+export class Events {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Some events after a place, and the place to go on from.
+   *
+   * @param options.wait seconds to wait for one, at most 25
+   */
+  page(
+    options: EventsOptions & { wait?: number | undefined } = {},
+  ): Promise<{ events: FlowhookEvent[]; next: number }> {
+    const { after, limit, wait = 0, timeoutMs, ...rest } = options;
+    const patienceMs = this.#transport.patienceMs({ timeoutMs });
+    return this.#transport.json({
+      ...rest,
+      // The time that was asked for is no delay.
+      timeoutMs: patienceMs > 0 ? patienceMs + wait * 1_000 : 0,
+      path: '/v1/events',
+      query: { after, limit, wait },
+    });
+  }
+
+  /** What happens, as it happens, until the signal comes or the loop is left. To go on later, keep `sequence`. */
+  async *follow(options: EventsOptions = {}): AsyncGenerator<FlowhookEvent> {
+    let after = options.after ?? 'now';
+    for (;;) {
+      const wait = after === 'now' ? 0 : HELD_S;
+      const { events, next } = await this.page({ ...options, after, wait });
+      yield* events;
+      after = next;
+    }
+  }
+
+  /** One event, exactly as webhooks are sent it. @throws NotFound */
+  get(eventId: string, options: CallOptions = {}): Promise<FlowhookEvent> {
+    return this.#transport.json({ ...options, path: `/v1/events/${encodeURIComponent(eventId)}` });
+  }
+}

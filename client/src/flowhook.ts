@@ -1,0 +1,66 @@
+/** The client: an address, a key, and one property for each noun. */
+import { Events } from './events.ts';
+import { Jobs } from './jobs.ts';
+import { Keys, type Me } from './keys.ts';
+import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
+import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
+import { Workflows } from './workflows.ts';
+
+/** `url` and `key` are what the service prints at its first start. */
+export interface FlowhookOptions extends TransportOptions {
+  /** Where the service is, such as `https://flowhook.example.com`. */
+  url: string;
+  /** An API key. Never put one into a page that others load. */
+  key?: string;
+  /** Instead of the runtime's own. */
+  fetch?: typeof fetch;
+  /** Milliseconds for one attempt of a call; 30,000 unless told, 0: no limit. */
+  timeoutMs?: number;
+  /**
+   * How often a call that failed is tried again, where that cannot do anything twice: reading, and what carries an
+   * idempotency key. 2 unless told.
+   */
+  retries?: number;
+}
+
+/**
+ * ```ts
+ * const flowhook = new Flowhook({ url: 'http://127.0.0.1:8080', key });
+ * const { jobId } = await flowhook.workflows.queue('people');
+ * await flowhook.jobs.wait(jobId);
+ * for await (const record of flowhook.workflows.readData('people')) console.log(record.id);
+ * ```
+ *
+ * Every call may throw `FlowhookError` and its kinds, and the reason of its `signal`.
+ */
+export class Flowhook {
+  readonly workflows: Workflows;
+  readonly jobs: Jobs;
+  readonly webhooks: Webhooks;
+  readonly deliveries: Deliveries;
+  readonly events: Events;
+  readonly keys: Keys;
+  readonly #transport: Transport;
+
+  constructor(options: FlowhookOptions) {
+    const transport = new Transport(options);
+    this.#transport = transport;
+    this.events = new Events(transport);
+    this.workflows = new Workflows(transport);
+    this.jobs = new Jobs(transport, this.events);
+    this.webhooks = new Webhooks(transport);
+    this.deliveries = new Deliveries(transport);
+    this.keys = new Keys(transport);
+  }
+
+  /** Who the key speaks for: a way to try one out. @throws Unauthorized */
+  me(options: CallOptions = {}): Promise<Me> {
+    return this.#transport.json({ ...options, path: '/v1/me' });
+  }
+
+  /** The public keys that a team signs with, for `verifyWebhook`. Without an id: of the only team. */
+  async signingKeys(teamId?: string, options: CallOptions = {}): Promise<SigningKey[]> {
+    const path = `/.well-known/webhook-signing-keys${teamId === undefined ? '' : `/${encodeURIComponent(teamId)}`}`;
+    return (await this.#transport.json<{ keys: SigningKey[] }>({ ...options, path })).keys;
+  }
+}

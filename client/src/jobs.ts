@@ -1,0 +1,194 @@
+/** Jobs: how they stand, their logs, and waiting for their end. */
+import { RateLimited, Unavailable } from './errors.ts';
+import type { Events } from './events.ts';
+import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import { type CallOptions, pause, randomKey, type Transport, timedOut } from './transport.ts';
+
+export type JobState = 'queued' | 'running' | 'retrying' | 'finished' | 'failed' | 'canceled';
+export type JobOrigin = 'api' | 'schedule' | 'cli' | 'push';
+export type FailureReason =
+  | 'error'
+  | 'source'
+  | 'lost'
+  | 'timeout'
+  | 'memory'
+  | 'output'
+  | 'guard'
+  | 'invalid_record';
+
+/** How the records of a run differ from the version before. */
+export interface RecordCounts {
+  total: number;
+  added: number;
+  changed: number;
+  removed: number;
+}
+
+/** One run of a workflow. Times are ISO 8601 in UTC with milliseconds. */
+export interface Job {
+  id: string;
+  workflowId: string;
+  state: JobState;
+  origin: JobOrigin;
+  priority: number;
+  /** Attempts started so far. */
+  attempt: number;
+  nextAttemptAt: string | null;
+  cancelRequestedAt: string | null;
+  /** Why it failed, or why its last attempt did. */
+  reason: FailureReason | null;
+  /** The same as a sentence; of a canceled job: by whom. */
+  error: string | null;
+  progress: { records: number; bytes: number; pages: number | null; message: string | null } | null;
+  /** The version that it published or found unchanged. */
+  version: number | null;
+  records: RecordCounts | null;
+  queuedAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+}
+
+export interface LogLine {
+  /** Counts the lines of an attempt from 1; missing numbers were left out. */
+  seq: number;
+  time: string;
+  level: 'debug' | 'info' | 'warn' | 'error';
+  text: string;
+}
+
+/** The longest that a long poll is held, in seconds. */
+const HELD_S = 25;
+/** Between two looks while others keep the line of events busy, or it is not to be had, in milliseconds. */
+const LOOK_MS = 500;
+const LOOK_AT_LOG_MS = 1_000;
+
+export class Jobs {
+  readonly #transport: Transport;
+  readonly #events: Events;
+
+  constructor(transport: Transport, events: Events) {
+    this.#transport = transport;
+    this.#events = events;
+  }
+
+  /** The jobs of the team, newest first. */
+  list(
+    options: ListOptions & {
+      workflowId?: string | undefined;
+      state?: readonly JobState[] | undefined;
+      origin?: JobOrigin | undefined;
+    } = {},
+  ): Pages<Job> {
+    const { workflowId, state, origin, ...rest } = options;
+    return pagesOf(this.#transport, 'jobs', {
+      ...rest,
+      path: '/v1/jobs',
+      query: { workflowId, state, origin },
+    });
+  }
+
+  /** @throws NotFound */
+  get(jobId: string, options: CallOptions = {}): Promise<Job> {
+    return this.#transport.json({ ...options, path: pathOf(jobId) });
+  }
+
+  /**
+   * Waits until a job has ended, well or not: look at its `state`. It listens to the team's events, so it hears of the
+   * end at once and asks little.
+   *
+   * @param options.withinMs how long at most, in milliseconds; for ever unless told
+   * @throws NotFound; TimedOut, the job then goes on
+   */
+  async wait(
+    jobId: string,
+    { withinMs = 0, ...options }: CallOptions & { withinMs?: number } = {},
+  ): Promise<Job> {
+    const end = withinMs > 0 ? Date.now() + withinMs : Number.POSITIVE_INFINITY;
+    let job = await this.get(jobId, options);
+    if (job.finishedAt !== null) return job;
+    let { next } = await this.#events.page({ ...options, after: 'now' });
+    // It may have ended before that place in the line of events.
+    job = await this.get(jobId, options);
+    while (job.finishedAt === null) {
+      const leftMs = end - Date.now();
+      if (leftMs <= 0) throw timedOut(withinMs);
+      const heard = await this.#hear(next, { ...options, leftMs });
+      next = heard?.next ?? next;
+      const isOurs = heard?.events.some((event) => event.jobId === jobId);
+      if (!isOurs) await pause(Math.min(LOOK_MS, leftMs), options.signal);
+      if (isOurs || heard === undefined || heard.events.length === 0) job = await this.get(jobId, options);
+    }
+    return job;
+  }
+
+  /**
+   * What an attempt wrote to its log, from a line on. `next` is the `after` of the next call; null when this was all.
+   *
+   * @throws NotFound
+   */
+  logs(
+    jobId: string,
+    options: CallOptions & { attempt?: number; after?: number; limit?: number } = {},
+  ): Promise<{ attempt: number; lines: LogLine[]; next: number | null }> {
+    const { attempt, after, limit, ...rest } = options;
+    const query = { attempt, after, limit, format: 'json' };
+    return this.#transport.json({ ...rest, path: `${pathOf(jobId)}/logs`, query });
+  }
+
+  /** Its log from the attempt under way on, as it grows, until the job has ended. @throws NotFound */
+  async *followLogs(jobId: string, options: CallOptions = {}): AsyncGenerator<LogLine & { attempt: number }> {
+    let job = await this.get(jobId, options);
+    let attempt = Math.max(1, job.attempt);
+    let after = 0;
+    for (;;) {
+      const { lines, next } = await this.logs(jobId, { ...options, attempt, after });
+      for (const line of lines) yield { ...line, attempt };
+      after = lines.at(-1)?.seq ?? after;
+      if (next !== null && lines.length > 0) continue;
+      // Looked at before the log was read: what had ended by then is complete.
+      if (attempt < job.attempt) {
+        attempt += 1;
+        after = 0;
+      } else if (job.finishedAt !== null) {
+        return;
+      } else {
+        await pause(LOOK_AT_LOG_MS, options.signal);
+        job = await this.get(jobId, options);
+      }
+    }
+  }
+
+  /** Cancels it: at once when it waits, else as soon as its run has been ended. @throws NotFound, Conflict */
+  cancel(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
+    return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/cancel` });
+  }
+
+  /** Queues a new job of the same workflow. @throws NotFound; Conflict, whose `jobId` is the job in the way */
+  rerun(
+    jobId: string,
+    { idempotencyKey = randomKey(), ...options }: CallOptions & { idempotencyKey?: string } = {},
+  ): Promise<{ message: string; job: Job }> {
+    const path = `${pathOf(jobId)}/rerun`;
+    return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
+  }
+
+  /** Brings one forward that waits for its next attempt. @throws NotFound, Conflict */
+  runNow(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
+    return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/run-now` });
+  }
+
+  /** What has happened since; nothing when the service has no room for another one who waits. */
+  async #hear(after: number, { leftMs, ...options }: CallOptions & { leftMs: number }) {
+    const wait = Math.min(HELD_S, Math.ceil(leftMs / 1_000));
+    try {
+      return await this.#events.page({ ...options, after, wait, limit: 250 });
+    } catch (error) {
+      if (error instanceof Unavailable || error instanceof RateLimited) return undefined;
+      throw error;
+    }
+  }
+}
+
+function pathOf(jobId: string): string {
+  return `/v1/jobs/${encodeURIComponent(jobId)}`;
+}

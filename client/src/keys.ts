@@ -1,0 +1,92 @@
+/** The API keys of the team: what there is, another one, and the end of one. */
+import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+export type Scope = 'read' | 'queue' | 'webhooks' | 'admin' | 'operator';
+
+/** A key, never the key itself. Times are ISO 8601 in UTC with milliseconds. */
+export interface Key {
+  id: string;
+  name: string;
+  /** How the key begins. */
+  prefix: string;
+  scopes: Scope[];
+  createdAt: string;
+  /** From then on it is refused; null: never. */
+  expiresAt: string | null;
+  revokedAt: string | null;
+}
+
+/** The one answer in which a key itself stands. */
+export interface MadeKey {
+  message: string;
+  /** The key itself, shown this once. */
+  apiKey: string;
+  key: Key;
+}
+
+/** Who a key speaks for, and the bounds within which it does. */
+export interface Me {
+  team: { id: string; slug: string };
+  key: Pick<Key, 'id' | 'name' | 'prefix' | 'scopes' | 'expiresAt'>;
+  limits: {
+    defaultPageSize: number;
+    maxPageSize: number;
+    maxBodyBytes: number;
+    maxWebhooksPerWorkflow: number;
+  };
+}
+
+export class Keys {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The keys of the team, oldest first, revoked ones included. */
+  list(options: ListOptions = {}): Pages<Key> {
+    return pagesOf(this.#transport, 'keys', { ...options, path: '/v1/keys' });
+  }
+
+  /**
+   * Makes one. Every call makes another.
+   *
+   * @param input.scopes `read`, `queue` and `webhooks` unless told; `admin` includes them
+   */
+  create(
+    input: { name?: string; scopes?: readonly Scope[]; expiresAt?: Date | string | null } = {},
+    options: CallOptions = {},
+  ): Promise<MadeKey> {
+    return this.#transport.json({ ...options, method: 'POST', path: '/v1/keys', json: input });
+  }
+
+  /**
+   * Makes a new key in the place of one.
+   *
+   * @param options.overlapSeconds how long the old one goes on working; 0 unless told: it ends at once
+   * @throws NotFound, also of one that is revoked or expired
+   */
+  rotate(
+    keyId: string,
+    { overlapSeconds, ...options }: CallOptions & { overlapSeconds?: number } = {},
+  ): Promise<MadeKey> {
+    const path = `${pathOf(keyId)}/rotate`;
+    return this.#transport.json({ ...options, method: 'POST', path, json: { overlapSeconds } });
+  }
+
+  /**
+   * Ends one for good, at once. Asking twice is harmless.
+   *
+   * @param options.self must be true for the key that makes the call
+   * @throws NotFound
+   */
+  async revoke(keyId: string, { self, ...options }: CallOptions & { self?: boolean } = {}): Promise<Key> {
+    const call = { ...options, method: 'DELETE', path: pathOf(keyId), query: { self } };
+    return (await this.#transport.json<{ key: Key }>(call)).key;
+  }
+}
+
+function pathOf(keyId: string): string {
+  return `/v1/keys/${encodeURIComponent(keyId)}`;
+}

@@ -1,0 +1,60 @@
+/** Reads a body line by line, no faster than it is asked to. */
+import { Unavailable } from './errors.ts';
+import { timedOut } from './transport.ts';
+
+/**
+ * The lines of a body. Leaving the loop early ends the answer.
+ *
+ * @param patienceMs how long each wait for more may take, in milliseconds; 0: for ever
+ * @throws Unavailable `broken_off` when the body ends within a line, or is cut; TimedOut
+ */
+export async function* linesOf(
+  response: Response,
+  { patienceMs, signal }: { patienceMs: number; signal?: AbortSignal | undefined },
+): AsyncGenerator<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await within(reader.read(), patienceMs).catch((cause) => {
+        signal?.throwIfAborted();
+        throw brokenOff(cause);
+      });
+      if (done) break;
+      const parts = decoder.decode(value, { stream: true }).split('\n');
+      parts[0] = rest + parts[0];
+      rest = parts.pop() ?? '';
+      yield* parts;
+    }
+    if (rest !== '') throw brokenOff();
+  } finally {
+    // Nobody waits for it: the connection is given up, or has ended already.
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** The answer ended before it was whole. */
+export function brokenOff(cause?: unknown): unknown {
+  if (cause instanceof Error && 'code' in cause && cause.code === 'timed_out') return cause;
+  return new Unavailable({
+    message: 'The answer broke off before its end. Read again',
+    status: 0,
+    code: 'broken_off',
+    cause,
+  });
+}
+
+async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+  if (ms <= 0) return promise;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(timedOut(ms)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,65 @@
+/** Lists that come in pages. */
+import type { Call, CallOptions, Transport } from './transport.ts';
+
+/** Some items of a list, and the cursor of the next ones; null when these were the last. */
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+}
+
+/** What every list takes. */
+export interface ListOptions extends CallOptions {
+  /** Items of a page, 1 to 1,000; 100 unless told. */
+  limit?: number | undefined;
+  /** Where to go on: `next` of an earlier page. */
+  cursor?: string | undefined;
+}
+
+/** A list. Nothing is asked for before it is read: `for await (const job of list)`, or one page at a time. */
+export class Pages<T> implements AsyncIterable<T> {
+  readonly #load: (cursor?: string) => Promise<Page<T>>;
+
+  constructor(load: (cursor?: string) => Promise<Page<T>>) {
+    this.#load = load;
+  }
+
+  /** One page: the first, or that of a cursor. */
+  page(cursor?: string): Promise<Page<T>> {
+    return this.#load(cursor);
+  }
+
+  /** The first items, at most `most` of them. */
+  async take(most: number): Promise<T[]> {
+    const items: T[] = [];
+    if (most > 0) {
+      for await (const item of this) if (items.push(item) >= most) break;
+    }
+    return items;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    let cursor: string | undefined;
+    do {
+      const { items, next } = await this.#load(cursor);
+      yield* items;
+      cursor = next ?? undefined;
+    } while (cursor !== undefined);
+  }
+}
+
+/** The list that an operation answers under a name. */
+export function pagesOf<T>(transport: Transport, name: string, call: Call & ListOptions): Pages<T> {
+  const { limit, cursor: first, ...rest } = call;
+  return new Pages(async (cursor = first) => {
+    const { value, headers } = await transport.answer<Record<string, T[]>>({
+      ...rest,
+      query: { ...call.query, limit, cursor },
+    });
+    return { items: value[name] ?? [], next: nextCursor(headers.get('link')) };
+  });
+}
+
+function nextCursor(link: string | null): string | null {
+  const [, query] = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(link ?? '') ?? [];
+  return new URLSearchParams(query).get('cursor');
+}

@@ -1,0 +1,201 @@
+/** Sends calls: the key, time limits, retries where they are safe, and errors by class. */
+import { errorOf, FlowhookError, RateLimited, TimedOut, Unavailable } from './errors.ts';
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Ends the call; its reason is thrown. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds for one attempt, of a stream: for each wait for more of it. Instead of that of the client. */
+  timeoutMs?: number | undefined;
+}
+
+/** Not `BodyInit`, which the types of some runtimes lack. */
+export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
+
+export interface Call extends CallOptions {
+  method?: string;
+  path: string;
+  query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  headers?: Readonly<Record<string, string | undefined>>;
+  /** Sent as JSON. */
+  json?: unknown;
+  body?: Body;
+  /** Makes a POST safe to repeat. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface TransportOptions {
+  url: string;
+  key?: string;
+  fetch?: typeof fetch;
+  timeoutMs?: number;
+  retries?: number;
+}
+
+const TIMEOUT_MS = 30_000;
+const RETRIES = 2;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+/** Whoever is asked to wait longer than this is told so instead. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+export class Transport {
+  readonly #url: string;
+  readonly #key: string | undefined;
+  readonly #fetch: typeof fetch;
+  readonly #timeoutMs: number;
+  readonly #retries: number;
+
+  constructor(options: TransportOptions) {
+    this.#url = options.url.replace(/\/+$/, '');
+    this.#key = options.key;
+    // As a function of the global object: browsers refuse to call it as a method of another one.
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.#retries = options.retries ?? RETRIES;
+  }
+
+  /** An answer whose body is JSON. */
+  async json<T>(call: Call): Promise<T> {
+    return (await this.answer<T>(call)).value;
+  }
+
+  /** The same, with the headers. */
+  answer<T>(call: Call): Promise<{ value: T; headers: Headers }> {
+    return this.#repeat(call, async (response) => ({
+      value: (await response.json()) as T,
+      headers: response.headers,
+    }));
+  }
+
+  /** An answer whose body is read as it comes. 304 is an answer as well. */
+  stream(call: Call): Promise<Response> {
+    return this.#repeat(call, async (response) => response);
+  }
+
+  /** How long a stream may keep its reader waiting, in milliseconds; 0: for ever. */
+  patienceMs({ timeoutMs }: CallOptions): number {
+    return timeoutMs ?? this.#timeoutMs;
+  }
+
+  async #repeat<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#once(call, read);
+      } catch (error) {
+        call.signal?.throwIfAborted();
+        const waitMs = waitBefore(error, failures);
+        if (failures > this.#retries || !isSafe(call, error) || waitMs > LONGEST_RETRY_AFTER_MS) throw error;
+        await pause(waitMs, call.signal);
+      }
+    }
+  }
+
+  async #once<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
+    const { signal } = call;
+    signal?.throwIfAborted();
+    const timeoutMs = this.patienceMs(call);
+    const clock = new AbortController();
+    const timer = timeoutMs > 0 ? setTimeout(() => clock.abort(), timeoutMs) : undefined;
+    try {
+      const request = this.#init(call);
+      const response = await this.#fetch(this.#url + pathOf(call), {
+        ...request,
+        signal: signal === undefined ? clock.signal : AbortSignal.any([signal, clock.signal]),
+      });
+      if (!response.ok && response.status !== 304) throw await errorOf(response);
+      return await read(response);
+    } catch (cause) {
+      if (cause instanceof FlowhookError) throw cause;
+      signal?.throwIfAborted();
+      if (clock.signal.aborted) throw timedOut(timeoutMs, cause);
+      throw new Unavailable({
+        message: `The service ${this.#url} cannot be reached, or broke off its answer`,
+        status: 0,
+        code: 'unreachable',
+        cause,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
+    const all = new Headers();
+    if (this.#key !== undefined) all.set('x-api-key', this.#key);
+    if (json !== undefined) all.set('content-type', 'application/json');
+    if (idempotencyKey !== undefined) all.set('idempotency-key', idempotencyKey);
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.set(name, value);
+    const sent = json === undefined ? body : JSON.stringify(json);
+    return {
+      method,
+      headers: all,
+      // A redirect would carry the key to wherever it leads.
+      redirect: 'manual',
+      // Not in the types of all runtimes: Node and Chrome want it for a body that is a stream.
+      ...(isStream(sent) ? { duplex: 'half' } : {}),
+      ...(sent === undefined ? {} : { body: sent }),
+    };
+  }
+}
+
+/** One attempt or wait took longer than it may. */
+export function timedOut(timeoutMs: number, cause?: unknown): TimedOut {
+  return new TimedOut({
+    message: `No answer within ${timeoutMs} ms`,
+    status: 0,
+    code: 'timed_out',
+    cause,
+  });
+}
+
+/** Waits; ends early, by throwing its reason, with the signal. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, ms);
+    if (signal?.aborted) end();
+    else signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+/** A key of 128 random bits. Not `randomUUID`, which browsers have only over HTTPS. */
+export function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+}
+
+/** Repeating it cannot do the same thing twice: it only reads, was refused unread, or carries its own key. */
+function isSafe({ method = 'GET', body, idempotencyKey }: Call, error: unknown): boolean {
+  if (isStream(body)) return false;
+  if (error instanceof RateLimited) return true;
+  const isPassing = error instanceof Unavailable || (error instanceof TimedOut && error.status === 0);
+  return isPassing && (method === 'GET' || idempotencyKey !== undefined);
+}
+
+/** Doubled with each failure, and a random share of it, so that many clients do not come back at once. */
+function waitBefore(error: unknown, failures: number): number {
+  const asked = error instanceof FlowhookError ? error.retryAfterMs : null;
+  const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
+  return (asked ?? 0) + Math.random() * ceiling;
+}
+
+function isStream(body: Body | undefined): boolean {
+  return body instanceof ReadableStream;
+}
+
+function pathOf({ path, query = {} }: Call): string {
+  const pairs = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) pairs.set(name, String(value));
+  }
+  const text = pairs.toString();
+  return text === '' ? path : `${path}?${text}`;
+}

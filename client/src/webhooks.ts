@@ -1,0 +1,301 @@
+/** Webhooks: subscribing, how each is called and stands, and its deliveries. */
+import type { FlowhookEvent } from './event.ts';
+import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+/** A webhook as the list shows it. */
+export interface Webhook {
+  id: string;
+  createdAt: string;
+  url: string;
+  events: string[];
+}
+
+/** How a webhook is called. What is not named stays as it is. */
+export interface WebhookSettings {
+  /** One delivery at a time, in the order of the events; a failing one holds up the rest. */
+  ordered?: boolean;
+  /** Requests a second at most; null: no limit. */
+  ratePerSecond?: number | null;
+  /** Milliseconds for one request, 1,000 to 30,000. */
+  timeoutMs?: number;
+  /** Sent with every delivery, and never shown again; null: none. */
+  headers?: Record<string, string> | null;
+}
+
+/** A webhook with how it is called and how it stands. Times are ISO 8601 in UTC with milliseconds. */
+export interface WebhookDetail extends Webhook {
+  /** null: every workflow of the team. */
+  workflowId: string | null;
+  state: 'active' | 'paused';
+  settings: {
+    ordered: boolean;
+    ratePerSecond: number | null;
+    timeoutMs: number;
+    /** Their names; never their values. */
+    headers: string[] | null;
+  };
+  pausedAt: string | null;
+  pausedReason: string | null;
+  /** Since when every attempt has failed. */
+  failingSince: string | null;
+  /** Accurate to a minute. */
+  lastSuccessAt: string | null;
+}
+
+export type DeliveryState = 'waiting' | 'delivered' | 'dead' | 'canceled';
+export type AttemptOutcome = 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
+
+interface Outcome {
+  outcome: AttemptOutcome;
+  status: number | null;
+  /** The outcome in plain words. */
+  message: string;
+}
+
+/** One event on its way to one webhook. */
+export interface Delivery {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  eventType: FlowhookEvent['type'];
+  origin: 'event' | 'test' | 'replay';
+  state: DeliveryState;
+  /** Attempts made so far. */
+  attempt: number;
+  createdAt: string;
+  nextAttemptAt: string | null;
+  lastAttempt: (Outcome & { at: string }) | null;
+}
+
+export interface DeliveryDetail extends Delivery {
+  event: FlowhookEvent;
+  /** Oldest first. Times in milliseconds. */
+  attempts: (Outcome & {
+    number: number;
+    startedAt: string;
+    durationMs: number;
+    request: { url: string; headers: Record<string, string> } | null;
+    response: { headers: Record<string, string>; body: string | null } | null;
+    remoteAddress: string | null;
+    timing: {
+      queuedMs: number;
+      dnsMs: number | null;
+      connectMs: number | null;
+      tlsMs: number | null;
+      firstByteMs: number | null;
+    } | null;
+  })[];
+}
+
+export interface Replay {
+  id: string;
+  webhookId: string;
+  state: 'running' | 'done';
+  states: DeliveryState[];
+  since: string;
+  until: string;
+  /** Deliveries made so far. */
+  made: number;
+  createdAt: string;
+}
+
+/** A public key: `key` is what `verifyWebhook` takes. */
+export interface SigningKey {
+  id: string;
+  type: 'ed25519';
+  /** `whpk_` and the 32 bytes in base64. */
+  key: string;
+  createdAt: string;
+}
+
+const ALL = '/v1/integrations/webhooks';
+
+export class Webhooks {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** All webhooks of the team, oldest first, or those of one workflow. @throws NotFound for the workflow */
+  async list({ workflowId, ...options }: CallOptions & { workflowId?: string } = {}): Promise<Webhook[]> {
+    const call = { ...options, path: `${ALL}/list`, query: { workflowId } };
+    return (await this.#transport.json<{ webhooks: Webhook[] }>(call)).webhooks;
+  }
+
+  /**
+   * Subscribes a URL to events of a workflow. Repeating it creates nothing and resumes the webhook if it was paused.
+   *
+   * @param input.events names such as `workflow_finished`, or `*` for all
+   * @returns the sentence says which names never fire, and when network policy will refuse the address
+   * @throws NotFound; Conflict when the workflow has as many as it may have
+   */
+  async subscribe(
+    { workflowId, url, events }: { workflowId: string; url: string; events: readonly string[] },
+    options: CallOptions = {},
+  ): Promise<{ message: string; webhookId: string }> {
+    const { value, headers } = await this.#transport.answer<{ message: string }>({
+      ...options,
+      method: 'POST',
+      path: `${ALL}/subscribe`,
+      json: { workflowId, webhookUrl: url, events },
+    });
+    return { message: value.message, webhookId: headers.get('x-webhook-id') ?? '' };
+  }
+
+  /** Subscribes a URL to events of all workflows of the team, also of those that come later. */
+  subscribeToAll(
+    { url, events, settings }: { url: string; events: readonly string[]; settings?: WebhookSettings },
+    options: CallOptions = {},
+  ): Promise<WebhookDetail> {
+    return this.#transport.json({
+      ...options,
+      method: 'POST',
+      path: ALL,
+      json: { webhookUrl: url, events, settings },
+    });
+  }
+
+  /** Its waiting deliveries are canceled. @throws NotFound */
+  unsubscribe(webhookId: string, options: CallOptions = {}): Promise<{ message: string }> {
+    const path = `${ALL}/unsubscribe/${encodeURIComponent(webhookId)}`;
+    return this.#transport.json({ ...options, method: 'DELETE', path });
+  }
+
+  /** Those that call this URL, for whoever never learned their ids. @throws NotFound */
+  unsubscribeUrl(
+    { url, workflowId }: { url: string; workflowId?: string },
+    options: CallOptions = {},
+  ): Promise<{ message: string }> {
+    const query = { webhookUrl: url, workflowId };
+    return this.#transport.json({ ...options, method: 'DELETE', path: `${ALL}/unsubscribe`, query });
+  }
+
+  /** @throws NotFound */
+  get(webhookId: string, options: CallOptions = {}): Promise<WebhookDetail> {
+    return this.#transport.json({ ...options, path: pathOf(webhookId) });
+  }
+
+  /** @throws NotFound */
+  update(webhookId: string, settings: WebhookSettings, options: CallOptions = {}): Promise<WebhookDetail> {
+    return this.#change({ ...options, method: 'PATCH', path: pathOf(webhookId), json: settings });
+  }
+
+  /** The secret that a receiver verifies `v1` with. @throws NotFound */
+  async secret(webhookId: string, options: CallOptions = {}): Promise<string> {
+    const call = { ...options, path: `${pathOf(webhookId)}/secret` };
+    return (await this.#transport.json<{ secret: string }>(call)).secret;
+  }
+
+  /**
+   * Gives it a new secret.
+   *
+   * @param options.overlapHours how long the old one signs along, in hours
+   * @throws NotFound
+   */
+  rotate(
+    webhookId: string,
+    { overlapHours, ...options }: CallOptions & { overlapHours?: number } = {},
+  ): Promise<{ message: string; secret: string; overlapUntil: string }> {
+    const path = `${pathOf(webhookId)}/rotate`;
+    return this.#transport.json({ ...options, method: 'POST', path, json: { overlapHours } });
+  }
+
+  /** Sends `webhook_test` to this one alone, whatever it has subscribed. @throws NotFound */
+  test(
+    webhookId: string,
+    options: CallOptions = {},
+  ): Promise<{ message: string; eventId: string; deliveryId: string }> {
+    return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(webhookId)}/test` });
+  }
+
+  /** What is due waits until it is resumed. @throws NotFound */
+  pause(
+    webhookId: string,
+    { reason, ...options }: CallOptions & { reason?: string } = {},
+  ): Promise<WebhookDetail> {
+    const path = `${pathOf(webhookId)}/pause`;
+    return this.#change({ ...options, method: 'POST', path, json: { reason } });
+  }
+
+  /** @throws NotFound */
+  resume(webhookId: string, options: CallOptions = {}): Promise<WebhookDetail> {
+    return this.#change({ ...options, method: 'POST', path: `${pathOf(webhookId)}/resume` });
+  }
+
+  /** Its deliveries, newest first. @throws NotFound */
+  deliveries(
+    webhookId: string,
+    options: ListOptions & {
+      state?: readonly DeliveryState[] | undefined;
+      since?: Date | string | undefined;
+      until?: Date | string | undefined;
+    } = {},
+  ): Pages<Delivery> {
+    const { state, since, until, ...rest } = options;
+    return pagesOf(this.#transport, 'deliveries', {
+      ...rest,
+      path: `${pathOf(webhookId)}/deliveries`,
+      query: { state, since: iso(since), until: iso(until) },
+    });
+  }
+
+  /** Sends these deliveries once more: 1 to 100 of them, all or none. @throws NotFound */
+  async replay(
+    webhookId: string,
+    deliveryIds: readonly string[],
+    options: CallOptions = {},
+  ): Promise<string[]> {
+    const call = { ...options, method: 'POST', path: `${pathOf(webhookId)}/replay`, json: { deliveryIds } };
+    return (await this.#transport.json<{ deliveryIds: string[] }>(call)).deliveryIds;
+  }
+
+  /** Begins to send all of some states since a time once more; those that are `dead` unless told. @throws NotFound */
+  async replaySince(
+    webhookId: string,
+    { since, until, states }: { since: Date | string; until?: Date | string; states?: DeliveryState[] },
+    options: CallOptions = {},
+  ): Promise<Replay> {
+    const json = { since: iso(since), until: iso(until), states };
+    const call = { ...options, method: 'POST', path: `${pathOf(webhookId)}/replay`, json };
+    return (await this.#transport.json<{ replay: Replay }>(call)).replay;
+  }
+
+  /** How far a replay is. @throws NotFound */
+  readReplay(webhookId: string, replayId: string, options: CallOptions = {}): Promise<Replay> {
+    const path = `${pathOf(webhookId)}/replays/${encodeURIComponent(replayId)}`;
+    return this.#transport.json({ ...options, path });
+  }
+
+  async #change(call: Parameters<Transport['json']>[0]): Promise<WebhookDetail> {
+    return (await this.#transport.json<{ webhook: WebhookDetail }>(call)).webhook;
+  }
+}
+
+export class Deliveries {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** One with its event and all its attempts. @throws NotFound */
+  get(deliveryId: string, options: CallOptions = {}): Promise<DeliveryDetail> {
+    return this.#transport.json({ ...options, path: `/v1/deliveries/${encodeURIComponent(deliveryId)}` });
+  }
+
+  /** Sends the same event to the same webhook once more, as a delivery of its own. @throws NotFound */
+  replay(deliveryId: string, options: CallOptions = {}): Promise<{ message: string; deliveryId: string }> {
+    const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/replay`;
+    return this.#transport.json({ ...options, method: 'POST', path });
+  }
+}
+
+function pathOf(webhookId: string): string {
+  return `${ALL}/${encodeURIComponent(webhookId)}`;
+}
+
+function iso(time: Date | string | undefined): string | undefined {
+  return time instanceof Date ? time.toISOString() : time;
+}

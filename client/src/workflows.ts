@@ -1,0 +1,300 @@
+/** Workflows: their records, versions and changes; queueing, pushing, pausing. */
+import type { Job, RecordCounts } from './jobs.ts';
+import { brokenOff, linesOf } from './lines.ts';
+import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import { type Body, type CallOptions, randomKey, type Transport } from './transport.ts';
+
+/** A record: what every one has, and whatever else its workflow emits. */
+export interface DataRecord {
+  id: string;
+  name?: string;
+  email?: string;
+  [field: string]: unknown;
+}
+
+export type Mode = 'replace' | 'upsert' | 'append';
+
+/** Times are ISO 8601 in UTC with milliseconds. */
+export interface Workflow {
+  id: string;
+  name: string;
+  source: { type: string };
+  mode: Mode;
+  /** `cron` and `timezone`, or `everyMs` in milliseconds. */
+  schedule: (({ cron: string; timezone: string } | { everyMs: number }) & { missed: 'run' | 'skip' }) | null;
+  nextRunAt: string | null;
+  paused: boolean;
+  pausedAt: string | null;
+  /** The newest version of its records; 0 before the first. */
+  version: number;
+  /** How many records that version holds. */
+  records: number;
+  currentJob: Job | null;
+  lastJob: Job | null;
+}
+
+export interface Version {
+  number: number;
+  jobId: string;
+  publishedAt: string;
+  records: RecordCounts;
+}
+
+/** What became of one record. */
+export interface Change<R = DataRecord> {
+  type: 'added' | 'changed' | 'removed';
+  id: string;
+  version: number;
+  record?: R;
+  fields?: { key: string; value?: unknown; previousValue?: unknown }[];
+}
+
+/** Which records. */
+export interface DataOptions extends CallOptions {
+  /** Another version than the newest. */
+  version?: number | undefined;
+  /** Only these fields, and `id`. */
+  fields?: readonly string[] | undefined;
+  /** Only what was added or changed after this version. */
+  since?: number | undefined;
+  /** Only records that contain this text: the first 1,000. */
+  q?: string | undefined;
+}
+
+/** Records that are on their way. */
+export interface Data<R> {
+  version: number;
+  /** How many there are in the version; null when that was not told. */
+  total: number | null;
+  /** To ask with as `ifNoneMatch` later. */
+  etag: string | null;
+  records: AsyncIterable<R>;
+}
+
+export interface ErasureReport {
+  dryRun: boolean;
+  found: { workflowId: string | null; place: string; count: number }[];
+  left: { workflowId: string | null; place: string; count: number }[];
+  suppressed: boolean;
+  disk: { logEmptied: boolean | null; rewritten: boolean; tracesLeft: boolean | null } | null;
+  /** How many older copies of the database may hold the person. */
+  backups: number;
+}
+
+/** Records to push: an array, anything that can be iterated over, or bytes whose `contentType` is told. */
+export type Pushed = Iterable<object> | AsyncIterable<object> | { contentType: string; body: Body };
+
+export class Workflows {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** All workflows of the team. */
+  list(options: ListOptions = {}): Pages<Workflow> {
+    return pagesOf(this.#transport, 'workflows', { ...options, path: '/v1/workflows' });
+  }
+
+  /** @throws NotFound */
+  get(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
+    return this.#transport.json({ ...options, path: pathOf(workflowId) });
+  }
+
+  /**
+   * The records of the last published version, one after the other, as fast as they are read and never held as a
+   * whole. Numbers that a double cannot hold exactly are rounded, as JSON.parse does.
+   *
+   * @throws NotFound; Unavailable `broken_off` when the answer ends too early: what came is not all
+   */
+  async *readData<R = DataRecord>(workflowId: string, options: DataOptions = {}): AsyncGenerator<R> {
+    const data = await this.openData<R>(workflowId, options);
+    if (data !== null) yield* data.records;
+  }
+
+  /** All of them at once, as an array. */
+  async readAll<R = DataRecord>(workflowId: string, options: DataOptions = {}): Promise<R[]> {
+    const records: R[] = [];
+    for await (const record of this.readData<R>(workflowId, options)) records.push(record);
+    return records;
+  }
+
+  /**
+   * The same with what is known of them before the first one.
+   *
+   * @param options.ifNoneMatch the `etag` of an earlier answer
+   * @returns null when nothing has changed since then
+   */
+  async openData<R = DataRecord>(
+    workflowId: string,
+    options: DataOptions & { ifNoneMatch?: string | undefined } = {},
+  ): Promise<Data<R> | null> {
+    const { version, fields, since, q, ifNoneMatch, ...rest } = options;
+    const response = await this.#transport.stream({
+      ...rest,
+      path: `${pathOf(workflowId)}/data`,
+      query: { version, fields, since, q },
+      headers: { accept: 'application/x-ndjson', 'if-none-match': ifNoneMatch },
+    });
+    const { headers } = response;
+    if (response.status === 304) return null;
+    const total = headers.get('x-total-count');
+    return {
+      version: Number(headers.get('x-data-version')),
+      total: total === null ? null : Number(total),
+      etag: headers.get('etag'),
+      records: this.#rows<R>(response, rest, total === null ? null : Number(total)),
+    };
+  }
+
+  /**
+   * The answer itself, in another form: `csv`, `ndjson` or `json`.
+   *
+   * @throws NotFound
+   */
+  dataAs(
+    format: 'json' | 'ndjson' | 'csv',
+    workflowId: string,
+    options: DataOptions = {},
+  ): Promise<Response> {
+    const { version, fields, since, q, ...rest } = options;
+    const query = { format, version, fields, since, q };
+    return this.#transport.stream({ ...rest, path: `${pathOf(workflowId)}/data`, query });
+  }
+
+  /**
+   * What was added, changed and removed after a version, net: first what was added and changed, then what was removed.
+   *
+   * @throws NotFound, with 410 when that version is no longer kept: read everything again
+   */
+  async *changes<R = DataRecord>(
+    workflowId: string,
+    { since, until, ...options }: CallOptions & { since: number; until?: number },
+  ): AsyncGenerator<Change<R>> {
+    const response = await this.#transport.stream({
+      ...options,
+      path: `${pathOf(workflowId)}/changes`,
+      query: { since, until, format: 'ndjson' },
+    });
+    yield* this.#rows<Change<R>>(response, options, null);
+  }
+
+  /** The versions that can be read, newest first. */
+  versions(workflowId: string, options: ListOptions = {}): Pages<Version> {
+    return pagesOf(this.#transport, 'versions', { ...options, path: `${pathOf(workflowId)}/versions` });
+  }
+
+  /**
+   * Queues a job.
+   *
+   * @param options.idempotencyKey the same one within 24 hours answers with the same job; a random one unless told, so
+   *   that a call that is tried again queues one job only
+   * @throws NotFound; Conflict, whose `jobId` is the job in the way
+   */
+  async queue(
+    workflowId: string,
+    { idempotencyKey = randomKey(), ...options }: CallOptions & { idempotencyKey?: string } = {},
+  ): Promise<{ message: string; jobId: string }> {
+    const { value, headers } = await this.#transport.answer<{ message: string }>({
+      ...options,
+      method: 'POST',
+      path: `${pathOf(workflowId)}/queue`,
+      idempotencyKey,
+    });
+    return { message: value.message, jobId: headers.get('x-job-id') ?? '' };
+  }
+
+  /**
+   * Publishes records, all or none; answers once they can be read. What is iterated over is sent as it comes, and
+   * cannot be tried again; an array can. There is no time limit unless `timeoutMs` sets one.
+   *
+   * @throws NotFound; Conflict when another push takes too long; FlowhookError 422 when a record is refused
+   */
+  async push(
+    workflowId: string,
+    records: Pushed,
+    options: CallOptions & { mode?: Mode; idempotencyKey?: string } = {},
+  ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts }> {
+    const { mode, idempotencyKey = randomKey(), ...rest } = options;
+    const { contentType, body } = pushed(records);
+    return this.#transport.json({
+      timeoutMs: 0,
+      ...rest,
+      method: 'POST',
+      path: `${pathOf(workflowId)}/push`,
+      query: { mode },
+      headers: { 'content-type': contentType },
+      body,
+      idempotencyKey,
+    });
+  }
+
+  /** It takes and starts no jobs until it is resumed. @throws NotFound */
+  async pause(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
+    return this.#change(workflowId, 'pause', options);
+  }
+
+  /** @throws NotFound */
+  async resume(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
+    return this.#change(workflowId, 'resume', options);
+  }
+
+  /**
+   * Erases a person from everything that the workflow has brought. Harmless to repeat; minutes for a large database.
+   *
+   * @throws NotFound
+   */
+  erase(
+    workflowId: string,
+    {
+      signal,
+      timeoutMs = 0,
+      ...person
+    }: CallOptions & ({ email: string } | { id: string }) & { dryRun?: boolean; suppress?: boolean },
+  ): Promise<ErasureReport> {
+    const path = `${pathOf(workflowId)}/erase`;
+    return this.#transport.json({ method: 'POST', path, json: person, signal, timeoutMs });
+  }
+
+  async #change(workflowId: string, verb: string, options: CallOptions): Promise<Workflow> {
+    const path = `${pathOf(workflowId)}/${verb}`;
+    return (await this.#transport.json<{ workflow: Workflow }>({ ...options, method: 'POST', path }))
+      .workflow;
+  }
+
+  async *#rows<R>(response: Response, options: CallOptions, total: number | null): AsyncGenerator<R> {
+    const patienceMs = this.#transport.patienceMs(options);
+    let count = 0;
+    for await (const line of linesOf(response, { patienceMs, signal: options.signal })) {
+      count += 1;
+      yield JSON.parse(line);
+    }
+    if (total !== null && count !== total) throw brokenOff();
+  }
+}
+
+function pathOf(workflowId: string): string {
+  return `/v1/workflows/${encodeURIComponent(workflowId)}`;
+}
+
+function pushed(records: Pushed): { contentType: string; body: Body } {
+  if ('contentType' in records) return records;
+  const contentType = 'application/x-ndjson';
+  if (Array.isArray(records)) {
+    return { contentType, body: records.map((record) => `${JSON.stringify(record)}\n`).join('') };
+  }
+  const iterator =
+    Symbol.asyncIterator in records ? records[Symbol.asyncIterator]() : records[Symbol.iterator]();
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`));
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+  return { contentType, body };
+}

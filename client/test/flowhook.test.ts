@@ -1,0 +1,244 @@
+/** The client against the real service: every route, and what a user does with several of them. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { routes } from '../../src/http/routes.ts';
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
+import { startService, type TestService } from '../../test/support/service.ts';
+import {
+  Conflict,
+  Flowhook,
+  type FlowhookError,
+  NotFound,
+  Unauthorized,
+  verifyWebhook,
+} from '../src/flowhook-client.ts';
+
+const PEOPLE = `source:
+  type: command
+  command: [sh, -c, 'echo one line of log >&2; echo ''{"id":1,"name":"Ada","email":"ada@example.com"}''; echo ''{"id":2}''']
+`;
+
+let service: TestService;
+let receiver: Receiver;
+let flowhook: Flowhook;
+/** `GET /v1/jobs/{jobId}` and the like: what was called so far. */
+const called = new Set<string>();
+
+before(async () => {
+  service = await startService({
+    workflows: {
+      'default/people.yaml': PEOPLE,
+      'default/inbox.yaml': 'source: { type: push }\n',
+      'default/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
+      'default/broken.yaml':
+        'source: { type: command, command: ["false"] }\nretries: { max: 1, backoff: 10m }\n',
+    },
+  });
+  receiver = await startReceiver();
+  flowhook = new Flowhook({
+    url: service.url,
+    key: service.key,
+    fetch: (input, init) => {
+      called.add(patternOf(init?.method ?? 'GET', new URL(String(input)).pathname));
+      return fetch(input, init);
+    },
+  });
+});
+
+after(async () => {
+  await service.stop();
+  await receiver.stop();
+});
+
+function patternOf(method: string, path: string): string {
+  const found = routes.find((route) => {
+    const form = route.path.replace(/\{\w+=wh_\*\}/g, 'wh_[^/]+').replace(/\{\w+\}/g, '[^/]+');
+    return route.method === method && new RegExp(`^${form}$`).test(path);
+  });
+  return found === undefined ? `${method} ${path}` : `${found.method} ${found.path}`;
+}
+
+test('the five operations: read, queue, list, subscribe, unsubscribe', async () => {
+  const { workflows, webhooks, jobs } = flowhook;
+  assert.deepEqual(await workflows.readAll('people'), []);
+  const { webhookId } = await webhooks.subscribe({ workflowId: 'people', url: receiver.url, events: ['*'] });
+  assert.deepEqual(
+    (await webhooks.list({ workflowId: 'people' })).map(({ id, url, events }) => [id, url, events]),
+    [[webhookId, receiver.url, ['*']]],
+  );
+  const { jobId, message } = await workflows.queue('people');
+  assert.equal(message, 'Job queued');
+  const job = await jobs.wait(jobId, { withinMs: 20_000 });
+  assert.deepEqual([job.state, job.records?.added], ['finished', 2]);
+  const records = await workflows.readAll('people');
+  assert.deepEqual(records, [{ id: '1', name: 'Ada', email: 'ada@example.com' }, { id: '2' }]);
+
+  await receiver.until((all) => all.some(({ event }) => event.type === 'workflow_finished'), 'the end');
+  const [last] = receiver.received.filter(({ event }) => event.type === 'workflow_finished');
+  const secrets = [await webhooks.secret(webhookId)];
+  const publicKeys = (await flowhook.signingKeys()).map(({ key }) => key);
+  for (const trust of [{ secrets }, { publicKeys }]) {
+    const event = await verifyWebhook(last?.text ?? '', last?.headers ?? {}, trust);
+    assert.ok(event.type === 'workflow_finished');
+    assert.equal(event.data.records.total, 2);
+  }
+  assert.match((await webhooks.unsubscribe(webhookId)).message, /unsubscribed/);
+  assert.deepEqual(await webhooks.list(), []);
+});
+
+test('records can be asked for again, of a version, in part, and as other forms', async () => {
+  const { workflows } = flowhook;
+  const data = await workflows.openData('people');
+  assert.deepEqual([data?.version, data?.total], [1, 2]);
+  assert.equal(await workflows.openData('people', { ifNoneMatch: data?.etag ?? '' }), null);
+  assert.deepEqual(await workflows.readAll('people', { fields: ['name'], q: 'ada' }), [
+    { id: '1', name: 'Ada' },
+  ]);
+  assert.deepEqual(await workflows.readAll('people', { version: 0 }), []);
+  assert.equal(
+    await (await workflows.dataAs('csv', 'people', { fields: ['name'] })).text(),
+    'id,name\r\n1,Ada\r\n2,\r\n',
+  );
+});
+
+test('pushes arrays and streams, and tells their versions and changes', async () => {
+  const { workflows } = flowhook;
+  assert.equal((await workflows.push('inbox', [{ id: 1 }, { id: 2 }])).version, 1);
+  async function* later() {
+    yield { id: 2, name: 'Grace' };
+    yield { id: 3 };
+  }
+  const pushed = await workflows.push('inbox', later(), { mode: 'replace' });
+  assert.deepEqual(pushed.records, { total: 2, added: 1, changed: 1, removed: 1 });
+  await workflows.push('inbox', { contentType: 'text/csv', body: 'id\n9\n' });
+  const changes = await Array.fromAsync(workflows.changes('inbox', { since: 1, until: 2 }));
+  assert.deepEqual(
+    changes.map(({ type, id }) => [type, id]),
+    [
+      ['changed', '2'],
+      ['added', '3'],
+      ['removed', '1'],
+    ],
+  );
+  const versions = await workflows.versions('inbox', { limit: 1 }).take(9);
+  assert.deepEqual(
+    versions.map(({ number }) => number),
+    [3, 2, 1],
+  );
+  await assert.rejects(workflows.push('inbox', [{ name: 'nobody' }]), (error: FlowhookError) => {
+    assert.deepEqual([error.status, error.code, error.jobId?.slice(0, 4)], [422, 'push_refused', 'job_']);
+    return true;
+  });
+  const report = await workflows.erase('inbox', { id: '9', dryRun: true });
+  assert.ok(report.found.some(({ place }) => place === 'record'));
+  assert.equal(report.dryRun, true);
+});
+
+test('workflows are listed, paused and resumed', async () => {
+  const { workflows } = flowhook;
+  const ids = [];
+  for await (const { id } of workflows.list({ limit: 3 })) ids.push(id);
+  assert.deepEqual(ids.sort(), ['broken', 'inbox', 'people', 'slow']);
+  assert.equal((await workflows.pause('people')).paused, true);
+  await assert.rejects(workflows.queue('people'), Conflict);
+  assert.equal((await workflows.resume('people')).paused, false);
+  assert.equal((await workflows.get('people')).lastJob?.state, 'finished');
+});
+
+test('jobs are followed, canceled, repeated and brought forward', async () => {
+  const { jobs, workflows } = flowhook;
+  const slow = await workflows.queue('slow');
+  await assert.rejects(workflows.queue('slow'), (error: Conflict) => error.jobId === slow.jobId);
+  await assert.rejects(jobs.wait(slow.jobId, { withinMs: 1 }), { code: 'timed_out' });
+  const waiting = jobs.wait(slow.jobId);
+  await jobs.cancel(slow.jobId);
+  assert.equal((await waiting).state, 'canceled');
+  await assert.rejects(jobs.cancel(slow.jobId), Conflict);
+
+  const [first] = await jobs.list({ workflowId: 'people', state: ['finished'], origin: 'api' }).take(1);
+  const { job } = await jobs.rerun(first?.id ?? '');
+  const lines = await Array.fromAsync(jobs.followLogs(job.id));
+  assert.ok(lines.some(({ text }) => text === 'one line of log'));
+  assert.equal((await jobs.logs(job.id)).next, null);
+
+  const broken = await workflows.queue('broken');
+  for await (const event of flowhook.events.follow({ after: 0 })) {
+    if (event.type === 'workflow_started' && event.jobId === broken.jobId) break;
+  }
+  while ((await jobs.get(broken.jobId)).state !== 'retrying');
+  await jobs.runNow(broken.jobId);
+  assert.equal((await jobs.wait(broken.jobId)).reason, 'error');
+});
+
+test('webhooks are made for all workflows, changed, tested, paused, and their deliveries replayed', async () => {
+  const { webhooks, deliveries, events } = flowhook;
+  const made = await webhooks.subscribeToAll({ url: receiver.url, events: ['workflow_failed'] });
+  assert.equal(made.workflowId, null);
+  assert.equal((await webhooks.update(made.id, { timeoutMs: 5_000 })).settings.timeoutMs, 5_000);
+  assert.equal((await webhooks.pause(made.id, { reason: 'lunch' })).pausedReason, 'lunch');
+  assert.equal((await webhooks.resume(made.id)).state, 'active');
+  assert.match((await webhooks.rotate(made.id, { overlapHours: 1 })).secret, /^whsec_/);
+  const { deliveryId, eventId } = await webhooks.test(made.id);
+  await receiver.until((all) => all.some(({ event }) => event.id === eventId), 'the test');
+  assert.equal((await events.get(eventId)).type, 'webhook_test');
+  assert.equal((await deliveries.get(deliveryId)).event.id, eventId);
+  assert.equal((await webhooks.deliveries(made.id).take(1))[0]?.id, deliveryId);
+  await deliveries.replay(deliveryId);
+  assert.equal((await webhooks.replay(made.id, [deliveryId])).length, 1);
+  const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
+  assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
+  assert.equal((await webhooks.get(made.id)).state, 'active');
+  assert.match((await webhooks.unsubscribeUrl({ url: receiver.url })).message, /^1 webhook /);
+  const teamId = (await events.page({ limit: 1 })).events[0]?.teamId;
+  assert.equal((await flowhook.signingKeys(teamId)).length, 1);
+});
+
+test('a key makes others, which are rotated and revoked', async () => {
+  const { keys } = flowhook;
+  const made = await keys.create({
+    name: 'reader',
+    scopes: ['read'],
+    expiresAt: new Date(Date.now() + 3_600_000),
+  });
+  const reader = new Flowhook({ url: service.url, key: made.apiKey });
+  assert.deepEqual((await reader.me()).key.scopes, ['read']);
+  const rotated = await keys.rotate(made.key.id);
+  await assert.rejects(reader.me(), Unauthorized);
+  assert.notEqual((await keys.revoke(rotated.key.id)).revokedAt, null);
+  const { key: own } = await flowhook.me();
+  await assert.rejects(keys.revoke(own.id), { code: 'key_of_operator' });
+  assert.ok((await keys.list().take(9)).some(({ id }) => id === made.key.id));
+});
+
+test('errors say by their class what went wrong', async () => {
+  await assert.rejects(flowhook.workflows.get('nobody'), NotFound);
+  await assert.rejects(flowhook.workflows.readAll('nobody'), {
+    name: 'NotFound',
+    code: 'workflow_not_found',
+  });
+  await assert.rejects(new Flowhook({ url: service.url, key: 'wrong' }).jobs.list().page(), Unauthorized);
+  await assert.rejects(flowhook.jobs.list({ limit: 0 }).page(), (error: FlowhookError) => {
+    assert.equal(error.code, 'field_invalid');
+    assert.match(error.requestId ?? '', /./);
+    return true;
+  });
+});
+
+test('following events ends with the signal', async () => {
+  const abort = new AbortController();
+  const heard = Array.fromAsync(flowhook.events.follow({ signal: abort.signal }));
+  abort.abort(new Error('enough'));
+  await assert.rejects(heard, /enough/);
+});
+
+/** For machines that watch the service, not for programs that use it. */
+const NOT_OF_THE_CLIENT = ['/openapi.json', '/openapi.yaml', '/docs', '/livez', '/readyz'];
+
+/** Not offered yet. */
+const NOT_YET = ['/v1/stream', '/v1/events/types', '/v1/samples/{eventType}'];
+
+test('every route was called', () => {
+  const all = routes.filter(({ path }) => ![...NOT_OF_THE_CLIENT, ...NOT_YET].includes(path));
+  const left = all.map(({ method, path }) => `${method} ${path}`).filter((route) => !called.has(route));
+  assert.deepEqual(left, []);
+});

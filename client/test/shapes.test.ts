@@ -1,0 +1,42 @@
+/** The client's types are those of the service: what differs does not compile. */
+import { test } from 'node:test';
+import type { shownLine } from '../../src/http/extensions/job-logs.ts';
+import type { shownKey } from '../../src/http/extensions/keys.ts';
+import type {
+  ShownDeliveryDetail,
+  shownDelivery,
+  shownReplay,
+} from '../../src/http/extensions/shown-delivery.ts';
+import type { ShownJob } from '../../src/http/extensions/shown-job.ts';
+import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
+import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';
+import type { EventType } from '../../src/model/event.ts';
+import type {
+  Delivery,
+  DeliveryDetail,
+  FlowhookEvent,
+  Job,
+  Key,
+  LogLine,
+  WebhookDetail,
+  Workflow,
+} from '../src/flowhook-client.ts';
+import type { Replay } from '../src/webhooks.ts';
+
+/** Compiles only when each can stand for the other. */
+function same<Ours, Theirs>(
+  ..._: [Ours] extends [Theirs] ? ([Theirs] extends [Ours] ? [] : [never]) : [never]
+) {}
+
+test('jobs, workflows, webhooks and deliveries have the shapes that the service gives them', () => {
+  same<ShownJob, Job>();
+  // The client takes kinds of sources that it has never heard of.
+  same<Omit<ShownWorkflow, 'source'>, Omit<Workflow, 'source'>>();
+  same<ReturnType<typeof shownLine>, LogLine>();
+  same<ReturnType<typeof shownKey>, Key>();
+  same<ShownWebhook, WebhookDetail>();
+  same<ReturnType<typeof shownDelivery>, Delivery>();
+  same<Omit<ShownDeliveryDetail, 'event'>, Omit<DeliveryDetail, 'event'>>();
+  same<ReturnType<typeof shownReplay>, Replay>();
+  same<EventType, FlowhookEvent['type']>();
+});

@@ -1,0 +1,219 @@
+/** Calls that do not go well: what is tried again, for how long, and what is thrown. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  Conflict,
+  Flowhook,
+  FlowhookError,
+  NotFound,
+  RateLimited,
+  TimedOut,
+  Unauthorized,
+  Unavailable,
+} from '../src/flowhook-client.ts';
+
+type Answer = (request: Request) => Response | Promise<Response>;
+
+/** A client whose calls are answered by these, one after the other; the last one goes on. */
+function against(answers: Answer[], options: { retries?: number; timeoutMs?: number } = {}) {
+  const requests: Request[] = [];
+  const flowhook = new Flowhook({
+    url: 'https://flowhook.test/',
+    key: 'secret',
+    ...options,
+    fetch: async (input, init) => {
+      const request = new Request(input, init);
+      requests.push(request);
+      const answer = answers[Math.min(requests.length, answers.length) - 1];
+      return (answer as Answer)(request);
+    },
+  });
+  return { flowhook, requests };
+}
+
+const refusal =
+  (status: number, code: string, headers: Record<string, string> = {}) =>
+  () =>
+    new Response(JSON.stringify({ error: `Sentence of ${code}` }), {
+      status,
+      headers: { 'x-error-code': code, 'x-request-id': 'req_1', ...headers },
+    });
+const json =
+  (value: unknown, headers: Record<string, string> = {}) =>
+  () =>
+    Response.json(value, { headers });
+const busy = refusal(503, 'overloaded', { 'retry-after': '0' });
+
+/** Never answers; gives up when the caller does. */
+const silent: Answer = (request) =>
+  new Promise((_, reject) => {
+    request.signal.addEventListener('abort', () => reject(request.signal.reason), { once: true });
+  });
+
+for (const [status, code, kind] of [
+  [401, 'scope_missing', Unauthorized],
+  [404, 'job_not_found', NotFound],
+  [410, 'version_pruned', NotFound],
+  [400, 'job_ended', Conflict],
+  [409, 'push_busy', Conflict],
+  [412, 'precondition_failed', Conflict],
+  [429, 'rate_limited', RateLimited],
+  [503, 'overloaded', Unavailable],
+  [408, 'push_timeout', TimedOut],
+  [400, 'field_invalid', FlowhookError],
+  [500, 'internal', FlowhookError],
+] as const) {
+  test(`${status} ${code} is thrown as ${kind.name}, with all that the answer says`, async () => {
+    const headers = { 'x-job-id': 'job_1', 'retry-after': '3' };
+    const { flowhook } = against([refusal(status, code, headers)], { retries: 0 });
+    const error = await flowhook.jobs.get('job_1').catch((thrown) => thrown);
+    assert.equal(error.constructor, kind);
+    const { message, requestId, jobId, retryAfterMs } = error;
+    assert.deepEqual(
+      { status: error.status, code: error.code, message, requestId, jobId, retryAfterMs },
+      {
+        status,
+        code,
+        message: `Sentence of ${code}`,
+        requestId: 'req_1',
+        jobId: 'job_1',
+        retryAfterMs: 3_000,
+      },
+    );
+  });
+}
+
+test('what only reads is tried again, and no more often than told', async () => {
+  const { flowhook, requests } = against([busy, busy, json({ id: 'job_1' })], { retries: 2 });
+  assert.equal((await flowhook.jobs.get('job_1')).id, 'job_1');
+  assert.equal(requests.length, 3);
+
+  const other = against([busy], { retries: 1 });
+  await assert.rejects(other.flowhook.jobs.get('job_1'), Unavailable);
+  assert.equal(other.requests.length, 2);
+});
+
+test('queueing is tried again under one idempotency key', async () => {
+  const { flowhook, requests } = against([
+    () => Promise.reject(new TypeError('the network is gone')),
+    busy,
+    json({ message: 'Job queued' }, { 'x-job-id': 'job_7' }),
+  ]);
+  assert.equal((await flowhook.workflows.queue('people')).jobId, 'job_7');
+  const keys = new Set(requests.map((request) => request.headers.get('idempotency-key')));
+  assert.equal(requests.length, 3);
+  assert.equal(keys.size, 1);
+  assert.match([...keys][0] ?? '', /^[0-9a-f]{32}$/);
+});
+
+test('what changes something without such a key is tried once, unless it was refused unread', async () => {
+  const { flowhook, requests } = against([busy]);
+  await assert.rejects(flowhook.webhooks.test('wh_1'), Unavailable);
+  assert.equal(requests.length, 1);
+
+  const limited = against([
+    refusal(429, 'rate_limited', { 'retry-after': '0' }),
+    json({ deliveryId: 'dlv_1' }),
+  ]);
+  assert.equal((await limited.flowhook.webhooks.test('wh_1')).deliveryId, 'dlv_1');
+});
+
+test('a wait that the service wants too long is told instead of waited', async () => {
+  const { flowhook, requests } = against([refusal(503, 'overloaded', { 'retry-after': '3600' })]);
+  await assert.rejects(flowhook.jobs.get('job_1'), (error: Unavailable) => error.retryAfterMs === 3_600_000);
+  assert.equal(requests.length, 1);
+});
+
+test('no answer in time is TimedOut, no connection Unavailable', async () => {
+  const { flowhook } = against([silent], { timeoutMs: 5, retries: 0 });
+  await assert.rejects(flowhook.jobs.get('job_1'), TimedOut);
+  const away = against([() => Promise.reject(new TypeError('refused'))], { retries: 0 });
+  await assert.rejects(away.flowhook.jobs.get('job_1'), { code: 'unreachable', status: 0 });
+});
+
+test('an abort ends the call, its retries and its waits with its own reason', async () => {
+  const { flowhook, requests } = against([silent]);
+  const abort = new AbortController();
+  const call = flowhook.jobs.get('job_1', { signal: abort.signal });
+  abort.abort(new Error('enough'));
+  await assert.rejects(call, /enough/);
+  await assert.rejects(flowhook.jobs.get('job_1', { signal: abort.signal }), /enough/);
+  assert.equal(requests.length, 1);
+});
+
+test('the key goes to no other address: redirects are refused', async () => {
+  const { flowhook, requests } = against([
+    () => new Response(null, { status: 307, headers: { location: 'https://elsewhere.test/' } }),
+  ]);
+  await assert.rejects(flowhook.jobs.get('job_1'), /redirects to another address/);
+  assert.deepEqual([requests.length, requests[0]?.redirect], [1, 'manual']);
+});
+
+const ndjson =
+  (chunks: string[], headers: Record<string, string> = {}) =>
+  () => {
+    const encoder = new TextEncoder();
+    const body = new ReadableStream({
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(encoder.encode(chunk));
+        controller.close();
+      },
+    });
+    return new Response(body, { headers });
+  };
+
+test('records are put together again wherever their bytes were cut', async () => {
+  const { flowhook } = against([ndjson(['{"id":"1"', '}\n{"id"', ':"2"}', '\n'])]);
+  assert.deepEqual(await flowhook.workflows.readAll('people'), [{ id: '1' }, { id: '2' }]);
+});
+
+test('an answer that ends too early is an error, never a shorter list', async () => {
+  for (const answer of [
+    ndjson(['{"id":"1"}\n{"id":"2"}']),
+    ndjson(['{"id":"1"}\n'], { 'x-total-count': '2' }),
+  ]) {
+    const { flowhook } = against([answer]);
+    await assert.rejects(flowhook.workflows.readAll('people'), { code: 'broken_off' });
+  }
+});
+
+test('a stream that stalls ends with TimedOut', async () => {
+  const { flowhook } = against([() => new Response(new ReadableStream({}))], { timeoutMs: 5 });
+  await assert.rejects(flowhook.workflows.readAll('people'), TimedOut);
+});
+
+test('records are read no faster than they are taken, and leaving the loop ends the answer', async () => {
+  let made = 0;
+  let isCanceled = false;
+  const endless = () =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          made += 1;
+          controller.enqueue(new TextEncoder().encode(`{"id":"${made}"}\n`));
+        },
+        cancel() {
+          isCanceled = true;
+        },
+      }),
+    );
+  const { flowhook } = against([endless]);
+  for await (const record of flowhook.workflows.readData('people')) if (record.id === '3') break;
+  assert.ok(made <= 5, `${made} were made for 3`);
+  assert.ok(isCanceled);
+});
+
+test('a list goes on with the cursor of its link', async () => {
+  const link = '</v1/jobs?limit=1&cursor=am9i>; rel="next"';
+  const { flowhook, requests } = against([
+    json({ jobs: [{ id: 'a' }] }, { link }),
+    json({ jobs: [{ id: 'b' }] }),
+  ]);
+  const ids = [];
+  for await (const job of flowhook.jobs.list({ limit: 1, state: ['queued', 'running'] })) ids.push(job.id);
+  assert.deepEqual(ids, ['a', 'b']);
+  assert.deepEqual(
+    requests.map((request) => new URL(request.url).search),
+    ['?state=queued%2Crunning&limit=1', '?state=queued%2Crunning&limit=1&cursor=am9i'],
+  );
+});
