@@ -192,6 +192,9 @@ const OUTSIDE_CLASSES = new Set([
   'XX', // internal, corrupted
 ]);
 
+/** What the client says of sockets, and of certificates that it does not trust. */
+const OF_THE_WIRE = /^(?:E[A-Z]+|ERR_(?:STREAM|SOCKET|TLS|SSL)_.*|UNABLE_TO_.*|.*(?:CERT|SIGNED|ISSUER).*)$/;
+
 /** Single ones of a class that otherwise speaks of statements. */
 const OUTSIDE = new Set([
   '25006', // read_only_sql_transaction: a replica, after a fail-over
@@ -219,7 +222,7 @@ export function isOutside(error: unknown): boolean {
   // What the client itself says of connections has no SQLSTATE: ECONNREFUSED, timeouts, a terminated connection.
   const { code, message } = error as { code?: unknown; message?: unknown };
   return (
-    (typeof code === 'string' && /^E(?:[A-Z]+|RR_(?:STREAM|SOCKET)_[A-Z_]+)$/.test(code)) ||
+    (typeof code === 'string' && OF_THE_WIRE.test(code)) ||
     (typeof message === 'string' && /connection|timeout|Client/i.test(message))
   );
 }
