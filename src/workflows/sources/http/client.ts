@@ -84,7 +84,7 @@ export function createClient(deps: ClientDeps): Client {
       const location = answer.headers.location;
       if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined)
         return { ...answer, url };
-      answer.body.on('error', () => {}).destroy();
+      discard(answer);
       if (hops === MAX_REDIRECTS) {
         throw new SourceError(
           `${request.url} redirects more than ${MAX_REDIRECTS} times, at last to ${location}`,
@@ -166,7 +166,7 @@ export function createClient(deps: ClientDeps): Client {
           random: deps.random(),
           nowMs: deps.now(),
         });
-        if (answer !== undefined && retry.again) answer.body.on('error', () => {}).destroy();
+        if (answer !== undefined && retry.again) discard(answer);
         if (!retry.again) {
           const words = answer === undefined ? '' : await excerptOf(answer);
           throw new SourceError(`${retry.sentence}${words}`, {
@@ -180,6 +180,11 @@ export function createClient(deps: ClientDeps): Client {
       }
     },
   };
+}
+
+/** Lets go of an answer that is not read. */
+export function discard({ body }: Pick<Answer, 'body'>): void {
+  body.on('error', () => {}).destroy();
 }
 
 /** The same host by TLS is as good; the other way round it is not. */
@@ -204,7 +209,7 @@ async function excerptOf({ body, headers }: Answer): Promise<string> {
   } catch {
     // What came before it broke off will do.
   } finally {
-    body.on('error', () => {}).destroy();
+    discard({ body });
   }
   const text = Buffer.concat(chunks)
     .toString()

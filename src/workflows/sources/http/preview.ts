@@ -6,7 +6,8 @@ import { type Client, type ClientDeps, createClient } from './client.ts';
 import { countFills } from './fill-count.ts';
 import { createOutbound } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
-import { fieldNames, readSource, type SourceEnd } from './read-source.ts';
+import { readSource, type SourceEnd } from './read-source.ts';
+import { fieldNames } from './record-maker.ts';
 import type { HttpRequest } from './request.ts';
 
 /** With detail pages each record is a request. */

@@ -38,7 +38,7 @@ export function remember(
   const values = new Map<string, string>();
   for (const [name, { initial }] of Object.entries(definitions)) {
     const value = kept.values?.[name] ?? initial;
-    if (value !== null && value !== undefined) values.set(name, value);
+    if (typeof value === 'string') values.set(name, value);
   }
   const left = new Map(values);
   const fresh = new Set<string>();

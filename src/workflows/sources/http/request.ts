@@ -61,6 +61,12 @@ export function pageRequest(
   return { method: source.method, url: target.href, headers, body };
 }
 
+/** A page that has an address of its own is asked for like the first, without what its address already says. */
+export function linkedRequest(source: HttpSource, url: string, state: Values['state']): HttpRequest {
+  const like = pageRequest({ ...source, query: {}, body: null }, 'http://localhost/', FIRST_PAGE, state);
+  return { method: 'GET', url, headers: like.headers, body: null };
+}
+
 /** `variables.after` is a member of a member. */
 function setWithin(json: unknown, [first = '', ...rest]: string[], value: unknown): void {
   if (typeof json !== 'object' || json === null) return;

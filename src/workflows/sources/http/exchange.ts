@@ -1,0 +1,51 @@
+/** One question and its answer: permitted, authorized, and opened as text. */
+import type { HttpSource, Parse } from '../../../model/http-source.ts';
+import type { Authorization } from './authorization.ts';
+import { type Body, openBody } from './body.ts';
+import type { Answer, Client } from './client.ts';
+import type { Permission } from './permission.ts';
+import type { HttpRequest } from './request.ts';
+import { SourceError } from './source-error.ts';
+
+export interface Exchange {
+  /** @throws SourceError */
+  ask(request: HttpRequest, accepted: readonly number[]): Promise<Answer>;
+  /** @throws UnreadableError, SourceError when it turns out that it may not be used */
+  open(answer: Answer, parse: Parse | null): Promise<Body>;
+}
+
+export function createExchange(input: {
+  source: HttpSource;
+  client: Client;
+  auth: Authorization;
+  permission: Permission;
+  warn(text: string): void;
+}): Exchange {
+  const { source, client, auth, permission } = input;
+  let warned = false;
+  return {
+    async ask(request, accepted) {
+      await permission.before(request.url);
+      for (;;) {
+        try {
+          return await client.send(await auth.sign(request), { accepted });
+        } catch (error) {
+          if (!(error instanceof SourceError) || error.status !== 401 || !auth.refused()) throw error;
+        }
+      }
+    },
+    async open(answer, parse) {
+      const body = await openBody(answer.body, {
+        parse,
+        charset: source.charset,
+        contentType: answer.headers['content-type'] ?? '',
+        contentEncoding: answer.headers['content-encoding'] ?? '',
+        url: answer.url,
+      });
+      if (body.warning !== undefined && !warned) input.warn(body.warning);
+      warned ||= body.warning !== undefined;
+      await permission.after(answer.url, body.parse);
+      return body;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** Decides about an answer that a broken connection has cut short: read again from its beginning, or the end. */
+import { SourceError } from './source-error.ts';
+
+const MAX_READS = 4;
+const REREAD_MS = 1_000;
+
+export interface RereadDeps {
+  signal: AbortSignal;
+  log(level: 'debug' | 'info' | 'warn', text: string): void;
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Waits until the answer may be asked for again.
+ *
+ * @param read.reads how often it was read, at least once
+ * @param read.handedOut records of it that are on their way already: they cannot be taken back
+ * @throws what it was given, when that is no broken connection; SourceError when it is not read again
+ */
+export async function waitToReread(
+  error: unknown,
+  read: { url: string; reads: number; handedOut: number },
+  { signal, log, wait }: RereadDeps,
+): Promise<void> {
+  signal.throwIfAborted();
+  if (!isBroken(error)) throw error;
+  const { message } = error as Error;
+  const what = `The connection to ${read.url} broke off in the middle of its answer`;
+  if (read.reads >= MAX_READS || read.handedOut > 0) {
+    const after = read.handedOut > 0 ? ` after ${read.handedOut} records` : '';
+    throw new SourceError(`${what}${after}: ${message}`, { cause: error });
+  }
+  log('warn', `${what} (${message}): asked again`);
+  await wait(REREAD_MS * read.reads, signal);
+}
+
+function isBroken(error: unknown): boolean {
+  const { code = '' } = error as { code?: string };
+  return /^(?:UND_ERR_|ECONN|EPIPE|ETIMEDOUT)/.test(code) || (error as Error).message === 'terminated';
+}
