@@ -1,5 +1,6 @@
 /** Routes in, an OpenAPI 3.1 document out. */
 import { type ErrorCode, Problem } from '../model/error.ts';
+import { describeWebhooks } from './describe-webhooks.ts';
 import { plainPath } from './match.ts';
 import type { Refusal, Route } from './route.ts';
 import { jsonResponse, schemas } from './schemas.ts';
@@ -21,8 +22,9 @@ export function describeRoutes(routes: readonly Route[]): object {
         'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, ' +
         'the id to find it by in the log in `x-request-id`.',
     },
-    tags: [...new Set(routes.map((route) => route.operation.group))].map((name) => ({ name })),
+    tags: [...new Set(routes.map((route) => route.operation.group)), 'Events'].map((name) => ({ name })),
     paths,
+    webhooks: describeWebhooks(),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       schemas,

@@ -7,6 +7,7 @@ import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubsc
 import { readWorkflowChanges } from './extensions/changes.ts';
 import { listWebhookDeliveries, readDelivery, replayDelivery } from './extensions/deliveries.ts';
 import { eraseFromWorkflow } from './extensions/erase.ts';
+import { listEventTypes, readSample } from './extensions/event-types.ts';
 import { listEvents, readEvent } from './extensions/events.ts';
 import { live, ready } from './extensions/health.ts';
 import { readJobLogs } from './extensions/job-logs.ts';
@@ -65,6 +66,8 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
   route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),
   route('GET', '/v1/events', 'read', listEvents),
+  route('GET', '/v1/events/types', 'read', listEventTypes),
+  route('GET', '/v1/samples/{eventType}', 'read', readSample),
   route('GET', '/v1/events/{eventId}', 'read', readEvent),
   route('GET', '/v1/jobs', 'read', listJobs),
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),

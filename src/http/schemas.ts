@@ -185,7 +185,7 @@ export const schemas = {
       },
     },
   },
-} as const;
+};
 
 /** A JSON answer, as an OpenAPI response object. */
 export function jsonResponse(

@@ -1,6 +1,7 @@
 /** The shapes of webhooks, deliveries, replays and events, as JSON Schema. */
 import { ATTEMPT_OUTCOMES, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
-import { EVENT_TYPES } from '../model/event.ts';
+import { EVENT_TYPES, type EventType } from '../model/event.ts';
+import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
 import { WEBHOOK_STATES } from '../model/webhook.ts';
 
 export const isoTime = { type: 'string', description: 'ISO 8601 in UTC with milliseconds' };
@@ -122,20 +123,20 @@ export const webhookSchemas = {
     },
   },
   Event: {
-    type: 'object',
-    description: 'Exactly what a webhook is sent. Each type adds to `data`.',
-    required: ['id', 'teamId', 'type', 'eventType', 'timestamp', 'sequence', 'data'],
-    properties: {
-      id: { type: 'string', description: 'The header `webhook-id`' },
-      teamId: { type: 'string' },
-      type: { enum: EVENT_TYPES },
-      eventType: { enum: EVENT_TYPES },
-      timestamp: isoTime,
-      sequence: { type: 'integer', description: 'Its place among the events of its team' },
-      workflowId: { type: 'string' },
-      jobId: { type: 'string' },
-      finishedAt: isoTime,
-      data: { type: 'object' },
+    description: 'Exactly what a webhook is sent',
+    oneOf: EVENT_CATALOGUE.map(({ type }) => ({ $ref: `#/components/schemas/${eventSchemaName(type)}` })),
+    discriminator: {
+      propertyName: 'type',
+      mapping: Object.fromEntries(
+        EVENT_CATALOGUE.map(({ type }) => [type, `#/components/schemas/${eventSchemaName(type)}`]),
+      ),
     },
   },
-} as const;
+  ...Object.fromEntries(EVENT_CATALOGUE.map(({ type, schema }) => [eventSchemaName(type), schema])),
+};
+
+/** `workflow_finished` → `WorkflowFinishedEvent`. */
+export function eventSchemaName(type: EventType): string {
+  const words = type.split('_').map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`);
+  return `${words.join('')}Event`;
+}

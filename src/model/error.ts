@@ -12,6 +12,7 @@ const TABLE = {
   delivery_not_found: [404, 'No delivery found'],
   replay_not_found: [404, 'No replay found'],
   event_not_found: [404, 'No event found'],
+  event_type_not_found: [404, 'No such type of event. GET /v1/events/types lists them'],
   version_not_found: [
     404,
     'No such version: it was never published, or it was pruned. Leave `version` and `cursor` out to read the newest',

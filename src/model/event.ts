@@ -43,6 +43,11 @@ function aliases(type: EventType, endings: readonly string[]): Record<string, Ev
   return Object.fromEntries(nouns.flatMap((noun) => endings.map((ending) => [noun + ending, type])));
 }
 
+/** The other names that an event type goes by. */
+export function aliasesOf(type: EventType): string[] {
+  return Object.keys(ALIASES).filter((name) => ALIASES[name] === type && name !== type);
+}
+
 /** The event type that a subscribed name stands for, `*` for all of them, or nothing if it never fires. */
 export function canonicalEvent(name: string): EventType | '*' | undefined {
   const lower = name.toLowerCase();
@@ -104,6 +109,18 @@ export function publishedData(input: {
     records: input.records,
     dataUrl: `${input.publicUrl}/v1/workflows/${encodeURIComponent(input.workflowId)}/data`,
   };
+}
+
+/** Where the differences between two versions are read whole. */
+export function changesUrl(input: {
+  publicUrl: string;
+  workflowId: string;
+  previousVersion: number;
+  version: number;
+}): string {
+  const { publicUrl, workflowId, previousVersion, version } = input;
+  const path = `/v1/workflows/${encodeURIComponent(workflowId)}/changes`;
+  return `${publicUrl}${path}?since=${previousVersion}&until=${version}`;
 }
 
 /** The `data` of `webhook_test`. */

@@ -32,6 +32,8 @@ export interface EventOperations {
   /** A team's events after a sequence, in order. A cursor over it never skips a late commit. */
   list(input: { teamId: string; afterSequence: number; limit: number }): Promise<StoredEvent[]>;
   get(input: { teamId: string; id: string }): Promise<StoredEvent | undefined>;
+  /** The newest event of a type among the last 1,000 of the team, if there is one. */
+  latest(input: { teamId: string; type: EventType }): Promise<StoredEvent | undefined>;
   /** The sequence of the team's newest event; 0 before the first. */
   newest(input: { teamId: string }): Promise<number>;
 }

@@ -96,6 +96,7 @@ export function testPublishing(open: Open): void {
       ...finished?.parsed.data,
       ...published,
       previousVersion: 1,
+      changesUrl: `${PUBLIC_URL}/v1/workflows/Gr%C3%B6%C3%9Fe%201/changes?since=1&until=2`,
       differences: [
         { type: 'changed', id: 'a', fields: [{ key: 'name', value: 'Anna', previousValue: 'Ada' }] },
         {

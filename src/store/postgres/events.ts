@@ -136,6 +136,22 @@ export function get(
   return view.db.get<StoredEvent>(`${EVENT} where team_id = $1 and id = $2`, teamId, id);
 }
 
+/** How many events are looked through for one of a type: there is no index over types. */
+const LOOKED_THROUGH = 1_000;
+
+export function latest(
+  view: View,
+  { teamId, type }: { teamId: string; type: EventType },
+): Promise<StoredEvent | undefined> {
+  return view.db.get<StoredEvent>(
+    `select * from (${EVENT} where team_id = $1 order by sequence desc limit $2) as last
+     where type = $3 order by sequence desc limit 1`,
+    teamId,
+    LOOKED_THROUGH,
+    type,
+  );
+}
+
 export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>(
     'select last_sequence as sequence from team where id = $1',

@@ -66,7 +66,12 @@ export function outbox({ read, write, now }: Running): Pick<Store, 'events' | 'w
   }
 
   return {
-    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
+    events: {
+      list: read(events.list),
+      get: read(events.get),
+      latest: read(events.latest),
+      newest: read(events.newest),
+    },
     webhooks: {
       subscribe: write(webhooks.subscribe),
       list: read(webhooks.list),

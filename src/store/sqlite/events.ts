@@ -122,6 +122,23 @@ export function get(view: View, { teamId, id }: { teamId: string; id: string }):
   return row && toEvent(row);
 }
 
+/** How many events are looked through for one of a type: there is no index over types. */
+const LOOKED_THROUGH = 1_000;
+
+export function latest(
+  view: View,
+  { teamId, type }: { teamId: string; type: EventType },
+): StoredEvent | undefined {
+  const row = view.db.get<EventRow>(
+    `select * from (select * from event where team_id = ? order by sequence desc limit ?)
+     where type = ? order by sequence desc limit 1`,
+    teamId,
+    LOOKED_THROUGH,
+    type,
+  );
+  return row && toEvent(row);
+}
+
 export function newest(view: View, { teamId }: { teamId: string }): number {
   const team = view.db.get<{ sequence: number }>(
     'select last_sequence as sequence from team where id = ?',

@@ -1,5 +1,5 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
-import { type ChangedRecord, differences, publishedData } from '../../model/event.ts';
+import { type ChangedRecord, changesUrl, differences, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
@@ -60,10 +60,12 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
   const finished = finish(tx, job, version, records);
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
+    const previousVersion = workflow.current_version;
     appendJobEvent(tx, finished, 'workflow_data_change', {
       ...published,
-      previousVersion: workflow.current_version,
+      previousVersion,
       ...listDifferences(tx, workflow, records),
+      changesUrl: changesUrl({ publicUrl: tx.publicUrl, workflowId: workflow.id, previousVersion, version }),
     });
   }
   appendJobEvent(tx, finished, 'workflow_finished', published);

@@ -197,7 +197,12 @@ function compose(parts: {
       prunable: read(prunable),
       prune: write('records.prune'),
     },
-    events: { list: read(events.list), get: read(events.get), newest: read(events.newest) },
+    events: {
+      list: read(events.list),
+      get: read(events.get),
+      latest: read(events.latest),
+      newest: read(events.newest),
+    },
     webhooks: {
       subscribe: write('webhooks.subscribe'),
       list: read(webhooks.list),

@@ -1,0 +1,68 @@
+/** The catalogue of events: what each tells, and a sample of it. */
+import { Problem } from '../../model/error.ts';
+import { aliasesOf, canonicalEvent, EVENT_TYPES } from '../../model/event.ts';
+import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+
+/** GET /v1/events/types */
+export const listEventTypes: Operation<KeyedCall> = {
+  id: 'listEventTypes',
+  group: 'Integrations',
+  summary: 'Every type of event: its names, what it tells, the JSON Schema of its body, and an example',
+  answer: jsonResponse('The types', {
+    type: 'object',
+    required: ['types'],
+    properties: {
+      types: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['type', 'aliases', 'description', 'schema', 'example'],
+          properties: {
+            type: { enum: EVENT_TYPES },
+            aliases: {
+              type: 'array',
+              items: { type: 'string' },
+              description: 'Other names that a subscription may use, in any letter case. `*` is all types',
+            },
+            description: { type: 'string' },
+            schema: { type: 'object', description: 'JSON Schema 2020-12 of the whole body' },
+            example: { $ref: '#/components/schemas/Event' },
+          },
+        },
+      },
+    },
+  }),
+
+  async handle() {
+    return { types: EVENT_CATALOGUE.map((kind) => ({ ...kind, aliases: aliasesOf(kind.type) })) };
+  },
+};
+
+/** GET /v1/samples/{eventType} */
+export const readSample: Operation<KeyedCall> = {
+  id: 'readSample',
+  group: 'Integrations',
+  summary: 'A sample of an event, as a list of one: the last of the team, else a typical one',
+  description:
+    'For products that want to see an event before there is a subscription. Of the last 1,000 events of the team the ' +
+    'newest of this type is taken.',
+  parameters: [pathParameter('eventType', 'A type of event, or another name of one')],
+  answer: jsonResponse(
+    'The sample',
+    { type: 'array', minItems: 1, maxItems: 1, items: { $ref: '#/components/schemas/Event' } },
+    { 'x-sample': '`real`, or `typical` when there is none' },
+  ),
+  refusals: { event_type_not_found: 'No such type of event' },
+
+  async handle({ services, caller: { teamId }, params, reply }) {
+    const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
+    const typical = EVENT_CATALOGUE.find((kind) => kind.type === type);
+    if (typical === undefined) throw new Problem('event_type_not_found');
+    const last = await services.store.events.latest({ teamId, type: typical.type });
+    reply.header('x-sample', last === undefined ? 'typical' : 'real');
+    if (last === undefined) return [{ ...typical.example, teamId }];
+    return reply.type('application/json; charset=utf-8').send(`[${last.body}]`);
+  },
+};

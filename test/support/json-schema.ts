@@ -1,0 +1,23 @@
+/** Checks values against JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+/**
+ * A check that answers nothing when the value fits, else what is wrong with it.
+ *
+ * @param document what references such as `#/components/schemas/Job` lead into: an OpenAPI document
+ */
+export function createSchemaCheck(document?: object): (schema: object, value: unknown) => string | undefined {
+  // The words of OpenAPI are no mistakes, and formats are only annotations.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  if (document !== undefined) ajv.addSchema(document, 'openapi');
+  const compiled = new Map<object, ReturnType<Ajv2020['compile']>>();
+  return (schema, value) => {
+    const validate = compiled.get(schema) ?? ajv.compile(document === undefined ? schema : rebased(schema));
+    compiled.set(schema, validate);
+    return validate(value) ? undefined : ajv.errorsText(validate.errors);
+  };
+}
+
+function rebased(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"openapi#/'));
+}
