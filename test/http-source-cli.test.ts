@@ -108,3 +108,26 @@ test('from flags to a file, a look at it, a trial and a published version; then 
   const emptied = await place.run('run', 'people');
   assert.match(emptied.stderr, /guard minRecords refused/);
 });
+
+test('a page that has changed fails the job by its guard, and a host that says no is tried again', async (t) => {
+  const { url } = await site(t, { '/people': [{ id: 1, mail: 'a@x' }, { id: 2 }] });
+  const place = await makePlace(t, {
+    'default/guarded.yaml': `source: { type: http, url: "${url}/people" }\nfields: { id: id, email: mail }\nguards: { required: [email] }\n`,
+    'default/gone.yaml': `source: { type: http, url: "${url}/gone" }\nretries: { max: 0 }\n`,
+  });
+  const reasonOf = async (id: string) => {
+    const { stdout, code } = await place.run('run', id, '--json');
+    const { reason, error, attempt } = JSON.parse(stdout) as {
+      reason: string;
+      error: string;
+      attempt: number;
+    };
+    return { code, reason, error, attempt };
+  };
+  const guarded = await reasonOf('guarded');
+  assert.deepEqual([guarded.code, guarded.reason, guarded.attempt], [1, 'guard', 1]);
+  assert.match(guarded.error, /`email` in 1 of 2 records, and 100 % must have it/);
+  const gone = await reasonOf('gone');
+  assert.deepEqual([gone.code, gone.reason], [1, 'source']);
+  assert.match(gone.error, /^GET .*\/gone answered 404 Not Found: Nothing here$/);
+});

@@ -74,6 +74,59 @@ test('an HTML list becomes records with absolute links', async (t) => {
   assert.deepEqual(said, ['warn The field `email` was found in 1 of 2 records']);
 });
 
+test('children that ask the same host take turns', async (t) => {
+  let under = 0;
+  let most = 0;
+  let asked = 0;
+  const { url } = await site(t, (request, response) => {
+    asked += 1;
+    under += 1;
+    most = Math.max(most, under);
+    setImmediate(() => {
+      under -= 1;
+      const last = request.url?.endsWith('page=6');
+      response.setHeader('content-type', 'application/json').end(last ? '[]' : `[{"id":${asked}}]`);
+    });
+  });
+  const definition = definitionOf({ source: { type: 'http', url, perHost: 1, paginate: { type: 'page' } } });
+  const fetchPolicy = parseAllowNetworks('loopback');
+  const runs = await Promise.all([1, 2, 3].map(() => startRun({ ...TRIAL, definition, fetchPolicy })));
+  t.after(() => runs.map((run) => run.kill()));
+  for (const { lines, end } of await Promise.all(runs.map(finish))) {
+    assert.equal(end.ok, true);
+    assert.equal(lines.length, 5);
+  }
+  assert.deepEqual([asked, most], [18, 1]);
+});
+
+test('a secret is not told, however it stands in an address', async (t) => {
+  const { url, asked } = await site(t, {});
+  const query = { token: `$\{secret.TOKEN}`, other: 'x' };
+  const said: string[] = [];
+  const run = await startRun({
+    ...TRIAL,
+    definition: definitionOf({ source: { type: 'http', url, query } }),
+    secrets: new Map([['TOKEN', 'ab+c/d e==']]),
+    fetchPolicy: parseAllowNetworks('loopback'),
+    onLog: ({ text }) => said.push(text),
+  });
+  t.after(() => run.kill());
+  const { end } = await finish(run);
+  assert.match(asked[0] ?? '', /token=ab%2Bc%2Fd\+e%3D%3D&other=x/);
+  assert.ok(!end.ok);
+  assert.match(end.error, /GET .*\?token=\*\*\*&other=x answered 404 Not Found: Nothing here/);
+  assert.match(said.join(), /token=\*\*\*&other=x 404/);
+});
+
+test('a secret that is not set is told before anything is asked', async (t) => {
+  const { url, asked } = await site(t, {});
+  const definition = definitionOf({
+    source: { type: 'http', url, auth: { type: 'bearer', token: `$\{secret.NONE}` } },
+  });
+  await assert.rejects(startRun({ ...TRIAL, definition }), /The secret NONE is not set for team acme/);
+  assert.deepEqual(asked, []);
+});
+
 const TRIAL: Omit<RunInput, 'definition'> = {
   workflowsDirectory: '/',
   team: 'acme',
