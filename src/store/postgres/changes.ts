@@ -16,28 +16,29 @@ const MAX_BYTES = 8_388_608;
 const WRITTEN = `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
          (select old.body from record old
-          where old.team_id = $1 and ${ofWorkflow('closed', '$2', 'old')} and ${hasId('new.id', 'old')} and old.removed_in is not null
-            and old.added_in <= $6::bigint and old.removed_in > $6::bigint limit 1) as before,
+          where ${ofWorkflow('closed', '$2', 'old')} and ${hasId('new.id', 'old')}
+            and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) as before,
          case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
   from record new
-  where new.team_id = $1 and ${ofWorkflow('added', '$2', 'new')}
+  where ${ofWorkflow('added', '$2', 'new')}
     and (new.added_in, new.seq) > ($3::bigint, $4::bigint) and new.added_in <= $5::bigint
   order by new.added_in, new.seq limit $7`;
 const REMOVED = `
   select old.removed_in as version, old.seq, old.id,
-         (select max(last.removed_in) from record last
-          where last.team_id = $1 and ${ofWorkflow('closed', '$2', 'last')} and ${hasId('old.id', 'last')} and last.removed_in is not null and last.removed_in <= $5::bigint) as told,
+         (select max(last.removed_in + 0) from record last
+          where ${ofWorkflow('closed', '$2', 'last')} and ${hasId('old.id', 'last')}
+            and last.removed_in + 0 <= $5::bigint) as told,
          case when old.added_in > $6::bigint
                 or (select true from record kept
-                    where kept.team_id = $1 and ${ofWorkflow('current', '$2', 'kept')} and ${hasId('old.id', 'kept')} and kept.removed_in is null
+                    where ${ofWorkflow('current', '$2', 'kept')} and ${hasId('old.id', 'kept')}
                       and kept.added_in <= $5::bigint limit 1)
                 or (select true from record kept
-                    where kept.team_id = $1 and ${ofWorkflow('closed', '$2', 'kept')} and ${hasId('old.id', 'kept')} and kept.removed_in is not null
-                      and kept.added_in <= $5::bigint and kept.removed_in > $5::bigint limit 1)
+                    where ${ofWorkflow('closed', '$2', 'kept')} and ${hasId('old.id', 'kept')}
+                      and kept.added_in <= $5::bigint and kept.removed_in + 0 > $5::bigint limit 1)
               then null else old.body end as before,
          null as after
   from record old
-  where old.team_id = $1 and ${ofWorkflow('removed', '$2', 'old')} and old.removed_in is not null
+  where ${ofWorkflow('removed', '$2', 'old')}
     and (old.removed_in, old.seq) > ($3::bigint, $4::bigint) and old.removed_in <= $5::bigint
   order by old.removed_in, old.seq limit $7`;
 

@@ -28,13 +28,12 @@ const COMPARE = `
     cross join unnest($4::text[], $5::integer[]) with ordinality as wanted (id, size, place)
     cross join lateral (
       select seq, added_in, body from record
-      where team_id = $1 and ${ofWorkflow('current', 'held.workflow_id')} and ${hasId('wanted.id')}
-        and removed_in is null
+      where ${ofWorkflow('current', 'held.workflow_id')} and ${hasId('wanted.id')}
       limit 1) as current
     left join lateral (
       select body from record
       where team_id = $1 and workflow_id = held.workflow_id and seq = current.seq
-        and removed_in = held.version and current.added_in = held.version
+        and removed_in + 0 = held.version and current.added_in = held.version
       limit 1) as closed on true
   ) as found on true
   order by found.place`;
@@ -71,7 +70,8 @@ const CURRENT = `
   from held
   left join lateral (
     select seq from record
-    where team_id = $1 and workflow_id = held.workflow_id and seq > $4 and seq <= $5 and removed_in is null
+    where team_id = $1 and workflow_id = held.workflow_id and seq > $4 and seq <= $5
+      and coalesce(removed_in, 0) = 0
     order by seq limit $5) as found on true
   order by found.seq`;
 

@@ -94,7 +94,7 @@ async function deleteRecords(
 ): Promise<boolean> {
   const closed = await tx.db.all<{ seq: number; removedIn: number; bytes: number }>(
     `select seq, removed_in as "removedIn", octet_length(body) as bytes from record
-     where team_id = $1 and ${ofWorkflow('removed', '$2')} and removed_in <= $3 order by removed_in, seq limit $4`,
+     where ${ofWorkflow('removed', '$2')} and removed_in <= $3 order by removed_in, seq limit $4`,
     team_id,
     id,
     oldest,
@@ -104,7 +104,7 @@ async function deleteRecords(
   const last = some.at(-1);
   if (last === undefined) return true;
   await tx.db.run(
-    `delete from record where team_id = $1 and ${ofWorkflow('removed', '$2')} and removed_in is not null
+    `delete from record where ${ofWorkflow('removed', '$2')}
        and (removed_in, seq) <= ($3::integer, $4::bigint)`,
     team_id,
     id,

@@ -1,6 +1,7 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
 import {
   type ChangedRecord,
+  changesUrl,
   type Difference,
   differenceOf,
   MAX_DIFFERENCES_BYTES,
@@ -74,10 +75,12 @@ export async function publish(
   // Last, because they lock the row of the team.
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
+    const previousVersion = workflow.current_version;
     await appendJobEvent(tx, finished, 'workflow_data_change', {
       ...published,
-      previousVersion: workflow.current_version,
+      previousVersion,
       ...listed,
+      changesUrl: changesUrl({ publicUrl: tx.publicUrl, workflowId: workflow.id, previousVersion, version }),
     });
   }
   await appendJobEvent(tx, finished, 'workflow_finished', published);
@@ -205,15 +208,15 @@ interface DifferenceRow {
 const WRITTEN = `
   select new.seq, new.id, new.body as after,
          (select old.body from record old
-          where old.team_id = $1 and old.workflow_id = $2 and old.seq = new.seq and old.removed_in = $3
+          where old.team_id = $1 and old.workflow_id = $2 and old.seq = new.seq and old.removed_in + 0 = $3
           limit 1) as before
   from record new
-  where new.team_id = $1 and ${ofWorkflow('added', '$2', 'new')} and new.added_in = $3 and new.seq > $4
+  where ${ofWorkflow('added', '$2', 'new')} and new.added_in = $3 and new.seq > $4
   order by new.seq limit $5`;
 const REMOVED = `
   select old.seq, old.id, old.body as before, null as after
   from record old
-  where old.team_id = $1 and ${ofWorkflow('removed', '$2', 'old')} and old.removed_in = $3 and old.seq > $4
+  where ${ofWorkflow('removed', '$2', 'old')} and old.removed_in = $3 and old.seq > $4
     and (select true from record new
          where new.team_id = $1 and new.workflow_id = $2 and new.seq = old.seq and new.added_in = $3
          limit 1) is null

@@ -113,7 +113,7 @@ const SUCCEED = `
   cross join lateral (
     select 1 from record
     where team_id = $1 and workflow_id = $2 and seq = new.seq and added_in = new.old and id = new.id
-      and removed_in = $3
+      and removed_in + 0 = $3
     limit 1) as closed
   on conflict do nothing`;
 
@@ -191,11 +191,12 @@ const CLOSED_OF = `
   from unnest($4::bigint[]) as wanted (seq)
   left join lateral (
     select added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and removed_in = $3
+    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and removed_in + 0 = $3
     limit 1) as closed on true
   left join lateral (
     select added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and removed_in is null
+    where team_id = $1 and workflow_id = $2 and seq = wanted.seq
+      and coalesce(removed_in, 0) = 0
     limit 1) as current on true`;
 
 /** Takes changes back: deletes what the run has written and opens again what it had closed. */
@@ -263,7 +264,7 @@ const WRITTEN = `
   from unnest($4::text[], $5::text[], $6::bigint[]) with ordinality as wanted (id, body, seq, place)
   cross join lateral (
     select seq from record
-    where team_id = $1 and ${ofWorkflow('current', '$2')} and ${hasId('wanted.id')} and removed_in is null
+    where ${ofWorkflow('current', '$2')} and ${hasId('wanted.id')}
       and added_in = $3 and body = wanted.body and seq = coalesce(wanted.seq, seq)
     limit 1) as current`;
 

@@ -15,7 +15,8 @@ const CLOSE = `
   from unnest($4::bigint[]) as wanted (seq)
   cross join lateral (
     select seq, added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3 and removed_in is null
+    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3
+      and coalesce(removed_in, 0) = 0
     limit 1) as old
   on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in`;
 
@@ -35,10 +36,10 @@ export async function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonl
 
 const ADDED = `
   select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where team_id = $1 and ${ofWorkflow('added', '$2')} and added_in = $3 order by seq limit $4`;
+  where ${ofWorkflow('added', '$2')} and added_in = $3 order by seq limit $4`;
 const CLOSED = `
   select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where team_id = $1 and ${ofWorkflow('removed', '$2')} and removed_in = $3 order by seq limit $4`;
+  where ${ofWorkflow('removed', '$2')} and removed_in = $3 order by seq limit $4`;
 
 interface Place {
   seq: number;
@@ -57,7 +58,7 @@ export async function sweep(
   const deleted = fitting(added, MAX_BATCH_BYTES);
   if (deleted.length > 0) {
     await tx.db.run(
-      `delete from record where team_id = $1 and ${ofWorkflow('added', '$2')} and added_in = $3 and seq <= $4`,
+      `delete from record where ${ofWorkflow('added', '$2')} and added_in = $3 and seq <= $4`,
       teamId,
       workflowId,
       version,

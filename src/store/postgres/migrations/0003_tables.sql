@@ -163,16 +163,16 @@ create table record (
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 -- Statements choose among these, not the planner: see record-indexes.ts, which has the same expressions.
 create unique index record_current on record
-  (team_id, ('current' || workflow_id),
-   (case when octet_length(id) <= 256 then id else left(id, 256) || md5(id) end))
+  (('current ' || team_id || ' ' || workflow_id),
+   (case when octet_length(id) <= 256 then id else left(id, 256) || md5(id) end), team_id)
   where removed_in is null;
 create index record_closed on record
-  (team_id, ('closed' || workflow_id),
+  (('closed ' || team_id || ' ' || workflow_id),
    (case when octet_length(id) <= 256 then id else left(id, 256) || md5(id) end))
-  where removed_in is not null;
-create index record_added on record (team_id, ('added' || workflow_id), added_in, seq);
-create index record_removed on record (team_id, ('removed' || workflow_id), removed_in, seq)
-  where removed_in is not null;
+  where -removed_in < 0;
+create index record_added on record (('added ' || team_id || ' ' || workflow_id), added_in, seq);
+create index record_removed on record (('removed ' || team_id || ' ' || workflow_id), removed_in, seq)
+  where removed_in > 0;
 -- The planner would take a team that it has not seen for empty. Without statistics it takes every one for 1 of 200.
 alter table record alter column team_id set statistics 0, alter column workflow_id set statistics 0;
 

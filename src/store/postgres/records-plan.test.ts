@@ -1,0 +1,161 @@
+/** Whatever the planner believes of the table, a batch reads some rows for each record, not the whole workflow. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import type { Held } from '../../model/job.ts';
+import { planWrites, type StagedWrite } from '../../model/staging.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
+import { openStore } from '../open.ts';
+import { untouched } from '../touched.ts';
+import { changes } from './changes.ts';
+import { compare, currentSeqs } from './compare.ts';
+import { Database, openPool, type Value } from './database.ts';
+import { prune } from './prune.ts';
+import { publish as publishIn } from './publish.ts';
+import { page } from './records.ts';
+import { stage } from './stage.ts';
+import { remove, sweep } from './sweep.ts';
+import type { Tx } from './transaction.ts';
+
+const { url, drop } = await makeDatabase();
+const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
+const pool = openPool({ url, size: 1, log: silentLogger });
+after(async () => {
+  await store.close();
+  await pool.end();
+  await drop();
+});
+
+const RECORDS = 4_000;
+const BATCH = 20;
+/** Of each statement, for a batch: more than it needs, and far from all. */
+const MAX_READ = 10 * BATCH;
+
+test('reads by the index that was meant, in a team that the planner has not seen', async () => {
+  const known = await makeWorkflow(store, { team: 'known' });
+  await publishRun(store, known, Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`k${n}`, 'x'])));
+  await new Database(pool).exec('analyze');
+  const at = await makeWorkflow(store, { team: 'new' });
+  const first = await makeRunning(store, at);
+  for (let start = 0; start < RECORDS; start += 500)
+    await stageRecords(store, first, 'upsert', some(start, 500, 'a'));
+  await publish(first);
+  const second = await makeRunning(store, at);
+  for (let start = 0; start < RECORDS / 2; start += 500) {
+    await stageRecords(store, second, 'upsert', some(start, 500, 'b'));
+  }
+  await publish(second);
+
+  const held = await makeRunning(store, at);
+  const there = some(RECORDS - BATCH, BATCH, 'c');
+  const { version, rows } = await explaining((tx) => compare(tx, { held, ids: there.map(({ id }) => id) }));
+  assert.equal(rows.length, BATCH);
+  const records = new Map([...there, ...some(RECORDS, BATCH, 'c')].map(({ id, body }) => [id, body]));
+  const { writes } = planWrites({ version, rows, records, mode: 'upsert' });
+  const { seqs } = await explaining((tx) => stage(tx, { held, writes }));
+  const rewritten = seqs.map(
+    (seq, n): StagedWrite => ({ kind: n % 2 ? 'restore' : 'rewrite', seq, body: '{}' }),
+  );
+  await explaining((tx) => stage(tx, { held, writes: rewritten.slice(0, BATCH) }));
+  await explaining((tx) => remove(tx, { held, seqs: Array.from({ length: BATCH }, (_, n) => n + 1) }));
+  await explaining((tx) => currentSeqs(tx, { held, afterSeq: 100, rows: BATCH }));
+  await explaining((tx) => page(tx, { ...at, version: 1, afterSeq: 100, rows: BATCH }));
+  const cursor = (part: 'written' | 'removed') => ({ part, version: 2, seq: 10 });
+  await explaining((tx) =>
+    changes(tx, { ...at, since: 1, until: 2, after: cursor('written'), limit: BATCH }),
+  );
+  await explaining((tx) =>
+    changes(tx, { ...at, since: 1, until: 2, after: cursor('removed'), limit: BATCH }),
+  );
+  const guards = { minRecords: 0, maxDropPercent: null };
+  await explaining((tx) => publishIn(tx, { held, guards, state: undefined, fields: [] }));
+  const again = await makeRunning(store, at);
+  await stageRecords(store, again, 'upsert', some(0, 500, 'd'));
+  await explaining((tx) => sweep(tx, { held: again, limit: BATCH }));
+  await explaining((tx) => prune(tx, { ...at, keepVersions: 1, keepMs: 0, graceMs: 0, limit: BATCH }));
+  assert.ok(statements > 20, `${statements} statements`);
+});
+
+let statements = 0;
+
+/** Explains every statement by running it, takes that back, and runs it; one after the other. */
+class Explaining extends Database {
+  #before: Promise<unknown> = Promise.resolve();
+
+  override all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    return this.#looking(sql, values, () => super.all<Row>(sql, ...values));
+  }
+
+  override run(sql: string, ...values: Value[]): Promise<number> {
+    return this.#looking(sql, values, () => super.run(sql, ...values));
+  }
+
+  #looking<Result>(sql: string, values: Value[], perform: () => Promise<Result>): Promise<Result> {
+    const result = this.#before.then(async () => {
+      await super.exec('savepoint before');
+      const [explained] = await super.all<{ 'QUERY PLAN': [{ Plan: Node }] }>(
+        `explain (analyze, format json) ${sql}`,
+        ...values,
+      );
+      await super.exec('rollback to before');
+      statements += 1;
+      const read = explained === undefined ? 0 : rowsRead(explained['QUERY PLAN'][0].Plan);
+      assert.ok(read <= MAX_READ, `${read} rows were read by ${sql}\n${JSON.stringify(explained, null, 1)}`);
+      return perform();
+    });
+    this.#before = result.catch(() => undefined);
+    return result;
+  }
+}
+
+interface Node {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: Node[];
+}
+
+/** Rows of `record` that a plan has looked at. */
+function rowsRead(node: Node): number {
+  const here = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0);
+  const isScan = node['Node Type'].endsWith('Scan') && node['Relation Name'] === 'record';
+  return (node.Plans ?? []).reduce(
+    (rows, child) => rows + rowsRead(child),
+    isScan ? here * node['Actual Loops'] : 0,
+  );
+}
+
+async function explaining<Result>(operation: (tx: Tx) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const tx = { db: new Explaining(client), now: store.now(), publicUrl: '', touched: untouched() };
+    const result = await operation(tx);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+function some(start: number, count: number, name: string): { id: string; body: string }[] {
+  return Array.from({ length: count }, (_, n) => `p${start + n}`).map((id) => ({
+    id,
+    body: JSON.stringify({ id, name }),
+  }));
+}
+
+function publish(held: Held) {
+  return store.records.publish({
+    held,
+    guards: { minRecords: 0, maxDropPercent: null },
+    state: undefined,
+    fields: [],
+  });
+}
