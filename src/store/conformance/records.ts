@@ -11,6 +11,7 @@ import {
   type Open,
   people,
   publishRun,
+  readChanges,
   readVersion,
   stageRecords,
 } from './setup.ts';
@@ -190,6 +191,25 @@ export function testRecords(open: Open): void {
     await stageRecords(store, held, 'replace', people({ b: 'z'.repeat(50) }));
     await publishedOf(store, held);
     assert.equal((await store.records.version(at))?.largest, body('z'.repeat(50)));
+  });
+
+  it('tells the longest ids apart, also by their last character', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    // As long as an id may be in bytes, and nothing that a database could compress.
+    const long = Array.from({ length: 1_023 }, (_, n) =>
+      String.fromCharCode(0x4e00 + ((n * 7_919) % 20_000)),
+    );
+    const ids = ['x', 'y', 'z'].map((end) => long.join('') + end);
+    await publishRun(store, at, Object.fromEntries(ids.map((id, n) => [id, `${n}`])));
+    await publishRun(store, at, Object.fromEntries(ids.slice(1).map((id) => [id, '2'])));
+    const told = await readChanges(store, { ...at, since: 1, until: 2 }, 10);
+    assert.deepEqual(
+      told.map(({ id, after }) => [id, after === null]),
+      [
+        [ids[1], false],
+        [ids[0], true],
+      ],
+    );
   });
 
   it('keeps workflows of different teams apart', async ({ store }) => {
