@@ -16,14 +16,14 @@ import { startReceiver } from './support/receiver.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 import { onPostgres, testDatabase } from './support/test-database.ts';
 
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 30);
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 15 : 30));
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
 /** A crash happens this long after the server listens, at most. */
-const MAX_LIFE_MS = 500;
+const MAX_LIFE_MS = onPostgres() ? 2_000 : 500;
 /**
  * What a server on PostgreSQL leaves behind when it is killed waits for its leases, because others may live: short
- * ones, for there is no time for 30 s.
+ * ones, for there is no time for 30 s, and lives that are longer than they.
  */
 const SERVER = onPostgres() ? { program: join(import.meta.dirname, 'support', 'short-lease-server.ts') } : {};
 const LEASE_MS = 900;
