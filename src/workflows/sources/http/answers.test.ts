@@ -233,6 +233,17 @@ test('numbers that a double would change go through as they are', async (t) => {
   assert.equal(records[0].text, '12345678901234567890');
 });
 
+test('a line of 10 MB is read where only some of it is taken', async (t) => {
+  const line = JSON.stringify({ note: 'x'.repeat(10 << 20), id: 1 });
+  for (const [body, type] of [
+    [`${line}\n`, 'application/x-ndjson'],
+    [`[${line}]`, 'application/json'],
+  ] as const) {
+    const { records } = await read(t, body, { 'content-type': type }, { fields: { id: '$.id' } });
+    assert.deepEqual(records, [{ id: 1 }]);
+  }
+});
+
 test('what is made to hurt does not: deep nesting, entity bombs, bombs of zeros', async (t) => {
   const deep = `${'<div>'.repeat(50_000)}x`;
   const { records } = await read(

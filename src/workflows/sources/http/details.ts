@@ -65,7 +65,7 @@ async function addDetails(
 
   async function attempt(): Promise<void> {
     const { follow } = source;
-    const answer = await deps.exchange.ask(linkedRequest(source, url, deps.state), [404, 410]);
+    const answer = await deps.exchange.ask(linkedRequest(source, url, deps.state, follow.parse), [404, 410]);
     if (answer.status === 404 || answer.status === 410) {
       discard(answer);
       deps.log('warn', `The detail page ${url} answered ${answer.status}: its record goes without`);

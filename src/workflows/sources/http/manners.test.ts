@@ -134,6 +134,18 @@ test('redirects are followed with what belongs to the host, and end', async (t) 
   await assert.rejects(take({ source: { url: `${url}/inside` } }), /169\.254\.169\.254 is .* link-local/);
 });
 
+test('a host that has the same in several forms is asked for the one that is read', async (t) => {
+  const { url, requests } = await site(t, (request, response) => {
+    if (request.url === '/robots.txt') return response.writeHead(404).end();
+    if (!request.headers.accept?.startsWith('text/html')) return json(response);
+    response.setHeader('content-type', 'text/html').end('<p id=7>');
+  });
+  const { records } = await take({ source: { url, parse: 'html', records: 'p' }, fields: { id: '@id' } });
+  assert.deepEqual(records, [{ id: '7' }]);
+  assert.deepEqual((await take({ source: { url, headers: { Accept: 'x/y' } } })).records, [{ id: 1 }]);
+  assert.equal(requests.at(-1)?.headers.accept, 'x/y');
+});
+
 test('cookies are kept for the run, if that is wanted', async (t) => {
   const { url, requests } = await site(t, {
     '/a': (_request, response) => {

@@ -1,5 +1,5 @@
 /** Makes the request for one page out of the definition, the state and where the pages stand. */
-import type { HttpSource } from '../../../model/http-source.ts';
+import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { fillIn, fillInAll, type Values } from './fill-in.ts';
 
 export interface HttpRequest {
@@ -18,9 +18,16 @@ export interface PageAt {
 
 export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
 
-/** What an answer may be, in the order in which it is liked. */
-const ACCEPT =
-  'application/json, application/x-ndjson, text/csv, text/html, application/xml;q=0.9, */*;q=0.8';
+/** What an answer may be, in the order in which it is liked: some hosts have the same in several forms. */
+const ACCEPT: Readonly<Record<Parse, string>> = {
+  json: 'application/json, */*;q=0.5',
+  ndjson: 'application/x-ndjson, application/jsonl, */*;q=0.5',
+  csv: 'text/csv, text/tab-separated-values, */*;q=0.5',
+  html: 'text/html, application/xhtml+xml, */*;q=0.5',
+  xml: 'application/xml, text/xml, application/rss+xml, application/atom+xml, */*;q=0.5',
+};
+const ACCEPT_ANY =
+  'application/json, application/x-ndjson, text/csv, text/html;q=0.9, application/xml;q=0.9, */*;q=0.8';
 
 /** @param url one of the source's URLs, with its places */
 export function pageRequest(
@@ -35,7 +42,9 @@ export function pageRequest(
     const value = fillIn(text, values);
     if (value !== undefined) target.searchParams.set(name, value);
   }
-  const headers: Record<string, string> = { accept: ACCEPT };
+  const headers: Record<string, string> = {
+    accept: source.parse === null ? ACCEPT_ANY : ACCEPT[source.parse],
+  };
   for (const [name, text] of Object.entries(source.headers)) {
     const value = fillIn(text, values);
     if (value !== undefined) headers[name.toLowerCase()] = value;
@@ -62,8 +71,18 @@ export function pageRequest(
 }
 
 /** A page that has an address of its own is asked for like the first, without what its address already says. */
-export function linkedRequest(source: HttpSource, url: string, state: Values['state']): HttpRequest {
-  const like = pageRequest({ ...source, query: {}, body: null }, 'http://localhost/', FIRST_PAGE, state);
+export function linkedRequest(
+  source: HttpSource,
+  url: string,
+  state: Values['state'],
+  parse = source.parse,
+): HttpRequest {
+  const like = pageRequest(
+    { ...source, parse, query: {}, body: null },
+    'http://localhost/',
+    FIRST_PAGE,
+    state,
+  );
   return { method: 'GET', url, headers: like.headers, body: null };
 }
 

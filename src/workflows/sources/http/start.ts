@@ -42,7 +42,11 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
   const child = await startChild({
     launch: () => ({
       argv: HARNESS_ARGV,
-      environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
+      environment: {
+        ...cleanEnvironment(input.environment),
+        ...authorities(input.environment),
+        ...runEnvironment(input),
+      },
     }),
     directory: tmpdir(),
     temporaryPrefix: temporaryPrefix(input),
@@ -64,6 +68,12 @@ function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
   if (end.result === '') return failed('The HTTP source ended before it had read everything', end);
   const result = JSON.parse(end.result) as HarnessResult;
   return result.ok ? result : { ...result, error: clean(result.error) };
+}
+
+/** Whom this machine trusts to vouch for hosts, beside those whom Node knows. */
+function authorities(environment: ReadonlyMap<string, string>): Record<string, string> {
+  const names = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+  return Object.fromEntries([...environment].filter(([name]) => names.includes(name)));
 }
 
 /** Says honestly who asks. */
