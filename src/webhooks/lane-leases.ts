@@ -60,7 +60,11 @@ export class LaneLeases {
     this.#lanes = input.lanes;
     this.#onKept = input.onKept;
     this.#onLost = input.onLost;
-    this.#wake = new Wake({ everyMs: this.#leaseMs * KEEP_SHARE, random: input.random, look: () => this.keep() });
+    this.#wake = new Wake({
+      everyMs: this.#leaseMs * KEEP_SHARE,
+      random: input.random,
+      look: () => this.keep(),
+    });
   }
 
   /** What the store is told about whoever asks for lanes. */
