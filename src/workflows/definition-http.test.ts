@@ -84,6 +84,10 @@ const CASES: [text: string, mistakes: RegExp[]][] = [
   [`${SOURCE}fields: { id: { from: $.id, replace: ["(", ""] } }\n`, [/is not a regular expression/]],
   [`${SOURCE}fields: { id: { from: $.id, date: x } }\n`, [/must be true, or a pattern such as DD\.MM\.YYYY/]],
   [`${SOURCE}fields: { id: { from: $.id, date: true, number: true } }\n`, [/can be only one of/]],
+  [
+    `${SOURCE}fields: { id: $.id }\nguards: { required: [id, emial] }\n`,
+    [/^5: `guards\.required\[1\]` is none of `fields`, so that it would never be filled: id/],
+  ],
   [`${SOURCE}guards: { required: [email] }\n`, [/^4: `guards\.required` needs `fields`/]],
   [`${SOURCE}  paginate: { type: cusror }\n`, [/^4: `source\.paginate\.type` .* Did you mean `cursor`\?/]],
   [`${SOURCE}  paginate: { type: cursor, from: $.next }\n`, [/^4: `source\.paginate\.param` must be a text/]],

@@ -50,6 +50,7 @@ export function checkHttpSource(checker: Checker, root: Record<string, unknown>)
     : (checker.oneOf(settings.parse, ['source', 'parse'], PARSES) ?? null);
   const body = checkBody(checker, settings);
   const fields = checkFields(checker, root.fields, ['fields'], parse);
+  const follow = checkFollow(checker, settings.follow, parse);
   const source: HttpSource = {
     type: 'http',
     urls: checkUrls(checker, settings.url),
@@ -65,9 +66,9 @@ export function checkHttpSource(checker: Checker, root: Record<string, unknown>)
     delimiter: checkDelimiter(checker, settings.delimiter, parse),
     records: checkRecords(checker, settings.records, parse),
     fields,
-    filled: checkFilled(checker, root.guards, fields),
+    filled: checkFilled(checker, root.guards, { ...fields, ...follow?.fields }),
     paginate: checkPaginate(checker, settings.paginate, parse),
-    follow: checkFollow(checker, settings.follow, parse),
+    follow,
     remember: checkState(checker, settings.state, parse),
     robots: isMissing(settings.robots)
       ? null
@@ -133,6 +134,15 @@ function checkFilled(checker: Checker, guards: unknown, fields: HttpSource['fiel
       ['guards', isMissing(required) ? 'minFilledPercent' : 'required'],
       'needs `fields`: what they do not name is not counted',
     );
+  } else {
+    for (const [at, name] of (names ?? []).entries()) {
+      if (Object.hasOwn(fields, name)) continue;
+      const there = Object.keys(fields).join(', ');
+      checker.wrong(
+        ['guards', 'required', at],
+        `is none of \`fields\`, so that it would never be filled: ${there}`,
+      );
+    }
   }
   const minPercent = isMissing(minFilledPercent)
     ? 100
