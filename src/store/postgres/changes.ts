@@ -6,7 +6,7 @@
  * the later one is a record removed. Each call walks on through one of the indexes.
  */
 import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
-import { hasId, ofWorkflow } from './record-indexes.ts';
+import { hasId, inOrder, ofWorkflow } from './record-indexes.ts';
 import type { View } from './transaction.ts';
 
 /** Bytes of records that one call may answer, before and after taken together. */
@@ -64,16 +64,19 @@ export async function changes(
   if (found === undefined) return { rows: [], next: null };
   const limit = Math.max(1, Math.min(input.limit, Math.floor(MAX_BYTES / (2 * found.largest))));
   const { part, version, seq } = input.after ?? { part: 'written', version: since + 1, seq: 0 };
-  const rows = await view.db.all<Row>(
-    part === 'written' ? WRITTEN : REMOVED,
-    input.teamId,
-    input.workflowId,
-    version,
-    seq,
-    until,
-    since,
-    limit,
-  );
+  const rows = await view.db.snapshot(async (db) => {
+    await inOrder(db);
+    return db.all<Row>(
+      part === 'written' ? WRITTEN : REMOVED,
+      input.teamId,
+      input.workflowId,
+      version,
+      seq,
+      until,
+      since,
+      limit,
+    );
+  });
   return {
     rows: rows
       .filter(part === 'written' ? isWritten : isRemoved)

@@ -3,7 +3,7 @@
  * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
  */
 import type { Retention } from '../record-operations.ts';
-import { ofWorkflow } from './record-indexes.ts';
+import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
 import { lockWorkflow, type WorkflowRow } from './workflows.ts';
@@ -32,7 +32,7 @@ export async function prune(
   tx: Tx,
   input: Retention & { teamId: string; workflowId: string; limit: number },
 ): Promise<{ done: boolean }> {
-  const workflow = await lockWorkflow(tx, input.teamId, input.workflowId);
+  const [workflow] = await Promise.all([lockWorkflow(tx, input.teamId, input.workflowId), inOrder(tx.db)]);
   if (workflow === undefined) return { done: true };
   const { limit } = input;
   const oldest = await moveOldest(tx, workflow, input);

@@ -14,7 +14,7 @@ import type { Published } from '../record-operations.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, type JobRow, lockHeld, moveUp } from './jobs.ts';
 import { withoutMessage } from './let-go.ts';
-import { ofWorkflow } from './record-indexes.ts';
+import { inOrder, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 import type { WorkflowRow } from './workflows.ts';
 
@@ -35,7 +35,7 @@ export async function publish(
   tx: Tx,
   { held, guards, state, fields, mode }: PublishInput,
 ): Promise<Published> {
-  const { job, workflow } = await lockHeld(tx, held);
+  const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
   if (job.cancel_requested_at !== null) {
     await endCanceled(tx, { held });
     return { outcome: 'canceled' };

@@ -91,6 +91,10 @@ class Explaining extends Database {
     return this.#looking(sql, values, () => super.run(sql, ...values));
   }
 
+  override snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
+    return read(this);
+  }
+
   #looking<Result>(sql: string, values: Value[], perform: () => Promise<Result>): Promise<Result> {
     const result = this.#before.then(async () => {
       await super.exec('savepoint before');

@@ -1,7 +1,7 @@
 /** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
 import type { Held } from '../../model/job.ts';
 import { lockHeld } from './jobs.ts';
-import { ofWorkflow } from './record-indexes.ts';
+import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { MAX_BATCH, reopen } from './stage.ts';
 import type { Tx } from './transaction.ts';
 
@@ -51,7 +51,7 @@ export async function sweep(
   tx: Tx,
   { held, limit }: { held: Held; limit: number },
 ): Promise<{ done: boolean }> {
-  const { workflow } = await lockHeld(tx, held);
+  const [{ workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
   const { team_id: teamId, id: workflowId } = workflow;
   const version = workflow.current_version + 1;
   const added = await tx.db.all<Place>(ADDED, teamId, workflowId, version, limit);
