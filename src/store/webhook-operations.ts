@@ -166,7 +166,7 @@ export interface Replay {
 export interface DeliveryOperations {
   /**
    * The webhooks that have deliveries due and that this node holds, or takes now: at most `limit` of those that
-   * nobody holds. What is dated further ahead than any delivery waits was dated before the clock was set back, and is
+   * nobody holds; each is its own for two thirds of `leaseMs` at least. What is dated further ahead than any delivery waits was dated before the clock was set back, and is
    * due. Costs what the number of webhooks costs, not the backlog.
    */
   lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;

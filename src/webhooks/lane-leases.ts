@@ -11,7 +11,10 @@ import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.t
 import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
-/** What of a lease lies between two renewals, and after what share without one it may soon be somebody else's. */
+/**
+ * What of a lease lies between two renewals, and after what share without one it may soon be somebody else's: no more
+ * than the store leaves of one at least when it names a lane.
+ */
 const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
 /** A lane that has had nothing to do for so long is given back. */
