@@ -1,6 +1,6 @@
 /**
  * Which index of `record` a statement uses is said by the statement. Left to itself the planner takes any of which it
- * believes that there are few rows in it, which of a new workflow it always does (measured: 2,000 instead of 25,000
+ * believes that there are few rows in it, which of a new workflow it always does (measured: 1,600 instead of 23,000
  * records/s, and worse with every batch). So each index but the primary key begins with its name, team and workflow in
  * one, and those of a part of the rows have a condition that is put differently in each: a statement that goes by the
  * primary key says `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which lead to none of them.
@@ -42,7 +42,7 @@ function idKey(id: string): string {
 
 /**
  * To be asked for in a transaction that wants the first rows of an index: the planner would gather all of them and sort
- * them, where it believes that there are few (measured: 35 ms instead of 3 for 500 of 45,000 rows).
+ * them, where it believes that there are few (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
  */
 export function inOrder(db: Database): Promise<void> {
   return db.exec('set local enable_bitmapscan = off');
