@@ -1,6 +1,6 @@
 /** The client's types are those of the service: what differs does not compile. */
 import { test } from 'node:test';
-import type { shownLine } from '../../src/http/extensions/job-logs.ts';
+import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { shownKey } from '../../src/http/extensions/keys.ts';
 import type {
   ShownDeliveryDetail,

@@ -18,6 +18,7 @@ import { isOurs, renderProblem, toProblem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
+import { Streams } from './streams.ts';
 
 /** What the wire needs from the rest of the service. */
 export interface HttpServices {
@@ -39,6 +40,7 @@ export interface HttpServices {
 /** What operations are given: the services, and what belongs to the wire alone. */
 export interface CallServices extends HttpServices {
   eventWaits: EventWaits;
+  streams: Streams;
 }
 
 /** What is known of a request before the framework sees it, and what its log line says. */
@@ -68,7 +70,8 @@ export function createApp(services: HttpServices): FastifyInstance {
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
-  const forCalls: CallServices = { ...services, eventWaits };
+  const streams = new Streams(services.store, services.log);
+  const forCalls: CallServices = { ...services, eventWaits, streams };
 
   const unroutable = (found: Match | undefined): Problem =>
     found === undefined
@@ -119,6 +122,7 @@ export function createApp(services: HttpServices): FastifyInstance {
 
   // Whoever waits for an event would hold up the closing.
   app.addHook('preClose', () => eventWaits.close());
+  app.addHook('preClose', () => streams.close());
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
     reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });

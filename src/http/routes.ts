@@ -18,6 +18,7 @@ import { readOpenApi } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
+import { openStream } from './extensions/stream.ts';
 import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
 import {
@@ -69,6 +70,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/events/types', 'read', listEventTypes),
   route('GET', '/v1/samples/{eventType}', 'read', readSample),
   route('GET', '/v1/events/{eventId}', 'read', readEvent),
+  route('GET', '/v1/stream', 'read', openStream),
   route('GET', '/v1/jobs', 'read', listJobs),
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),
   route('GET', '/v1/jobs/{jobId}/logs', 'read', readJobLogs),

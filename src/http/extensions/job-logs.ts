@@ -1,13 +1,13 @@
 /** The log of a job, one attempt at a time. */
-import type { LogLine } from '../../model/job.ts';
-import { toIso } from '../../std/clock.ts';
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { queryNumber } from '../number-query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { streamJobLog, wantsStream } from './job-log-stream.ts';
 import { jobOf } from './jobs.ts';
+import { shownLine, textOf } from './shown-log-line.ts';
 
 const FORMATS = ['json', 'ndjson', 'text'] as const;
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };
@@ -22,7 +22,9 @@ export const readJobLogs: Operation<KeyedCall> = {
   summary: 'What an attempt wrote to its log: its first and its last MiB',
   description:
     '`next` is the `after` of the next call: asking with it until it is null reads the whole log, also of an ' +
-    'attempt that still runs. As text and NDJSON the same place stands in `Link`.',
+    'attempt that still runs. As text and NDJSON the same place stands in `Link`. As `text/event-stream` the answer ' +
+    'follows the log to the end of the job: messages `line` (with the `attempt`) and at last `end`, with the job; ' +
+    '`Last-Event-ID` resumes it.',
   parameters: [
     pathParameter('jobId', 'Job id'),
     {
@@ -46,10 +48,15 @@ export const readJobLogs: Operation<KeyedCall> = {
     { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
   ],
   answer: answerOf(),
-  refusals: { field_invalid: 'A parameter has a bad value', job_not_found: 'No job found' },
+  refusals: {
+    field_invalid: 'A parameter has a bad value',
+    job_not_found: 'No job found',
+    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
+  },
 
   async handle(call) {
     const { services, request, query, reply } = call;
+    if (wantsStream(request.headers.accept)) return streamJobLog(call);
     const format = queryFormat(query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
     const afterSeq = queryNumber(query, 'after', WHOLE) ?? 0;
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
@@ -77,15 +84,6 @@ export const readJobLogs: Operation<KeyedCall> = {
   },
 };
 
-export function shownLine({ seq, at, level, text }: LogLine) {
-  return { seq, time: toIso(at), level, text };
-}
-
-/** `2026-01-01T06:00:03.120Z info  the text`; what the text breaks into more lines is indented. */
-export function textOf({ at, level, text }: LogLine): string {
-  return `${toIso(at)} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
-}
-
 function answerOf(): object {
   const json = jsonResponse(
     'The lines, in order',
@@ -101,5 +99,13 @@ function answerOf(): object {
     { Link: 'With `rel="next"`, of text and NDJSON, when there may be more' },
   ) as { content: object };
   const text = { schema: { type: 'string' } };
-  return { ...json, content: { ...json.content, 'application/x-ndjson': text, 'text/plain': text } };
+  return {
+    ...json,
+    content: {
+      ...json.content,
+      'application/x-ndjson': text,
+      'text/plain': text,
+      'text/event-stream': { schema: { type: 'string', description: 'Messages `line` and `end`' } },
+    },
+  };
 }

@@ -1,0 +1,93 @@
+/** A reader that stalls is cut off, one that reads gets all of it, and both on a real socket. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import fastify from 'fastify';
+import { EventStream } from './event-stream.ts';
+
+const MESSAGE = { event: 'much', data: 'x'.repeat(100_000) };
+
+async function serve(run: (stream: EventStream) => Promise<void>, bounds: { heartbeatMs?: number } = {}) {
+  const app = fastify();
+  let done: Promise<void> = Promise.resolve();
+  app.get('/', (_, reply) => {
+    const stream = new EventStream(reply, { maxBuffered: 1_000_000, ...bounds });
+    done = run(stream);
+    return reply;
+  });
+  const url = new URL(await app.listen({ port: 0 }));
+  return {
+    url,
+    done: () => done,
+    close: () => app.close(),
+    /** Asks, and then reads nothing. */
+    stalled: () => {
+      const socket = connect(Number(url.port), url.hostname);
+      socket.pause();
+      socket.on('error', () => {});
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+      return socket;
+    },
+  };
+}
+
+test('a reader that leaves too much unread is cut off', async () => {
+  let isOver = () => {};
+  const over = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
+  const { stalled, close } = await serve(async (stream) => {
+    for (let sent = 0; stream.isOpen && sent < 1_000; sent += 1) stream.send(MESSAGE);
+    await stream.closed;
+    isOver();
+  });
+  const socket = stalled();
+  await over;
+  socket.destroy();
+  await close();
+});
+
+test('a reader that takes nothing between two heartbeats is cut off', async () => {
+  let isOver = () => {};
+  const over = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
+  const { stalled, close } = await serve(
+    async (stream) => {
+      // As much as the socket takes of itself, and a little more.
+      do {
+        stream.send(MESSAGE);
+        // What the socket has taken counts as unread until a turn later.
+        for (let turns = 0; turns < 5 && stream.unread > 0; turns += 1) await turn();
+      } while (stream.isOpen && stream.unread === 0);
+      await stream.closed;
+      isOver();
+    },
+    { heartbeatMs: 20 },
+  );
+  const socket = stalled();
+  await over;
+  socket.destroy();
+  await close();
+});
+
+test('a reader that reads gets all of it, whatever waits meanwhile', async () => {
+  const { url, close } = await serve(async (stream) => {
+    for (let sent = 0; sent < 100; sent += 1) {
+      stream.send({ ...MESSAGE, id: sent });
+      await stream.drained();
+    }
+    stream.end();
+  });
+  const text = await (await fetch(url)).text();
+  const ids = [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 100 }, (_, id) => id),
+  );
+  await close();
+});
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

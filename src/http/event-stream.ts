@@ -1,0 +1,99 @@
+/** An answer that goes on: server-sent events, with a bound on what a reader may leave unread. */
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyReply } from 'fastify';
+
+/** Proxies close connections on which nothing is said. */
+export const HEARTBEAT_MS = 15_000;
+/** A browser comes back after this long. */
+const RETRY_MS = 2_000;
+
+/** One message. `id` is what the reader names in `Last-Event-ID` when it comes back. */
+export interface StreamMessage {
+  event: string;
+  id?: string | number;
+  data: unknown;
+}
+
+/**
+ * Answers a request with a stream of messages. A reader that leaves more than `maxBuffered` bytes unread, or has
+ * no fewer to take than a heartbeat before, is cut off: it comes back and resumes.
+ */
+export class EventStream {
+  /** Resolves when the reader is gone, or the stream was ended or cut off. */
+  readonly closed: Promise<void>;
+  readonly #raw: FastifyReply['raw'];
+  readonly #maxBuffered: number;
+  readonly #heartbeat: NodeJS.Timeout;
+  /** Bytes that the reader had not taken at the last heartbeat. */
+  #leftUnread = 0;
+
+  constructor(reply: FastifyReply, { maxBuffered, heartbeatMs = HEARTBEAT_MS }: StreamBounds) {
+    reply.hijack();
+    this.#raw = reply.raw;
+    this.#maxBuffered = maxBuffered;
+    this.#raw.writeHead(reply.statusCode, {
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      // Else nginx gathers what it should pass on.
+      'x-accel-buffering': 'no',
+    });
+    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
+    this.#heartbeat.unref();
+    this.closed = new Promise((resolve) => {
+      const end = () => {
+        clearInterval(this.#heartbeat);
+        resolve();
+      };
+      if (this.#raw.destroyed) end();
+      else this.#raw.once('close', end);
+    });
+    this.#raw.write(`retry: ${RETRY_MS}\n\n`);
+  }
+
+  get isOpen(): boolean {
+    return !this.#raw.destroyed && !this.#raw.writableEnded;
+  }
+
+  /** Bytes that the reader has not taken yet. */
+  get unread(): number {
+    return this.#raw.writableLength;
+  }
+
+  send({ event, id, data }: StreamMessage): void {
+    // JSON has no line breaks of its own, so one line of data holds it.
+    const name = id === undefined ? '' : `id: ${id}\n`;
+    this.#write(`${name}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  /** Resolves when the reader has taken what was sent, or the stream is closed. */
+  async drained(): Promise<void> {
+    if (!this.isOpen || !this.#raw.writableNeedDrain) return;
+    await Promise.race([new Promise<void>((resolve) => this.#raw.once('drain', resolve)), this.closed]);
+  }
+
+  /** Ends the stream after what was sent. */
+  end(): void {
+    clearInterval(this.#heartbeat);
+    if (this.isOpen) this.#raw.end();
+  }
+
+  #beat(): void {
+    const stalls = this.#leftUnread > 0 && this.#raw.writableLength >= this.#leftUnread;
+    if (stalls) this.#raw.destroy();
+    else this.#write(': \n\n');
+    this.#leftUnread = this.#raw.writableLength;
+  }
+
+  #write(text: string): void {
+    if (!this.isOpen) return;
+    this.#raw.write(text);
+    if (this.#raw.writableLength > this.#maxBuffered) this.#raw.destroy();
+  }
+}
+
+interface StreamBounds {
+  maxBuffered: number;
+  /** For tests. */
+  heartbeatMs?: number;
+}

@@ -1,0 +1,103 @@
+/** The log of a job as server-sent events, from the beginning or a place in it to the end of the job. */
+import type { Job } from '../../model/job.ts';
+import { EventStream } from '../event-stream.ts';
+import { invalid } from '../fields.ts';
+import { queryNumber } from '../number-query.ts';
+import type { KeyedCall } from '../route.ts';
+import { jobOf } from './jobs.ts';
+import { ENDED, shownJob } from './shown-job.ts';
+import { shownLine } from './shown-log-line.ts';
+
+/** Lines are read when the reader has taken those before; one read of them is no more than a log may hold. */
+const LINES_AT_ONCE = 500;
+const MAX_BUFFERED = 8 * 1_048_576;
+/** Logs are written once a second; ends of jobs are told by commits. */
+const LOOK_MS = 1_000;
+const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
+
+interface Place {
+  attempt: number;
+  seq: number;
+}
+
+/** Whether server-sent events are asked for: they have to be named. */
+export function wantsStream(accept: string | undefined): boolean {
+  return /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(accept ?? '');
+}
+
+/** Answers with messages `line`, and at last `end`. An attempt that is named is followed alone. */
+export async function streamJobLog(call: KeyedCall): Promise<unknown> {
+  const { services, caller, query, request, reply } = call;
+  const only = queryNumber(query, 'attempt', { least: 1, most: WHOLE.most });
+  const afterSeq = queryNumber(query, 'after', WHOLE) ?? 0;
+  const resumed = placeFrom(request.headers['last-event-id']);
+  const job = await jobOf(call);
+  if (request.method === 'HEAD') {
+    return reply.type('text/event-stream; charset=utf-8').header('cache-control', 'no-store').send();
+  }
+  const stream = services.streams.open(
+    caller.teamId,
+    () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }),
+  );
+  const place = resumed ?? { attempt: only ?? Math.max(1, job.attempt), seq: afterSeq };
+  try {
+    await follow(call, { stream, job, place, only });
+  } catch (err) {
+    services.log.warn({ err, requestId: request.id }, 'stream.broken');
+  }
+  stream.end();
+  return reply;
+}
+
+async function follow(
+  { services: { store } }: KeyedCall,
+  input: { stream: EventStream; job: Job; place: Place; only: number | undefined },
+): Promise<void> {
+  const { stream, only } = input;
+  const { teamId, id: jobId } = input.job;
+  let { attempt, seq } = input.place;
+  let wake = () => {};
+  const unwatch = store.watch(({ jobs }) => jobs && wake());
+  void stream.closed.then(() => wake());
+  try {
+    while (stream.isOpen) {
+      // Before its lines: what is complete by then stays so.
+      const job = await store.jobs.get({ teamId, id: jobId });
+      if (job === undefined) return;
+      const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq: seq, limit: LINES_AT_ONCE });
+      for (const line of lines) {
+        stream.send({ event: 'line', id: `${attempt}.${line.seq}`, data: { attempt, ...shownLine(line) } });
+      }
+      seq = lines.at(-1)?.seq ?? seq;
+      await stream.drained();
+      if (lines.length === LINES_AT_ONCE) continue;
+      const hasEnded = ENDED.includes(job.state);
+      if (attempt < job.attempt && only === undefined) {
+        attempt += 1;
+        seq = 0;
+      } else if (hasEnded || attempt < job.attempt) {
+        stream.send({ event: 'end', data: shownJob(job) });
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, LOOK_MS);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    }
+  } finally {
+    unwatch();
+  }
+}
+
+function placeFrom(value: string | string[] | undefined): Place | undefined {
+  if (value === undefined || value === '') return undefined;
+  const found = typeof value === 'string' ? /^(\d{1,9})\.(\d{1,15})$/.exec(value) : null;
+  if (found === null || Number(found[1]) === 0) {
+    return invalid('The header `Last-Event-ID` must be the id of a message of this log, or be left out');
+  }
+  return { attempt: Number(found[1]), seq: Number(found[2]) };
+}

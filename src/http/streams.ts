@@ -1,0 +1,141 @@
+/** The streams that are open: a bounded number, told what has changed, and ended when the service stops. */
+import { Problem } from '../model/error.ts';
+import type { Logger } from '../observe/log.ts';
+import { Wake } from '../std/wake.ts';
+import type { Store } from '../store/store.ts';
+import type { EventStream } from './event-stream.ts';
+import { type News, TeamNews } from './team-news.ts';
+
+const MAX_STREAMS = 500;
+export const MAX_STREAMS_OF_TEAM = 100;
+/** Commits wake; this is for what they do not tell of, and for what is only compared. */
+const LOOK_MS = 1_000;
+
+/** A stream that is told of its team, for as long as its key may be used. */
+export interface Listener {
+  teamId: string;
+  keyId: string;
+  stream: EventStream;
+}
+
+/** However many listen, what has changed in a team is read once. */
+export class Streams {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #open = new Set<{ teamId: string; stream: EventStream }>();
+  readonly #listeners = new Set<Listener>();
+  /** Of each team that has listeners; a promise, because beginning takes some reads. */
+  readonly #news = new Map<string, Promise<TeamNews>>();
+  readonly #wake: Wake;
+  #unwatch: (() => void) | undefined;
+  #closed = false;
+
+  constructor(store: Store, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+    this.#wake = new Wake({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
+  }
+
+  /**
+   * Opens a stream of a team, if there is room.
+   *
+   * @throws Problem `overloaded` when as many are open as may be, `stopping` after `close`
+   */
+  open(teamId: string, make: () => EventStream): EventStream {
+    if (this.#closed) throw new Problem('stopping');
+    const ofTeam = [...this.#open].filter((one) => one.teamId === teamId).length;
+    if (ofTeam >= MAX_STREAMS_OF_TEAM || this.#open.size >= MAX_STREAMS) {
+      throw new Problem('overloaded', {
+        sentence: `As many streams are open as may be: ${MAX_STREAMS_OF_TEAM} of a team, ${MAX_STREAMS} in all. Close one of them`,
+        headers: { 'retry-after': '10' },
+      });
+    }
+    const one = { teamId, stream: make() };
+    this.#open.add(one);
+    void one.stream.closed.then(() => this.#open.delete(one));
+    return one.stream;
+  }
+
+  /**
+   * Tells a stream what changes from now on. One that comes back is told first what it has missed.
+   *
+   * @param after the sequence of the last event that it knows of, if it was here before
+   */
+  async listen(listener: Listener, after: number | undefined): Promise<void> {
+    const { teamId, stream } = listener;
+    this.#listeners.add(listener);
+    void stream.closed.then(() => this.#leave(listener));
+    this.#unwatch ??= this.#store.watch(({ lanes }) => {
+      for (const news of this.#news.values()) news.then((one) => one.noteLanes(lanes), ignore);
+      this.#wake.nudge();
+    });
+    this.#wake.start();
+    const news = await this.#newsOf(teamId);
+    const missed = after === undefined ? undefined : await news.missed(after);
+    if (missed !== undefined) tell(stream, missed.news, missed.sequence);
+    const sequence = missed?.sequence ?? news.sequence;
+    stream.send({ event: 'hello', id: sequence, data: { sequence } });
+    this.#wake.nudge();
+  }
+
+  /** Ends all of them, and takes no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { stream } of this.#open) stream.end();
+    await this.#rest();
+  }
+
+  #newsOf(teamId: string): Promise<TeamNews> {
+    const known = this.#news.get(teamId);
+    if (known !== undefined) return known;
+    const news = new TeamNews(this.#store, teamId);
+    const begun = news.begin().then(() => news);
+    this.#news.set(teamId, begun);
+    begun.catch(() => this.#news.delete(teamId));
+    return begun;
+  }
+
+  async #look(): Promise<void> {
+    for (const [teamId, begun] of [...this.#news]) {
+      try {
+        const news = await begun;
+        const found = await news.look();
+        for (const { keyId, stream } of this.#of(teamId)) {
+          if (news.usableKeys.has(keyId)) tell(stream, found, news.sequence);
+          else stream.end();
+        }
+      } catch (err) {
+        // The next look tells of what this one would have.
+        this.#log.warn({ err, teamId }, 'stream.not_told');
+      }
+    }
+  }
+
+  #of(teamId: string): Listener[] {
+    return [...this.#listeners].filter((one) => one.teamId === teamId);
+  }
+
+  #leave(listener: Listener): void {
+    this.#listeners.delete(listener);
+    if (this.#of(listener.teamId).length === 0) this.#news.delete(listener.teamId);
+    if (this.#listeners.size === 0) void this.#rest();
+  }
+
+  async #rest(): Promise<void> {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    await this.#wake.stop();
+    // Somebody may have come while the last look ended.
+    if (this.#listeners.size > 0 && !this.#closed) this.#wake.start();
+  }
+}
+
+/** The last message carries the sequence: whoever has had only some of them comes back to all. */
+function tell(stream: EventStream, news: readonly News[], sequence: number): void {
+  for (const [at, data] of news.entries()) {
+    const isLast = at === news.length - 1;
+    stream.send({ event: 'invalidate', ...(isLast ? { id: sequence } : {}), data });
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,217 @@
+/** What has changed in a team since the last look, by kind and id: what its streams are told. */
+import { isUsable } from '../model/team.ts';
+import type { Store } from '../store/store.ts';
+import type { LaneName } from '../store/webhook-operations.ts';
+
+export const NEWS_KINDS = ['jobs', 'workflows', 'versions', 'webhooks', 'deliveries', 'keys'] as const;
+export type NewsKind = (typeof NEWS_KINDS)[number];
+
+/** Which things of a kind may have changed; null: any. */
+export interface News {
+  kind: NewsKind;
+  ids: string[] | null;
+}
+
+/** More ids than this are told as any. */
+const MAX_IDS = 100;
+/** Events that one look reads; of a team with more of them everything may have changed. */
+const MAX_EVENTS = 1_000;
+const EVENTS_AT_ONCE = 250;
+const MAX_JOBS = 200;
+/** Webhooks whose deliveries are watched, and how many of each: the newest. */
+const MAX_WATCHED = 64;
+const MAX_DELIVERIES = 20;
+/** What is compared costs reads: at most a twentieth of the time goes there, and it is done once a second at most. */
+const COMPARE_EVERY_MS = 1_000;
+const COMPARE_SHARE = 20;
+
+/** Of things by id, a text that changes when they do. */
+type Marks = Map<string, string>;
+
+/**
+ * Events tell of jobs and versions, in order and at once. Of the rest there is no history: it is compared with how
+ * it was a moment ago, so that other nodes' and other processes' changes are noticed as well.
+ */
+export class TeamNews {
+  readonly teamId: string;
+  /** The sequence of the last event that was told. */
+  sequence = 0;
+  /** The keys of the team that may be used. */
+  usableKeys: ReadonlySet<string> = new Set();
+  readonly #store: Store;
+  readonly #marks = new Map<NewsKind, Marks>();
+  readonly #watched = new Set<string>();
+  #compareAt = 0;
+
+  constructor(store: Store, teamId: string) {
+    this.#store = store;
+    this.teamId = teamId;
+  }
+
+  /** Notes how everything stands now. */
+  async begin(): Promise<void> {
+    this.sequence = await this.#store.events.newest({ teamId: this.teamId });
+    await this.#compare();
+  }
+
+  /** Webhooks for which something has become due; null: any may be. */
+  noteLanes(lanes: readonly LaneName[] | null): void {
+    const ids = lanes?.filter(({ teamId }) => teamId === this.teamId).map(({ webhookId }) => webhookId);
+    for (const id of ids ?? this.#marks.get('webhooks')?.keys() ?? []) this.#watch(id);
+  }
+
+  /** What has changed since the last call. */
+  async look(): Promise<News[]> {
+    const happened = await this.#happened(this.sequence);
+    this.sequence = happened.sequence;
+    const compared = performance.now() < this.#compareAt ? [] : await this.#compare();
+    return joined([...happened.news, ...compared]);
+  }
+
+  /**
+   * What somebody has missed who knows of the events up to a sequence. What is only compared has no history: of
+   * that anything may have changed.
+   */
+  async missed(after: number): Promise<{ news: News[]; sequence: number }> {
+    if (after > this.sequence) return { news: anything(), sequence: this.sequence };
+    const { news, sequence } = await this.#happened(after);
+    const compared = NEWS_KINDS.filter((kind) => kind !== 'versions').map((kind) => ({ kind, ids: null }));
+    return { news: joined([...news, ...compared]), sequence };
+  }
+
+  /** What the events after a sequence tell of. Of too many, everything. */
+  async #happened(after: number): Promise<{ news: News[]; sequence: number }> {
+    const news: News[] = [];
+    let sequence = after;
+    for (let read = 0; read < MAX_EVENTS; read += EVENTS_AT_ONCE) {
+      const at = { teamId: this.teamId, afterSequence: sequence, limit: EVENTS_AT_ONCE };
+      const events = await this.#store.events.list(at);
+      for (const { type, workflowId, jobId, body } of events) {
+        if (workflowId !== null) news.push({ kind: 'workflows', ids: [workflowId] });
+        if (jobId !== null) news.push({ kind: 'jobs', ids: [jobId] });
+        if (type === 'workflow_data_change' && workflowId !== null) {
+          news.push({ kind: 'versions', ids: [workflowId] });
+        }
+        if (type === 'webhook_paused') news.push({ kind: 'webhooks', ids: [webhookOf(body)] });
+      }
+      sequence = events.at(-1)?.sequence ?? sequence;
+      if (events.length < EVENTS_AT_ONCE) return { news: joined(news), sequence };
+    }
+    return { news: anything(), sequence: await this.#store.events.newest({ teamId: this.teamId }) };
+  }
+
+  async #compare(): Promise<News[]> {
+    const startMs = performance.now();
+    const { teamId } = this;
+    const store = this.#store;
+    const now = store.now();
+    const workflows = await store.workflows.list({ teamId });
+    const webhooks = await store.webhooks.list({ teamId });
+    const keys = await store.keys.list({ teamId });
+    const jobs = await store.jobs.list({
+      teamId,
+      states: ['queued', 'running', 'retrying'],
+      limit: MAX_JOBS,
+    });
+    this.usableKeys = new Set(keys.filter((key) => isUsable(key, now)).map(({ id }) => id));
+    const news = [
+      ...this.#differ(
+        'workflows',
+        workflows.map((one) => [
+          one.id,
+          mark(one.updatedAt, one.pausedAt, one.currentVersion, one.nextRunAt),
+        ]),
+      ),
+      ...this.#differ(
+        'versions',
+        workflows.map((one) => [one.id, mark(one.currentVersion, one.oldestVersion)]),
+      ),
+      ...this.#differ(
+        'webhooks',
+        webhooks.map((one) => [
+          one.id,
+          mark(one.state, one.settings, one.pausedReason, one.failingSince, one.lastSuccessAt),
+        ]),
+      ),
+      ...this.#differ(
+        'keys',
+        keys.map((one) => [one.id, mark(one.expiresAt, one.revokedAt)]),
+      ),
+      ...this.#differ(
+        'jobs',
+        jobs.map((one) => [
+          one.id,
+          mark(one.state, one.attempt, one.slot, one.runAt, one.cancelRequestedAt, one.progress),
+        ]),
+      ),
+      ...(await this.#compareDeliveries()),
+    ];
+    const tookMs = performance.now() - startMs;
+    this.#compareAt = performance.now() + Math.max(COMPARE_EVERY_MS, tookMs * COMPARE_SHARE);
+    return news;
+  }
+
+  /** A webhook is watched for as long as one of its newest deliveries waits. */
+  async #compareDeliveries(): Promise<News[]> {
+    const before = this.#marks.get('deliveries') ?? new Map<string, string>();
+    const after: Marks = new Map();
+    const changed: string[] = [];
+    for (const webhookId of this.#watched) {
+      const newest = await this.#store.deliveries.list({
+        teamId: this.teamId,
+        webhookId,
+        limit: MAX_DELIVERIES,
+      });
+      for (const { id, state, attempt } of newest) {
+        after.set(id, mark(state, attempt));
+        if (before.get(id) !== after.get(id)) changed.push(id);
+      }
+      if (newest.every(({ state }) => state !== 'waiting')) this.#watched.delete(webhookId);
+    }
+    this.#marks.set('deliveries', after);
+    return changed.length === 0 ? [] : [{ kind: 'deliveries', ids: changed }];
+  }
+
+  #watch(webhookId: string): void {
+    this.#watched.delete(webhookId);
+    this.#watched.add(webhookId);
+    const [oldest] = this.#watched;
+    if (this.#watched.size > MAX_WATCHED && oldest !== undefined) this.#watched.delete(oldest);
+  }
+
+  #differ(kind: NewsKind, things: (readonly [id: string, mark: string])[]): News[] {
+    const before = this.#marks.get(kind);
+    const after: Marks = new Map(things);
+    this.#marks.set(kind, after);
+    if (before === undefined) return [];
+    const ids = [
+      ...[...after].filter(([id, text]) => before.get(id) !== text).map(([id]) => id),
+      ...[...before.keys()].filter((id) => !after.has(id)),
+    ];
+    return ids.length === 0 ? [] : [{ kind, ids }];
+  }
+}
+
+/** That everything may have changed. */
+function anything(): News[] {
+  return NEWS_KINDS.map((kind) => ({ kind, ids: null }));
+}
+
+/** One piece of news for each kind. */
+function joined(news: readonly News[]): News[] {
+  return NEWS_KINDS.flatMap((kind) => {
+    const ofKind = news.filter((one) => one.kind === kind);
+    if (ofKind.length === 0) return [];
+    const ids = new Set(ofKind.flatMap((one) => one.ids ?? []));
+    const isAny = ids.size > MAX_IDS || ofKind.some((one) => one.ids === null);
+    return [{ kind, ids: isAny ? null : [...ids] }];
+  });
+}
+
+function mark(...values: unknown[]): string {
+  return JSON.stringify(values);
+}
+
+function webhookOf(body: string): string {
+  return (JSON.parse(body) as { data: { webhookId: string } }).data.webhookId;
+}
