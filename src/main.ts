@@ -16,6 +16,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
   ['events', async () => (await import('./cli/events.ts')).addEvents],
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
+  ['database', async () => (await import('./cli/database.ts')).addDatabase],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
 ];
 

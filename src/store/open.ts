@@ -1,6 +1,8 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
+import { REFUSAL } from './copy/marker.ts';
+import { MARKER, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
 import type { SchemaState } from './schema-state.ts';
 import type { Store, StoreReader } from './store.ts';
@@ -29,9 +31,20 @@ const POOL_SIZE = 10;
 /**
  * Opens the database that a URL names, making or migrating it: `sqlite:/absolute/path/flowhook.db`, or
  * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL cannot be used, the schema
- * is newer than this code, or another process owns the data directory.
+ * is newer than this code, another process owns the data directory, or it is a copy that is not finished.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  const store = await openDriver(url, options);
+  try {
+    if ((await store.instance.get({ name: MARKER })) !== undefined) throw new Error(REFUSAL);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openDriver(url: string, options: OpenOptions): Promise<Store> {
   const { publicUrl, log, clock, own = false } = options;
   const mistake = databaseUrlMistake(url);
   if (mistake !== undefined) throw new Error(`The database URL must be ${mistake}`);
@@ -58,6 +71,20 @@ export async function openReader(url: string): Promise<StoreReader> {
   if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);
   const { openSqliteReader } = await import('./sqlite/reader.ts');
   return openSqliteReader(pathOf(url), Date.now);
+}
+
+/**
+ * Opens the tables of a database for a copy of all that is in them.
+ *
+ * @param options.make whether they are written, and made where there are none
+ */
+export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
+  if (isPostgres(url)) {
+    const { openPostgresTables } = await import('./postgres/tables.ts');
+    return openPostgresTables({ url, ...options });
+  }
+  const { openSqliteTables } = await import('./sqlite/tables.ts');
+  return openSqliteTables({ path: pathOf(url), ...options });
 }
 
 /** Looks how far the tables of a database have come, and changes nothing. No file counts as no tables. */

@@ -1,0 +1,52 @@
+/** What a table holds as one number, in whatever order its rows come and whichever database they are in. */
+import { hash } from 'node:crypto';
+import type { Cell, Column, Page, Place, Table, TableReader } from './tables.ts';
+
+const MODULUS = 2n ** 128n;
+
+/** Reads a whole table; told after each page how many rows it had. */
+export async function checksumOf(
+  reader: TableReader,
+  table: Table,
+  columns: readonly Column[],
+  onRead: (rows: number) => void,
+): Promise<Checksum> {
+  const checksum = new Checksum();
+  for (let after: Place | null = null; ; ) {
+    const { rows, next }: Page = await reader.page(table, columns, after);
+    for (const row of rows) checksum.add(row);
+    onRead(rows.length);
+    if (next === null) return checksum;
+    after = next;
+  }
+}
+
+/** Counts rows, and adds up 128 bits of the SHA-256 of each. */
+class Checksum {
+  #rows = 0;
+  #sum = 0n;
+
+  add(row: readonly Cell[]): void {
+    const digest = hash('sha256', canonical(row), 'buffer');
+    this.#sum += (digest.readBigUInt64BE(0) << 64n) + digest.readBigUInt64BE(8);
+    this.#rows += 1;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** 32 hexadecimal digits. */
+  get digits(): string {
+    return (this.#sum % MODULUS).toString(16).padStart(32, '0');
+  }
+}
+
+/** A row as text. PostgreSQL's texts hold no NUL: U+FFFD stands for it there, and so it does here. */
+function canonical(row: readonly Cell[]): string {
+  return JSON.stringify(
+    row.map((cell) =>
+      typeof cell === 'string' && cell.includes('\0') ? cell.replaceAll('\0', '\ufffd') : cell,
+    ),
+  );
+}

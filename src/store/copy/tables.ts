@@ -1,0 +1,108 @@
+/** What a copy of a database moves: every table with its key, and what each driver must be able to do with it. */
+
+/** What stands in one column of one row. */
+export type Cell = string | number | null;
+
+export interface Table {
+  name: string;
+  /** Its primary key, in which it is read. */
+  key: readonly string[];
+  /** Columns that may be long: pages are bounded by their bytes. */
+  long?: readonly string[];
+  /** Rows that stay where they are, as a condition in SQL. */
+  except?: string;
+}
+
+/** The row of `instance` that says that a database is a copy which is not finished. */
+export const MARKER = 'unfinished_copy';
+
+/**
+ * Every table, with the keys and columns that it has on PostgreSQL; what others refer to comes first. SQLite's are
+ * brought into this shape in `sqlite/tables.ts`. The columns are those that the databases have.
+ */
+export const TABLES: readonly Table[] = [
+  { name: 'instance', key: ['name'], except: `name = '${MARKER}'` },
+  { name: 'team', key: ['id'] },
+  { name: 'api_key', key: ['id'] },
+  { name: 'signing_key', key: ['team_id', 'id'] },
+  { name: 'workflow', key: ['team_id', 'id'], long: ['definition', 'state'] },
+  { name: 'version', key: ['team_id', 'workflow_id', 'number'], long: ['fields'] },
+  { name: 'job', key: ['team_id', 'id'], long: ['error', 'progress'] },
+  { name: 'job_log', key: ['team_id', 'job_id', 'attempt', 'part', 'seq'], long: ['body'] },
+  { name: 'idempotency', key: ['team_id', 'operation', 'target', 'key'] },
+  { name: 'record', key: ['team_id', 'workflow_id', 'seq', 'added_in'], long: ['body'] },
+  { name: 'event', key: ['team_id', 'sequence'], long: ['body'] },
+  { name: 'webhook', key: ['team_id', 'id'], long: ['headers'] },
+  { name: 'delivery', key: ['team_id', 'id'] },
+  { name: 'attempt', key: ['team_id', 'delivery_id', 'number'], long: ['error', 'response', 'details'] },
+  { name: 'replay', key: ['team_id', 'id'] },
+  { name: 'suppression', key: ['team_id', 'workflow_id', 'kind', 'hash'] },
+  { name: 'audit', key: ['team_id', 'id'], long: ['details'] },
+];
+
+/** Who does what at this moment, and how far the tables have come: true of one database only. */
+export const LEFT_BEHIND: readonly string[] = ['chore', 'lane', 'schema_version'];
+
+/** A page may have so many rows, and so many bytes in its long columns (or one row). */
+export const PAGE_ROWS = 1_000;
+export const PAGE_BYTES = 4_194_304;
+
+export interface Column {
+  name: string;
+  isNumber: boolean;
+}
+
+/** Where a page ended, in the words of the driver that read it. */
+export type Place = readonly Cell[];
+
+export interface Page {
+  /** In the order of the columns that were asked for. */
+  rows: Cell[][];
+  /** Where the next one begins; null when this was the last. */
+  next: Place | null;
+}
+
+/** Reads of one state of a database. */
+export interface TableReader {
+  /** How many rows are copied. */
+  count(table: Table): Promise<number>;
+  page(table: Table, columns: readonly Column[], after: Place | null): Promise<Page>;
+}
+
+/** A database as a copy sees it. */
+export interface Tables {
+  /** The columns of a table by name, as PostgreSQL has them. */
+  columns(table: Table): Promise<Column[]>;
+  /** Which servers use it, as a sentence; nothing where nobody is known to. */
+  users(): Promise<string | undefined>;
+  snapshot<Result>(read: (reader: TableReader) => Promise<Result>): Promise<Result>;
+  marker(): Promise<string | undefined>;
+  /**
+   * Adds rows, and sets the marker in the same transaction.
+   *
+   * @throws Error, and changes nothing, when the marker is not what it was
+   */
+  write(step: {
+    insert?: { table: Table; columns: readonly Column[]; rows: readonly Cell[][] };
+    marker: { was: string | undefined; becomes: string | undefined };
+  }): Promise<void>;
+  /** Lets the database learn how much it has been given. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How many of these rows make a page, of which only the lengths are known yet. */
+export function rowsOfPage(bytes: readonly number[]): number {
+  let sum = 0;
+  for (const [place, own] of bytes.entries()) {
+    sum += own;
+    if (sum > PAGE_BYTES) return Math.max(1, place);
+  }
+  return bytes.length;
+}
+
+export function markerMoved(): Error {
+  return new Error(
+    'Another `flowhook database copy` writes into the same database. Let that one end, or end it, and run this again',
+  );
+}
