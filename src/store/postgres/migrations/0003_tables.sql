@@ -1,8 +1,8 @@
 -- The tables as of version 3, with which PostgreSQL begins. Times are epoch milliseconds, lists and objects JSON
--- text. team_id leads every primary key and unique index, so that the tables can be distributed by team, except in
--- team, api_key and instance, which are small. Nothing is named here that a database of the same language may lack:
--- no sequences, triggers, enumerations, partitions or functions of our own. Texts that are compared or sorted by
--- bytes, as SQLite does, are collated "C".
+-- text. team_id leads every primary key and is part of every unique index, so that the tables can be distributed by
+-- team, except in team, api_key and instance, which are small. Nothing is named here that a database of the same
+-- language may lack: no sequences, triggers, enumerations, partitions or functions of our own. Texts that are compared
+-- or sorted by bytes, as SQLite does, are collated "C".
 
 create table instance (
   name   text collate "C" primary key,
