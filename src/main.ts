@@ -1,5 +1,6 @@
 /** Picks the command, prints its error, sets the exit code. */
 import { Command, CommanderError } from 'commander';
+import { finishCommands } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { VERSION } from './config.ts';
 
@@ -18,23 +19,30 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
   ['database', async () => (await import('./cli/database.ts')).addDatabase],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
+  ['completion', async () => (await import('./cli/completion.ts')).addCompletion],
 ];
 
-/** @param argv as in `process.argv` */
-export async function main(argv: readonly string[]): Promise<void> {
+/** Those that must know all others. */
+const WHOLE = ['completion'];
+
+/** @param name the command that is called; when it is none of ours, all are there */
+export async function programOf(name: string | undefined): Promise<Command> {
   const program = new Command('flowhook')
     .description(
       'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks are told.',
     )
     .version(VERSION)
     .showHelpAfterError('(add --help to see what there is)')
-    .exitOverride()
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out',
-    );
-  const called = COMMANDS.filter(([name]) => name === argv[2]);
+    .exitOverride();
+  const called = COMMANDS.filter(([one]) => one === name && !WHOLE.includes(one));
   for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
+  finishCommands(program);
+  return program;
+}
+
+/** @param argv as in `process.argv` */
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = await programOf(argv[2]);
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

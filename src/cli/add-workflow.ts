@@ -8,6 +8,7 @@ import { isTeamSlug } from '../model/team.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 import { UsageError } from './exit.ts';
 import { print } from './open.ts';
+import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { addSourceFlags, checkedSource, settingsOf } from './source-flags.ts';
 
@@ -54,7 +55,5 @@ async function add(given: string, options: Options): Promise<void> {
   await mkdir(directory, { recursive: true });
   await writeFile(file, text);
   print(options, { file, team, id, definition: settings }, [file]);
-  process.stderr.write(
-    `Try it with \`flowhook workflows preview ${file}\`, bring it in with \`flowhook apply\`\n`,
-  );
+  say(`Try it with \`flowhook workflows preview ${file}\`, bring it in with \`flowhook apply\``);
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
 import { applyWorkflows } from '../workflows/apply.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
 
 export function addApply(program: Command): void {
@@ -28,7 +29,7 @@ export function addApply(program: Command): void {
         process.stderr.write(`${file}${line === null ? '' : `:${line}`}: ${message}\n`);
       }
       if (report.missing.length > 0) {
-        process.stderr.write('Missing files only warn; `flowhook apply --prune` archives their workflows.\n');
+        say('Missing files only warn; `flowhook apply --prune` archives their workflows.');
       }
       if (report.mistakes.length > 0) process.exitCode = 1;
     }),

@@ -11,6 +11,7 @@ import { dataCommand, toOutput } from './data.ts';
 import { databaseFile } from './data-directory.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
 export function addErase(program: Command): void {
@@ -65,7 +66,7 @@ async function eraseData(options: Options): Promise<void> {
       },
     );
     print(options, report, [...linesOf(report.found, ''), ...linesOf(report.left, ' (stays)')]);
-    for (const sentence of sentencesOf(report)) process.stderr.write(`${sentence}\n`);
+    for (const sentence of sentencesOf(report)) say(sentence);
     if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
   });
 }
@@ -83,7 +84,7 @@ async function exportData(options: Options): Promise<void> {
       }
     }
     await toOutput(entries());
-    process.stderr.write(`${lines} ${lines === 1 ? 'entry' : 'entries'} found\n`);
+    say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
   });
 }
 

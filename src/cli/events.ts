@@ -6,6 +6,7 @@ import type { StoredEvent } from '../store/webhook-operations.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, wholeNumber } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns } from './words.ts';
 
@@ -44,7 +45,7 @@ async function listEvents(options: Options): Promise<void> {
       found.map(({ body }) => parseExactly(body)),
       columns(found.map(cellsOf)),
     );
-    if (found.length === 0 && options.json !== true) process.stderr.write('There is no such event\n');
+    if (found.length === 0 && options.json !== true) say('There is no such event');
   });
 }
 

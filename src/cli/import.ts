@@ -16,6 +16,7 @@ import { dataCommand } from './data.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findWorkflow } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { screen } from './say.ts';
 import type { Options } from './settings.ts';
 
 const ENDINGS: Readonly<Record<string, PushFormat>> = {
@@ -55,7 +56,7 @@ async function importFile(path: string, options: Options): Promise<void> {
     const pushes = new PushJobs({ store, ingester, log: silentLogger, nodeId, random: Math.random });
     const input: Readable = path === '-' ? process.stdin : createReadStream(path);
     const bar = createProgressBar({
-      screen: process.stderr,
+      screen,
       total: size,
       noun: 'records',
       clock: () => performance.now(),

@@ -1,13 +1,14 @@
 /** `flowhook jobs logs`: prints what an attempt wrote to its log, and goes on printing while it grows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { shownLine, textOf } from '../http/extensions/job-logs.ts';
+import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
 import { toOutput } from './data.ts';
 import { findJob, wholeNumber } from './find.ts';
 import { logTail, type TailLine, untilInterrupted } from './follow-job.ts';
 import { addStoreOptions, withStore } from './open.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
 const LOOK_MS = 200;
@@ -29,9 +30,7 @@ export function addJobLogs(jobs: Command): void {
       try {
         const job = await findJob(store, id);
         if (attempt !== undefined && attempt > job.attempt && options.follow !== true) {
-          process.stderr.write(
-            `Job ${job.id} has had ${job.attempt} attempts: there is no attempt ${attempt}\n`,
-          );
+          say(`Job ${job.id} has had ${job.attempt} attempts: there is no attempt ${attempt}`);
         }
         const following = options.follow === true ? interrupted.signal : undefined;
         const lines = linesOf(store, job, attempt, following);
@@ -67,7 +66,7 @@ async function* linesOf(
 async function* written(lines: AsyncIterable<TailLine>, json: boolean): AsyncGenerator<Uint8Array> {
   let current: number | undefined;
   for await (const { attempt, line } of lines) {
-    if (current !== undefined && current !== attempt) process.stderr.write(`-- attempt ${attempt}\n`);
+    if (current !== undefined && current !== attempt) say(`-- attempt ${attempt}`);
     current = attempt;
     yield Buffer.from(`${json ? JSON.stringify({ attempt, ...shownLine(line) }) : textOf(line)}\n`);
   }

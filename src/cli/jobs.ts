@@ -11,6 +11,7 @@ import { addJobLogs } from './job-logs.ts';
 import { cellsOf, inWords, publishedWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { submit } from './run.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWatch } from './watch.ts';
 import { bytesWords, columns, countWords, durationWords } from './words.ts';
@@ -82,7 +83,7 @@ async function listJobs(options: Options): Promise<void> {
       columns(newest.map(({ job, team }) => cellsOf(job, team.slug, store.now()))),
     );
     if (found.length > 0 || options.json === true) return;
-    process.stderr.write('There is no such job. `flowhook run WORKFLOW` makes one\n');
+    say('There is no such job. `flowhook run WORKFLOW` makes one');
   });
 }
 
@@ -127,14 +128,14 @@ async function cancelJob({ teamId, id }: Job, store: Store, options: Options): P
   if (outcome === 'ended') throw new Problem('job_ended', { sentence: endedSentence(job) });
   print(options, shownJob(job), [`${outcome} ${job.id}`]);
   if (outcome === 'canceling') {
-    process.stderr.write(`Its run is being ended; \`flowhook jobs watch ${job.id}\` waits for it\n`);
+    say(`Its run is being ended; \`flowhook jobs watch ${job.id}\` waits for it`);
   }
 }
 
 async function rerunJob({ teamId, workflowId }: Job, store: Store, options: Options): Promise<void> {
   const job = await submit(store, { teamId, workflowId });
   print(options, shownJob(job), [job.id]);
-  process.stderr.write(`Queued; \`flowhook jobs watch ${job.id}\` follows it\n`);
+  say(`Queued; \`flowhook jobs watch ${job.id}\` follows it`);
 }
 
 async function runJobNow({ teamId, id }: Job, store: Store, options: Options): Promise<void> {

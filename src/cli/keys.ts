@@ -5,6 +5,7 @@ import { toIso } from '../std/clock.ts';
 import { mintKey } from '../teams/keys.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
 const DAY_MS = 86_400_000;
@@ -51,7 +52,7 @@ async function createKey(options: Options): Promise<void> {
   }
   await withStore(options, { make: true }, async (store) => {
     if ((await store.teams.bySlug({ slug })) === undefined) {
-      process.stderr.write(`There was no team "${slug}": it is made now\n`);
+      say(`There was no team "${slug}": it is made now`);
     }
     const team = await store.teams.ensure({ slug });
     const expiresAt = days === undefined ? null : store.now() + days * DAY_MS;
@@ -61,7 +62,7 @@ async function createKey(options: Options): Promise<void> {
       scopes,
       expiresAt,
     });
-    if (options.json !== true) process.stderr.write(`Key ${record.id} of team ${slug}, shown this once:\n`);
+    if (options.json !== true) say(`Key ${record.id} of team ${slug}, shown this once:`);
     print(options, { id: record.id, team: slug, key }, [key]);
   });
 }

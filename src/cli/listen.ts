@@ -9,6 +9,7 @@ import { UsageError } from './exit.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { type Forwarded, forwardEvent } from './forward-event.ts';
 import { followEvents, type Remote, readEvent, type WireEvent } from './remote-events.ts';
+import { say } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { durationWords } from './words.ts';
 
@@ -42,13 +43,13 @@ async function listen(options: Options): Promise<void> {
   const remote = remoteFrom(options);
   const { secret, key } = secretFrom(options.secret);
   const isWanted = filterFrom(options);
-  const say = (text: string) => void process.stderr.write(`${text}\n`);
   const forward = async (event: WireEvent) => {
     const result = await forwardEvent(event, { url: forwardTo, key });
     report(event, result, options);
     return result;
   };
-  say(`Signing secret: ${secret}`);
+  // No message: without it nothing can be verified.
+  process.stderr.write(`Signing secret: ${secret}\n`);
 
   if (options.resend !== undefined) {
     const { isDelivered } = await forward(await readEvent(remote, String(options.resend)));

@@ -10,6 +10,7 @@ import { openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { databaseFile, prepareDataDirectory } from './data-directory.ts';
 import { NotFoundError } from './exit.ts';
+import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 
 /** Adds what each of these commands takes: `--json`, and where the database is. */
@@ -40,7 +41,7 @@ export async function withStore(
           'or make one with `flowhook serve`',
       );
     }
-    process.stderr.write(`Making a new database: ${file}\n`);
+    say(`Making a new database: ${file}`);
   }
   prepareDataDirectory(config);
   if (isPostgres(config.databaseUrl)) await refuseOldTables(config, use);

@@ -1,7 +1,7 @@
 /** `flowhook run`: queues a job; where no server runs, this process takes its place until the job has ended. */
 import type { Command } from 'commander';
-import { textOf } from '../http/extensions/job-logs.ts';
 import { shownJob } from '../http/extensions/shown-job.ts';
+import { textOf } from '../http/extensions/shown-log-line.ts';
 import { submitJob } from '../jobs/submit.ts';
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
@@ -11,6 +11,7 @@ import { findWorkflow } from './find.ts';
 import { followJob, untilInterrupted } from './follow-job.ts';
 import { stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say, screen } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
 import { report } from './watch.ts';
 
@@ -35,7 +36,7 @@ export function addRun(program: Command): void {
       const follow = (job: Job, signal: AbortSignal) =>
         followJob(job, {
           store,
-          screen: process.stderr,
+          screen,
           signal,
           ...(options.logs === true
             ? { onLog: (line) => void process.stderr.write(`${textOf(line)}\n`) }
@@ -43,7 +44,7 @@ export function addRun(program: Command): void {
         });
       try {
         if (owned) {
-          process.stderr.write('No server runs on this database: the job runs in this process\n');
+          say('No server runs on this database: the job runs in this process');
           // Beside a server nothing of it is needed.
           const { openEngine } = await import('./engine.ts');
           const engine = await openEngine(config, store);
@@ -64,7 +65,7 @@ export function addRun(program: Command): void {
           report(await follow(job, interrupted.signal), options);
         } else {
           print(options, shownJob(job), [job.id]);
-          process.stderr.write(`Queued; \`flowhook jobs watch ${job.id}\` follows it\n`);
+          say(`Queued; \`flowhook jobs watch ${job.id}\` follows it`);
         }
       } finally {
         interrupted.clear();
@@ -107,7 +108,7 @@ async function canceled(
   { teamId, id }: Job,
   follow: (job: Job, signal: AbortSignal) => Promise<Job>,
 ): Promise<Job> {
-  process.stderr.write('Canceling the job; a second Ctrl-C ends this process at once\n');
+  say('Canceling the job; a second Ctrl-C ends this process at once');
   const by = 'Canceled at the command line: the command that ran it was interrupted';
   const asked = await store.jobs.cancel({ teamId, id, by });
   if (asked === undefined) throw new Problem('job_not_found');

@@ -4,6 +4,7 @@ import { type Config, SETTINGS } from '../config.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { prepareDataDirectory } from './data-directory.ts';
+import { say } from './say.ts';
 import { addSettings, configOf, misspeltVariables, type Options, secretSettingsHelp } from './settings.ts';
 
 export function addServe(program: Command): void {
@@ -23,7 +24,7 @@ export function addServe(program: Command): void {
     const service = await startService(config, log);
     greet(service, config);
     await signal;
-    process.stderr.write('flowhook is stopping; a second signal ends it at once\n');
+    say('flowhook is stopping; a second signal ends it at once');
     await service.stop();
   });
 }
@@ -34,7 +35,7 @@ function greet(service: Service, config: Config): void {
     ...(config.role === 'all' || config.role === 'worker' ? [loadedWorkflows(service)] : []),
     `webhooks may reach ${config.allowNetworks.description}`,
   ];
-  process.stderr.write(`${words.filter((word) => word !== undefined).join('; ')}\n`);
+  say(words.filter((word) => word !== undefined).join('; '));
   const wrong = service.workflows?.mistakes.length ?? 0;
   if (wrong > 0) {
     process.stderr.write(
@@ -42,7 +43,7 @@ function greet(service: Service, config: Config): void {
     );
   }
   if (service.firstKey !== undefined) {
-    process.stderr.write('The first API key of this instance, shown this once:\n');
+    say('The first API key of this instance, shown this once:');
     process.stdout.write(`key: ${service.firstKey}\n`);
     process.stdout.write(
       `try: curl -H 'x-api-key: ${service.firstKey}' ${service.url}/v1/integrations/webhooks/list\n`,

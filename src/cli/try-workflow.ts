@@ -17,6 +17,7 @@ import { UsageError } from './exit.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { bytesWords, columns, countWords, durationWords } from './words.ts';
 
@@ -54,7 +55,7 @@ async function testFile(path: string, options: Options): Promise<void> {
     }
     const file = databaseFile(configOf(options));
     if (file !== undefined && !existsSync(file)) {
-      process.stderr.write('There is no database: the records are compared with nothing\n');
+      say('There is no database: the records are compared with nothing');
       report(await run(loaded, options, signal, undefined), options);
     } else {
       await withStore(options, { make: false }, async (store) =>
@@ -79,15 +80,13 @@ async function run(
   const isThere = teamId !== undefined && (await store?.workflows.get({ teamId, id })) !== undefined;
   const place = store !== undefined && isThere ? { teamId, workflowId: id } : undefined;
   if (store !== undefined && place === undefined) {
-    process.stderr.write(
-      `There is no workflow ${team}/${id} in the database yet: all records would be new\n`,
-    );
+    say(`There is no workflow ${team}/${id} in the database yet: all records would be new`);
   }
   const current =
     store === undefined || place === undefined
       ? undefined
       : { store, place, suppression: await suppressionOf(config, store, place) };
-  const line = createLiveLine(process.stderr, () => performance.now());
+  const line = createLiveLine(screen, () => performance.now());
   const words = { copying: 'reading what is published', running: 'running', comparing: 'comparing' };
   try {
     return await tryRun({

@@ -6,6 +6,7 @@ import type { Mistake } from '../workflows/check.ts';
 import { loadWorkflows } from '../workflows/load.ts';
 import { loadWorkflowFile } from '../workflows/load-file.ts';
 import { print } from './open.ts';
+import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { countWords } from './words.ts';
 
@@ -23,7 +24,7 @@ export function addValidate(workflows: Command): void {
     );
     print(options, { checked, mistakes }, lines);
     const found = mistakes.length === 0 ? 'no mistakes' : countWords(mistakes.length, 'mistake');
-    process.stderr.write(`${countWords(checked, 'file')}, ${found}\n`);
+    say(`${countWords(checked, 'file')}, ${found}`);
     if (mistakes.length > 0) process.exitCode = 1;
   });
 }

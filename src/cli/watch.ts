@@ -9,6 +9,7 @@ import { findJob, findTeams } from './find.ts';
 import { followJob, untilInterrupted } from './follow-job.ts';
 import { oneLine, outcomeCode, publishedWords, resultWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
 import { durationWords } from './words.ts';
 
@@ -28,7 +29,7 @@ export function addWatch(jobs: Command): void {
       try {
         if (id === undefined) return await watchAll(store, options, interrupted.signal);
         const job = await findJob(store, id);
-        const seen = await followJob(job, { store, screen: process.stderr, signal: interrupted.signal });
+        const seen = await followJob(job, { store, screen, signal: interrupted.signal });
         report(seen, options);
       } finally {
         interrupted.clear();
@@ -42,8 +43,8 @@ export function report(job: Job, options: Options): void {
   process.exitCode = outcomeCode(job);
   if (options.json === true) print(options, shownJob(job), []);
   if (job.finishedAt === null) {
-    process.stderr.write(
-      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it\n`,
+    say(
+      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
     );
     return;
   }
@@ -55,7 +56,7 @@ export function report(job: Job, options: Options): void {
   const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
   process.stderr.write(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}\n`);
   if (job.state === 'failed') {
-    process.stderr.write(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote\n`);
+    say(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote`);
   }
 }
 

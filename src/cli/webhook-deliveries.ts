@@ -15,6 +15,7 @@ import { findDelivery, findWebhook } from './find-webhook.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
 import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
 import { columns, countWords } from './words.ts';
@@ -88,7 +89,7 @@ async function sendTest(store: Store, name: string, { options, owned }: Asked): 
   if (options.wait !== true || owned || state === 'paused') {
     print(options, made, [made.deliveryId]);
     const remark = state === 'paused' ? 'The webhook is paused: it is sent when it is resumed' : 'On its way';
-    process.stderr.write(`${remark}; \`flowhook webhooks delivery ${made.deliveryId}\` shows it\n`);
+    say(`${remark}; \`flowhook webhooks delivery ${made.deliveryId}\` shows it`);
     if (owned) noServer();
     return;
   }
@@ -118,9 +119,7 @@ async function waitForAttempt(
       if (until.aborted) {
         print(options, shown, []);
         process.exitCode = interrupted.signal.aborted ? 1 : 7;
-        process.stderr.write(
-          `It was not sent yet: is a server running? \`flowhook webhooks delivery ${target.id}\` shows it\n`,
-        );
+        say(`It was not sent yet: is a server running? \`flowhook webhooks delivery ${target.id}\` shows it`);
         return;
       }
       await pause(LOOK_MS, undefined, { signal: until }).catch(() => {});
@@ -148,7 +147,7 @@ async function listDeliveries(name: string, options: Options): Promise<void> {
     const cells = found.map((delivery) => deliveryCells(delivery, store.now()));
     print(options, found.map(shownDelivery), columns(cells));
     if (found.length > 0 || options.json === true) return;
-    process.stderr.write('There is no such delivery. `flowhook webhooks test` makes one\n');
+    say('There is no such delivery. `flowhook webhooks test` makes one');
   });
 }
 
@@ -188,7 +187,7 @@ async function replayOne(store: Store, id: string, { options, owned }: Asked): P
   if (made === undefined) throw new Problem('webhook_not_found');
   if (options.wait === true && !owned) return waitForAttempt(store, { teamId, id: made }, options);
   print(options, { deliveryId: made }, [made]);
-  process.stderr.write(`On its way once more; \`flowhook webhooks delivery ${made}\` shows it\n`);
+  say(`On its way once more; \`flowhook webhooks delivery ${made}\` shows it`);
   if (owned) noServer();
 }
 
@@ -201,23 +200,23 @@ async function replaySince(store: Store, name: string, { options, owned }: Asked
   const replay = await store.deliveries.startReplay({ teamId, webhookId, states, since, until });
   if (replay === undefined) throw new Problem('webhook_not_found');
   const range = `${states.join(', ')} from ${toIso(since)} to ${toIso(until)}`;
-  process.stderr.write(`Replay ${replay.id} of deliveries ${range}\n`);
+  say(`Replay ${replay.id} of deliveries ${range}`);
   const seen = options.wait === true && !owned ? await followReplay(store, replay) : replay;
   const words =
     seen.state === 'done' ? `${replay.id} done: ${countWords(seen.made, 'event')} sent anew` : replay.id;
   print(options, shownReplay(seen), [words]);
-  if (seen.state === 'running') process.stderr.write('It goes on in the server, also over a restart\n');
+  if (seen.state === 'running') say('It goes on in the server, also over a restart');
   if (owned) noServer();
 }
 
 /** Said to whoever wanted to wait: there is nobody who would send it. */
 function noServer(): void {
-  process.stderr.write('No server runs on this database: it is sent once one does (`flowhook serve`)\n');
+  say('No server runs on this database: it is sent once one does (`flowhook serve`)');
   process.exitCode = 6;
 }
 
 async function followReplay(store: Store, replay: Replay): Promise<Replay> {
-  const line = createLiveLine(process.stderr, () => performance.now());
+  const line = createLiveLine(screen, () => performance.now());
   const interrupted = untilInterrupted();
   let now = replay;
   try {

@@ -18,6 +18,7 @@ import { findTeams, findWorkflow } from './find.ts';
 import { findWebhook } from './find-webhook.ts';
 import { addListen } from './listen.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
@@ -121,7 +122,7 @@ async function listWebhooks(options: Options): Promise<void> {
       columns(found.map(({ team, webhook }) => webhookCells(webhook, team, store.now()))),
     );
     if (found.length > 0 || options.json === true) return;
-    process.stderr.write('There is no such webhook. `flowhook webhooks subscribe WORKFLOW URL` makes one\n');
+    say('There is no such webhook. `flowhook webhooks subscribe WORKFLOW URL` makes one');
   });
 }
 
@@ -181,7 +182,7 @@ async function subscribeAt(
   };
   const { webhook, message } = await subscribeWebhook(deps, { ...place, url: target.url, events });
   print(options, await shownWebhook(deps, webhook), [webhook.id]);
-  process.stderr.write(`${message}\n`);
+  say(message);
 }
 
 /** @throws UsageError when there are several and none is said */
@@ -239,7 +240,7 @@ async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Pr
   }
   const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
   print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
-  if (overlapHours > 0) process.stderr.write(`The old secret signs along until ${toIso(overlapUntil)}\n`);
+  if (overlapHours > 0) say(`The old secret signs along until ${toIso(overlapUntil)}`);
 }
 
 function headerWords(names: readonly string[] | null): string | null {

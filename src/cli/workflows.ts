@@ -13,6 +13,7 @@ import { findTeams, findWorkflow } from './find.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { addPreview } from './preview-workflow.ts';
+import { say } from './say.ts';
 import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
 import { addTest } from './try-workflow.ts';
@@ -77,9 +78,7 @@ async function listWorkflows(options: Options): Promise<void> {
     }
     print(options, shown, columns(rows));
     if (rows.length > 0 || options.json === true) return;
-    process.stderr.write(
-      'There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`\n',
-    );
+    say('There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`');
   });
 }
 
