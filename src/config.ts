@@ -105,6 +105,13 @@ export const SETTINGS = [
     sentence: 'Believe the X-Forwarded-* headers of the proxy in front.',
   },
   {
+    name: 'corsOrigins',
+    value: 'list',
+    default: undefined,
+    sentence:
+      'The origins whose pages may call the API from a browser, with commas between, or *; by default none.',
+  },
+  {
     name: 'allowNetworks',
     value: 'list',
     default: undefined,
@@ -189,6 +196,8 @@ export interface Config {
   encryptionKey: Buffer | undefined;
   publicUrl: string | undefined;
   trustProxy: boolean;
+  /** Origins as browsers write them, or `*` alone. */
+  corsOrigins: string[];
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
@@ -291,6 +300,13 @@ export function readConfig(
   } catch (error) {
     mistakes.push(`${where('allowNetworks')}: ${(error as Error).message}`);
   }
+  const corsOrigins = (text('corsOrigins') ?? '')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+  if (!corsOrigins.every((one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one))) {
+    wrong('corsOrigins', 'a list of origins such as https://app.example.com, or *');
+  }
   const logFormat = oneOf('logFormat', ['auto', 'json', 'pretty']);
 
   const maxRunningJobs = whole('maxRunningJobs', 1, 1_000);
@@ -309,6 +325,7 @@ export function readConfig(
     encryptionKey,
     publicUrl,
     trustProxy,
+    corsOrigins,
     allowNetworks,
     maxRunningJobs,
     maxRunningJobsPerTeam:

@@ -79,6 +79,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     servesApi: true,
     isReady: () => true,
     trustProxy: false,
+    corsOrigins: [],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   after(async () => {

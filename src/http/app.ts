@@ -12,6 +12,7 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import { logAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
+import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isOurs, renderProblem, toProblem } from './problem.ts';
@@ -35,6 +36,8 @@ export interface HttpServices {
   servesApi: boolean;
   /** Whether `x-forwarded-*` headers are believed. */
   trustProxy: boolean;
+  /** The origins whose pages may call from a browser; `*` for all. */
+  corsOrigins: readonly string[];
 }
 
 /** What operations are given: the services, and what belongs to the wire alone. */
@@ -125,7 +128,12 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.addHook('preClose', () => streams.close());
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
-    reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });
+    reply.headers({
+      'x-request-id': request.id,
+      ...EVERY_ANSWER,
+      ...corsHeaders(request.raw, services.corsOrigins),
+    });
+    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
     logAtEnd({ log: services.log, request, reply, arrival: arrivalOf(request) });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
@@ -149,7 +157,11 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.setNotFoundHandler(async (request, reply) => {
     const { match } = arrivalOf(request);
     if (match === undefined || request.method !== 'OPTIONS') throw unroutable(match);
-    return reply.code(204).header('allow', match.known.allow).send();
+    const { allow } = match.known;
+    return reply
+      .code(204)
+      .headers({ allow, ...corsHeaders(request.raw, services.corsOrigins, allow) })
+      .send();
   });
 
   app.setErrorHandler((error, request, reply) => {
@@ -185,7 +197,7 @@ async function answer(input: {
 /** What was said of an answer does not hold for the error that replaces it: its encoding, name and ETag. */
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
-    if (name in EVERY_ANSWER || name === 'x-request-id') continue;
+    if (name in EVERY_ANSWER || name === 'x-request-id' || name.startsWith('access-control-')) continue;
     reply.removeHeader(name);
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);

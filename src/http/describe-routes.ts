@@ -2,7 +2,7 @@
 import { type ErrorCode, Problem } from '../model/error.ts';
 import { describeWebhooks } from './describe-webhooks.ts';
 import { plainPath } from './match.ts';
-import type { Refusal, Route } from './route.ts';
+import type { Parameter, Refusal, Route } from './route.ts';
 import { jsonResponse, schemas } from './schemas.ts';
 
 /** Describes every route. The version counts the contract's shape, not the software's. */
@@ -34,16 +34,20 @@ export function describeRoutes(routes: readonly Route[]): object {
 
 function describe({ operation, scope }: Route): object {
   const refusals = { ...(scope === null ? {} : { unauthorized: 'Unauthorized' }), ...operation.refusals };
+  const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])];
   return {
     operationId: operation.id,
     tags: [operation.group],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
     security: scope === null ? [] : [{ apiKey: [] }],
-    ...(operation.parameters === undefined ? {} : { parameters: operation.parameters }),
+    ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
     responses: {
-      200: operation.answer,
+      200: operation.tagged ? withTag(operation.answer) : operation.answer,
+      ...(operation.tagged
+        ? { 304: { description: 'It still is what `If-None-Match` names', headers: TAG } }
+        : {}),
       ...Object.fromEntries(
         Object.entries(refusals).map(([code, refusal]) => [
           new Problem(code as ErrorCode).status,
@@ -52,6 +56,18 @@ function describe({ operation, scope }: Route): object {
       ),
     },
   };
+}
+
+const IF_NONE_MATCH: Parameter = {
+  name: 'if-none-match',
+  in: 'header',
+  description: 'The `ETag` of what the client has',
+  schema: { type: 'string' },
+};
+const TAG = { etag: { description: 'Names this answer', schema: { type: 'string' } } };
+
+function withTag(answer: { headers?: object }): object {
+  return { ...answer, headers: { ...answer.headers, ...TAG } };
 }
 
 function refused(refusal: Refusal): object {

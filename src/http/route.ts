@@ -22,6 +22,8 @@ export interface Operation<C extends Call> {
   description?: string;
   parameters?: readonly Parameter[];
   requestBody?: object;
+  /** It answers one thing with an `ETag`, and 304 to those who have it. */
+  tagged?: true;
   /** Its body may take longer to arrive than others: the operation bounds it by itself. */
   hasTime?: true;
   /** What a 200 holds, as an OpenAPI response object. */

@@ -57,6 +57,11 @@ const TABLE = {
   content_unsupported: [415, 'The body comes in a form that is not read here'],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
 
+  precondition_failed: [
+    412,
+    'It has been changed since the answer that If-Match names: read it again, and decide then',
+  ],
+
   definition_invalid: [400, 'A workflow definition is not valid'],
   overloaded: [503, 'The service is overloaded. Try again shortly'],
   database_unavailable: [503, 'The database cannot be reached. Try again shortly'],

@@ -85,6 +85,8 @@ export interface WebhookOperations {
   }): Promise<Webhook | undefined>;
   /** Changes how it is called; what is not named stays. `headers` are sealed JSON, null takes them away. */
   change(input: {
+    /** Nothing is changed, and nothing answered, unless both are still these. */
+    expected?: { settings: WebhookSettings; headers: string | null };
     teamId: string;
     id: string;
     settings?: Partial<WebhookSettings>;

@@ -25,24 +25,34 @@ export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   return fields as WebhookChanges;
 }
 
-/** @throws Problem webhook_not_found */
+/**
+ * @param input.expected changes nothing unless it still is so
+ * @throws Problem webhook_not_found; precondition_failed
+ */
 export async function changeWebhook(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
-  input: { teamId: string; id: string; changes: WebhookChanges },
+  input: {
+    teamId: string;
+    id: string;
+    changes: WebhookChanges;
+    expected?: { settings: WebhookSettings; headers: string | null } | undefined;
+  },
 ): Promise<Webhook> {
-  const { teamId, id } = input;
+  const { teamId, id, expected } = input;
   const { headers, ...settings } = input.changes;
   const none = headers === null || (headers !== undefined && Object.keys(headers).length === 0);
   const webhook = await deps.store.webhooks.change({
     teamId,
     id,
+    ...(expected === undefined ? {} : { expected }),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
     ...(headers === undefined
       ? {}
       : { headers: none ? null : sealHeaders(deps.sealer, teamId, headers as Record<string, string>) }),
   });
-  if (webhook === undefined) throw new Problem('webhook_not_found');
-  return webhook;
+  if (webhook !== undefined) return webhook;
+  const isThere = expected !== undefined && (await deps.store.webhooks.get({ teamId, id })) !== undefined;
+  throw new Problem(isThere ? 'precondition_failed' : 'webhook_not_found');
 }
 
 /**

@@ -8,6 +8,7 @@ import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { queryNames } from '../one-of.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { sendTagged } from '../tag.ts';
 import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
@@ -68,17 +69,19 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
 export const readDelivery: Operation<KeyedCall> = {
   id: 'readDelivery',
   group: 'Integrations',
+  tagged: true,
   summary:
     'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
   parameters,
   answer: jsonResponse('The delivery', 'DeliveryDetail'),
   refusals: { delivery_not_found: 'No delivery found' },
 
-  async handle({ services, caller, params }) {
+  async handle(call) {
+    const { services, caller, params } = call;
     const id = deliveryIdFrom(params.deliveryId);
     const delivery = await services.store.deliveries.get({ teamId: caller.teamId, id });
     if (delivery === undefined) throw new Problem('delivery_not_found');
-    return shownDeliveryDetail(delivery);
+    return sendTagged(call, JSON.stringify(shownDeliveryDetail(delivery)));
   },
 };
 

@@ -7,6 +7,7 @@ import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { leaving } from '../send-bytes.ts';
+import { sendTagged } from '../tag.ts';
 
 const DEFAULT_LIMIT = 100;
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
@@ -81,18 +82,20 @@ export const listEvents: Operation<KeyedCall> = {
 export const readEvent: Operation<KeyedCall> = {
   id: 'readEvent',
   group: 'Integrations',
+  tagged: true,
   summary: 'Shows one event, exactly as webhooks are sent it',
   parameters: [pathParameter('eventId', 'Event id')],
   answer: jsonResponse('The event', 'Event'),
   refusals: { event_not_found: 'No event found' },
 
-  async handle({ services, caller, params, reply }) {
+  async handle(call) {
+    const { services, caller, params } = call;
     const id = params.eventId;
     const event = isGeneratedId('evt', id)
       ? await services.store.events.get({ teamId: caller.teamId, id })
       : undefined;
     if (event === undefined) throw new Problem('event_not_found');
-    return reply.type('application/json; charset=utf-8').send(event.body);
+    return sendTagged(call, event.body);
   },
 };
 

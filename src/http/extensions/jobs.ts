@@ -11,6 +11,7 @@ import { oneOf, queryNames } from '../one-of.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { sendTagged } from '../tag.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
 
 const parameters = [pathParameter('jobId', 'Job id')];
@@ -72,13 +73,14 @@ export const listJobs: Operation<KeyedCall> = {
 export const readJob: Operation<KeyedCall> = {
   id: 'readJob',
   group: 'Jobs',
+  tagged: true,
   summary: 'Shows one job: where it stands, and why it failed if it did',
   parameters,
   answer: jsonResponse('The job', 'Job'),
   refusals: { job_not_found: 'No job found' },
 
   async handle(call) {
-    return shownJob(await jobOf(call));
+    return sendTagged(call, JSON.stringify(shownJob(await jobOf(call))));
   },
 };
 

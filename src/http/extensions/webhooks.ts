@@ -22,13 +22,20 @@ import {
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
-import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { checkIfMatch, sendTagged } from '../tag.ts';
 import { shownWebhook } from './shown-webhook.ts';
 
 const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
+const IF_MATCH: Parameter = {
+  name: 'if-match',
+  in: 'header',
+  description: 'The `ETag` of the answer that the change rests on',
+  schema: { type: 'string' },
+};
 const refusals = { webhook_not_found: 'No webhook found' };
 const changed = {
   type: 'object',
@@ -114,13 +121,16 @@ export const createTeamWebhook: Operation<KeyedCall> = {
 export const readWebhook: Operation<KeyedCall> = {
   id: 'readWebhook',
   group: 'Integrations',
+  tagged: true,
   summary: 'Shows one webhook: how it is called, and how it stands',
   parameters,
   answer: jsonResponse('The webhook', 'WebhookDetail'),
   refusals,
 
   async handle(call) {
-    return shownWebhook(call.services.webhooks, await webhookOf(call));
+    const webhook = await webhookOf(call);
+    const { text } = await settingsOf(call, webhook);
+    return sendTagged(call, JSON.stringify(await shownWebhook(call.services.webhooks, webhook)), text);
   },
 };
 
@@ -129,7 +139,7 @@ export const updateWebhook: Operation<KeyedCall> = {
   id: 'updateWebhook',
   group: 'Integrations',
   summary: 'Changes how a webhook is called. What is not named stays as it is',
-  parameters,
+  parameters: [...parameters, IF_MATCH],
   requestBody: {
     required: true,
     content: {
@@ -139,12 +149,20 @@ export const updateWebhook: Operation<KeyedCall> = {
     },
   },
   answer: jsonResponse('The webhook is changed', changed),
-  refusals: { field_invalid: 'A field is not valid', ...refusals },
+  refusals: {
+    field_invalid: 'A field is not valid',
+    ...refusals,
+    precondition_failed: 'Its settings were changed since the answer that `If-Match` names',
+  },
 
-  async handle({ services, caller, params, request }) {
+  async handle(call) {
+    const { services, request } = call;
     const changes = changesFrom(await bodyFields(request.raw, 'a JSON object with the settings to change'));
-    const id = webhookIdFrom(params.webhookId);
-    const webhook = await changeWebhook(services.webhooks, { teamId: caller.teamId, id, changes });
+    const before = await webhookOf(call);
+    const { text, expected } = await settingsOf(call, before);
+    const { teamId, id } = before;
+    const change = { teamId, id, changes, expected: checkIfMatch(call, text) ? expected : undefined };
+    const webhook = await changeWebhook(services.webhooks, change);
     return { message: 'Webhook changed', webhook: await shownWebhook(services.webhooks, webhook) };
   },
 };
@@ -240,6 +258,13 @@ export async function webhookOf({ services, caller, params }: KeyedCall): Promis
   const webhook = await services.store.webhooks.get({ teamId: caller.teamId, id });
   if (webhook === undefined) throw new Problem('webhook_not_found');
   return webhook;
+}
+
+/** What a change may depend on: not how its deliveries go, which is shown as well. */
+async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
+  const { teamId, id, settings } = webhook;
+  const headers = (await services.store.webhooks.headers({ teamId, id })) ?? null;
+  return { text: JSON.stringify([settings, headers]), expected: { settings, headers } };
 }
 
 export function webhookIdFrom(text: string | undefined): string {

@@ -8,6 +8,7 @@ import { workflowIdFrom } from '../ids.ts';
 import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { sendTagged } from '../tag.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
@@ -52,13 +53,14 @@ export const listWorkflows: Operation<KeyedCall> = {
 export const readWorkflow: Operation<KeyedCall> = {
   id: 'readWorkflow',
   group: 'Workflows',
+  tagged: true,
   summary: 'Shows one workflow: where its records come from, when it runs, and how its jobs stand',
   parameters,
   answer: jsonResponse('The workflow', 'Workflow'),
   refusals: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
-    return shownWorkflow(call.services.store, await workflowOf(call));
+    return sendTagged(call, JSON.stringify(await shownWorkflow(call.services.store, await workflowOf(call))));
   },
 };
 

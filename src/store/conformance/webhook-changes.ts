@@ -30,6 +30,22 @@ export function testWebhookChanges(open: Open): void {
     assert.equal(await store.webhooks.headers({ ...target, teamId: 'team_x' }), undefined);
   });
 
+  it('changes nothing unless it is as expected', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const target = { teamId: at.teamId, id: await subscribe(store, at) };
+    const expected = { settings: DEFAULT_WEBHOOK_SETTINGS, headers: null };
+    const change = (timeoutMs: number) =>
+      store.webhooks.change({ ...target, settings: { timeoutMs }, expected });
+    const changed = await Promise.all([change(1_001), change(1_002), change(1_003)]);
+    assert.equal(changed.filter((webhook) => webhook !== undefined).length, 1);
+    const settings = (await store.webhooks.get(target))?.settings;
+    assert.ok(settings);
+    await store.webhooks.change({ ...target, headers: 'sealed' });
+    const stale = { settings, headers: null };
+    assert.equal(await store.webhooks.change({ ...target, headers: 'other', expected: stale }), undefined);
+    assert.equal(await store.webhooks.headers(target), 'sealed');
+  });
+
   it('rotates a secret; the one that receivers know signs along, unless there is no overlap', async ({
     store,
   }) => {

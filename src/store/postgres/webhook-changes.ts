@@ -30,21 +30,30 @@ export async function rotate(
 
 export async function change(
   tx: Tx,
-  input: Target & { settings?: Partial<WebhookSettings>; headers?: string | null },
+  input: Target & {
+    settings?: Partial<WebhookSettings>;
+    headers?: string | null;
+    expected?: { settings: WebhookSettings; headers: string | null };
+  },
 ): Promise<Webhook | undefined> {
-  const { teamId, id, settings = {}, headers } = input;
+  const { teamId, id, settings = {}, headers, expected } = input;
   const row = await tx.db.get<WebhookRow>(
     `select * from webhook where team_id = $1 and id = $2 and state <> 'deleted' for no key update`,
     teamId,
     id,
   );
   if (row === undefined) return undefined;
+  const before = JSON.parse(row.settings) as WebhookSettings;
+  if (expected !== undefined) {
+    const isSame = JSON.stringify(before) === JSON.stringify(expected.settings);
+    if (!isSame || row.headers !== expected.headers) return undefined;
+  }
   return changed(
     tx,
     await tx.db.get<WebhookRow>(
       `update webhook set settings = $1, headers = case when $2 then $3 else headers end
        where team_id = $4 and id = $5 returning *`,
-      JSON.stringify({ ...JSON.parse(row.settings), ...settings }),
+      JSON.stringify({ ...before, ...settings }),
       headers !== undefined,
       headers ?? null,
       teamId,

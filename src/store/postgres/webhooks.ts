@@ -23,6 +23,8 @@ export interface WebhookRow {
   events: string;
   state: Webhook['state'];
   settings: string;
+  /** Sealed. */
+  headers: string | null;
   paused_at: number | null;
   paused_reason: string | null;
   failing_since: number | null;
@@ -65,7 +67,7 @@ export async function subscribe(
        (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10) returning *`,
     teamId,
-    newId('wh'),
+    newId('wh', tx.now),
     workflowId,
     url,
     JSON.stringify(events),

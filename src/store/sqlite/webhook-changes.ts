@@ -26,20 +26,29 @@ export function rotate(
 
 export function change(
   tx: Tx,
-  input: Target & { settings?: Partial<WebhookSettings>; headers?: string | null },
+  input: Target & {
+    settings?: Partial<WebhookSettings>;
+    headers?: string | null;
+    expected?: { settings: WebhookSettings; headers: string | null };
+  },
 ): Webhook | undefined {
-  const { teamId, id, settings = {}, headers } = input;
+  const { teamId, id, settings = {}, headers, expected } = input;
   const row = tx.db.get<WebhookRow>(
     `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,
     id,
   );
   if (row === undefined) return undefined;
+  const before = JSON.parse(row.settings) as WebhookSettings;
+  if (expected !== undefined) {
+    const isSame = JSON.stringify(before) === JSON.stringify(expected.settings);
+    if (!isSame || row.headers !== expected.headers) return undefined;
+  }
   return changed(
     tx,
     tx.db.get<WebhookRow>(
       `update webhook set settings = ?, headers = iif(?, ?, headers) where team_id = ? and id = ? returning *`,
-      JSON.stringify({ ...JSON.parse(row.settings), ...settings }),
+      JSON.stringify({ ...before, ...settings }),
       headers === undefined ? 0 : 1,
       headers ?? null,
       teamId,

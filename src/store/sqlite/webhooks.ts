@@ -23,6 +23,8 @@ export interface WebhookRow {
   events: string;
   state: Webhook['state'];
   settings: string;
+  /** Sealed. */
+  headers: string | null;
   paused_at: number | null;
   paused_reason: string | null;
   failing_since: number | null;
@@ -72,7 +74,7 @@ export function subscribe(
        (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
      values (?, ?, ?, ?, ?, ?, ?, 'active', ?, ?, ?) returning *`,
     teamId,
-    newId('wh'),
+    newId('wh', tx.now),
     workflowId,
     url,
     JSON.stringify(events),
