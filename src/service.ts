@@ -229,6 +229,7 @@ export async function startService(
       isReady: () => ready,
       servesApi: has('api'),
       trustProxy: config.trustProxy,
+      corsOrigins: config.corsOrigins,
     });
     // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
     started.push(() => close(app));
