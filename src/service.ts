@@ -57,6 +57,8 @@ export interface Service {
   workflows: ApplyReport | undefined;
   /** How the workflow files compare with what was applied, where starting does not apply them. */
   comparison: Comparison | undefined;
+  /** Brings in what has changed in the workflow files; on PostgreSQL only compares them with what was applied. */
+  reload(): Promise<void>;
   /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
   stop(): Promise<void>;
 }
@@ -253,8 +255,12 @@ export async function startService(
     started.push(() => {
       ready = false;
     });
+    const reload = async () => {
+      if (files === undefined) await loadWorkflows(config, store, log, loading.signal);
+      else await files.tick();
+    };
     const comparison = isMine ? undefined : files?.comparison;
-    return { url, store, engine, lanes, team, firstKey, workflows, comparison, stop };
+    return { url, store, engine, lanes, team, firstKey, workflows, comparison, reload, stop };
   } catch (error) {
     // What was in the way of starting is worth more than what was in the way of stopping.
     await stop().catch(() => {});

@@ -4,6 +4,7 @@ import { type Config, SETTINGS } from '../config.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { prepareDataDirectory } from './data-directory.ts';
+import { sentenceOf } from './exit.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, misspeltVariables, type Options, secretSettingsHelp } from './settings.ts';
 
@@ -23,10 +24,33 @@ export function addServe(program: Command): void {
     const signal = untilSignal();
     const service = await startService(config, log);
     greet(service, config);
+    const leave = reloadOnHangUp(service);
     await signal;
+    leave();
     say('flowhook is stopping; a second signal ends it at once');
     await service.stop();
   });
+}
+
+/** SIGHUP reads the workflow files again, once at a time: what comes meanwhile is one more time. */
+function reloadOnHangUp(service: Service): () => void {
+  let isWanted = false;
+  let isReading = false;
+  const read = async () => {
+    isWanted = true;
+    if (isReading) return;
+    isReading = true;
+    while (isWanted) {
+      isWanted = false;
+      await service.reload().then(
+        () => say('The workflow files were read again'),
+        (error) => process.stderr.write(`The workflow files were not read again: ${sentenceOf(error)}\n`),
+      );
+    }
+    isReading = false;
+  };
+  process.on('SIGHUP', read);
+  return () => process.off('SIGHUP', read);
 }
 
 function greet(service: Service, config: Config): void {
