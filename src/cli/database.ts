@@ -10,11 +10,12 @@ import { databaseUrlMistake } from '../store/database-url.ts';
 import { openTables, readSchema } from '../store/open.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { print } from './open.ts';
+import { say, screen } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 
 const AFTERWARDS =
-  'The encryption key is not in the database: take it along, as FLOWHOOK_ENCRYPTION_KEY or as the file ' +
-  'encryption.key in the data directory. Without it no webhook can be signed';
+  'The encryption key is not in the database: take it along, as FLOWHOOK_ENCRYPTION_KEY or as the\n' +
+  'file encryption.key in the data directory. Without it no webhook can be signed';
 
 export function addDatabase(program: Command): void {
   const command = program
@@ -60,7 +61,7 @@ async function copy(options: Options): Promise<void> {
   }
   const seconds = (performance.now() - began) / 1_000;
   const perSecond = Math.round(report.rows / seconds);
-  process.stderr.write(`${AFTERWARDS}\n`);
+  say(AFTERWARDS);
   print(options, { ...report, seconds, rowsPerSecond: perSecond }, [
     ...report.tables.map(({ name, rows, checksum }) => `${name}: ${rows} rows, ${checksum} in both`),
     `${report.rows} rows copied and compared, ${report.written} of them written now, in ${seconds.toFixed(1)} s (${perSecond}/s)`,
@@ -121,7 +122,7 @@ class Bars {
       this.stop();
       this.#doing = doing;
       this.#bar = createProgressBar({
-        screen: process.stderr,
+        screen,
         total,
         noun: doing === 'copy' ? 'rows copied' : 'rows compared',
         clock: () => performance.now(),

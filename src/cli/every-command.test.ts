@@ -14,7 +14,7 @@ const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 /** They print no data. */
 const WITHOUT_JSON = ['serve', 'completion'];
 const VERBS = ['serve', 'run', 'apply', 'completion', 'login', 'logout', 'profiles'];
-const NOUNS = ['jobs', 'workflows', 'data', 'webhooks', 'events', 'migrate', 'keys', 'teams'];
+const NOUNS = ['jobs', 'workflows', 'data', 'webhooks', 'events', 'migrate', 'database', 'keys', 'teams'];
 
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-cli-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

@@ -55,6 +55,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'events list': ['events list', 'events list --after 0 --json'],
   'migrate status': ['migrate status'],
   'migrate up': ['migrate up'],
+  'database copy': [
+    'database copy --from sqlite:/srv/data/flowhook.db --to postgres://db.example.com/flowhook',
+    'database copy --to sqlite:/srv/data/flowhook.db --json',
+  ],
   'keys create': [
     'keys create --team default',
     'keys create --team acme --scopes read --expires-in 90 --name dashboard',
