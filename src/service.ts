@@ -95,8 +95,6 @@ export async function startService(
   try {
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
-    // A name for one life: what a node that is gone has left behind is taken back when its leases are over.
-    const nodeId = isShared ? newId('node') : SOLE_NODE;
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
@@ -109,6 +107,8 @@ export async function startService(
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     started.push(() => store.close());
+    // A name for one life: what a node that is gone has left behind is taken back when its leases are over.
+    const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
     const sealer = await openSealer(config, store);
     const authenticator = new Authenticator(store);

@@ -163,6 +163,7 @@ export class Engine {
       const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
       await removeLeftoverFiles(abandoned.held);
       const job = await store.jobs.reclaim({
+        ...input,
         held: abandoned.held,
         error: 'The process that ran this job ended without a word',
       });

@@ -189,7 +189,7 @@ test('a push that was taken away ends at its next beat and publishes nothing', a
   const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {}), asked.resolve) });
   await asked.promise;
   const held = await running();
-  assert.equal((await store.jobs.reclaim({ held, error: 'taken' }))?.state, 'failed');
+  assert.equal((await store.jobs.reclaim({ held, nodeId: 'local', error: 'taken' }))?.state, 'failed');
   t.mock.timers.tick(BEAT_MS);
   await assert.rejects(pushing, problem('database_unavailable'));
   assert.equal((await store.records.version(push))?.number, 0);

@@ -136,10 +136,10 @@ export interface JobOperations {
   /** Running jobs whose holder is gone: every one that `nodeId` names, or whose lease is over. */
   abandoned(input: { nodeId: string | null }): Promise<Abandoned[]>;
   /**
-   * Ends an abandoned attempt: retrying or, by `afterCrash`, failed with reason `lost`. Answers nothing when that
-   * attempt does not run any more.
+   * Ends an attempt that `abandoned` has named for this `nodeId`: retrying or, by `afterCrash`, failed with reason
+   * `lost`. Answers nothing when that attempt does not run any more, or its holder has renewed it since.
    */
-  reclaim(input: { held: Held; error: string }): Promise<Job | undefined>;
+  reclaim(input: { held: Held; nodeId: string | null; error: string }): Promise<Job | undefined>;
   get(input: { teamId: string; id: string }): Promise<Job | undefined>;
   /** A team's jobs, newest first: those of one workflow, in some states, of one origin, made before a job. */
   list(input: {

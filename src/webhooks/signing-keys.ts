@@ -64,7 +64,7 @@ async function ensureKey(store: Store, sealer: Sealer, teamId: string): Promise<
   const pair = generateKeyPairSync('ed25519');
   return store.teams.ensureSigningKey({
     teamId,
-    id: newId('sig'),
+    id: newId('sig', store.now()),
     publicKey: Buffer.from(pair.publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64'),
     privateKey: sealer.seal(pair.privateKey.export({ format: 'der', type: 'pkcs8' }), contextOf(teamId)),
     createdAt: store.now(),

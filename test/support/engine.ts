@@ -143,7 +143,7 @@ export async function claimAndVanish(store: Store): Promise<Held> {
 export async function takeAway(store: Store): Promise<Abandoned> {
   const [lost] = await store.jobs.abandoned({ nodeId: null });
   assert.ok(lost);
-  await store.jobs.reclaim({ held: lost.held, error: 'taken over' });
+  await store.jobs.reclaim({ held: lost.held, nodeId: null, error: 'taken over' });
   return lost;
 }
 

@@ -137,18 +137,38 @@ export function testAttempts(open: Open): void {
     assert.equal((await store.jobs.abandoned({ nodeId: 'node-a' }))[0]?.process, null);
   });
 
+  it('leaves an attempt alone whose holder has renewed it since it was found', async ({ store, advance }) => {
+    const held = await makeRunning(store, await makeWorkflow(store));
+    advance(CLAIM.leaseMs + 1);
+    const [found] = await store.jobs.abandoned({ nodeId: null });
+    assert.deepEqual(found?.held, held);
+    const reclaim = () => store.jobs.reclaim({ held, nodeId: null, error: 'The process is gone' });
+    await store.jobs.beat({ nodeId: 'node-a', held: [held], leaseMs: CLAIM.leaseMs });
+    assert.equal(await reclaim(), undefined);
+    assert.deepEqual(await store.jobs.beat({ nodeId: 'node-a', held: [held], leaseMs: 10 }), {
+      lost: [],
+      canceled: [],
+    });
+    advance(11);
+    assert.equal((await reclaim())?.state, 'retrying');
+  });
+
   it('reclaims an abandoned attempt as often as the crash budget allows', async ({ store }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
     const { id } = await makeJob(store, at);
     const behind = await makeJob(store, at);
     for (let crash = 1; crash <= MAX_CRASHES; crash++) {
-      const job = await store.jobs.reclaim({ held: await claimOne(store), error: 'The process is gone' });
+      const job = await store.jobs.reclaim({
+        held: await claimOne(store),
+        nodeId: 'node-a',
+        error: 'The process is gone',
+      });
       assert.deepEqual([job?.id, job?.state, job?.crashes], [id, 'retrying', crash]);
     }
     const held = await claimOne(store);
-    const job = await store.jobs.reclaim({ held, error: 'The process is gone' });
+    const job = await store.jobs.reclaim({ held, nodeId: 'node-a', error: 'The process is gone' });
     assert.deepEqual([job?.state, job?.reason, job?.failures], ['failed', 'lost', 0]);
-    assert.equal(await store.jobs.reclaim({ held, error: 'late' }), undefined);
+    assert.equal(await store.jobs.reclaim({ held, nodeId: 'node-a', error: 'late' }), undefined);
     const event = (await allEvents(store, at.teamId)).at(-1);
     assert.deepEqual([event?.type, event?.parsed.data.reason], ['workflow_failed', 'lost']);
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: behind.id }))?.slot, 0);

@@ -193,7 +193,7 @@ const ENDS: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
     failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() } }),
   'is given back': (store, held) => store.jobs.release({ held: [held] }),
   'is lost': async (store, held) => {
-    const job = await store.jobs.reclaim({ held, error: 'The process is gone' });
+    const job = await store.jobs.reclaim({ held, nodeId: 'node-a', error: 'The process is gone' });
     assert.equal(job?.state, 'canceled');
   },
   'wants to publish': async (store, held) => {

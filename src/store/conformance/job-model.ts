@@ -196,7 +196,7 @@ async function reap(world: World): Promise<void> {
 
 async function reclaimAll({ store }: World, nodeId: string | null): Promise<void> {
   for (const { held } of await store.jobs.abandoned({ nodeId })) {
-    const answers = await Promise.all([1, 2].map(() => store.jobs.reclaim({ held, error: 'Lost' })));
+    const answers = await Promise.all([1, 2].map(() => store.jobs.reclaim({ held, nodeId, error: 'Lost' })));
     assert.equal(answers.filter((job) => job !== undefined).length, 1);
   }
 }

@@ -98,7 +98,7 @@ export function testPush(open: Open): void {
     const { job } = begun(await store.jobs.begin({ ...at, ...mine }));
     const [lost] = await store.jobs.abandoned({ nodeId: 'node-a' });
     assert.deepEqual(lost?.held, heldOf(job));
-    const ended = await store.jobs.reclaim({ held: heldOf(job), error: 'gone' });
+    const ended = await store.jobs.reclaim({ held: heldOf(job), nodeId: 'node-a', error: 'gone' });
     assert.deepEqual([ended?.state, ended?.reason, ended?.crashes], ['failed', 'lost', 1]);
     const last = (await allEvents(store, at.teamId)).at(-1);
     assert.deepEqual([last?.type, last?.parsed.data.reason], ['workflow_failed', 'lost']);

@@ -140,7 +140,7 @@ async function perform(world: World, { mode, lost, last, publishes }: Run): Prom
     if (each.reopens) world.store = await world.opened.reopen();
     const { store } = world;
     if (each.end === 'release') await store.jobs.release({ held: [held] });
-    else if (each.end === 'reclaim') await store.jobs.reclaim({ held, error: 'gone' });
+    else if (each.end === 'reclaim') await store.jobs.reclaim({ held, nodeId: 'node-a', error: 'gone' });
     else await failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() } });
   }
   const held = await claimOne(world.store);

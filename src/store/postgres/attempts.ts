@@ -74,10 +74,17 @@ export async function abandoned(view: View, { nodeId }: { nodeId: string | null 
 
 export async function reclaim(
   tx: Tx,
-  { held, error }: { held: Held; error: string },
+  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
-  return job && toJob(await endAbandoned(tx, job, error));
+  // Looked at once more when it is locked: its holder may have been heard of since.
+  if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
+  return toJob(await endAbandoned(tx, job, error));
+}
+
+/** Whether the lease of a running job is over. */
+export function isOverdue({ now }: Tx, job: JobRow): boolean {
+  return job.lease_until !== null && job.lease_until < now;
 }
 
 /** Ends the attempt of a job that is locked, with its workflow. */

@@ -194,7 +194,7 @@ export async function audit(tx: Tx, input: Input<'audit'>): Promise<void> {
     `insert into audit (team_id, id, action, actor, workflow_id, subject, details, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     input.teamId,
-    newId('aud'),
+    newId('aud', tx.now),
     input.action,
     input.actor,
     input.workflowId,

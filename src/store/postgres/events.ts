@@ -73,7 +73,7 @@ async function nextSequence(tx: Tx, teamId: string): Promise<number> {
 
 /** Answers the event's id. */
 async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<string> {
-  const id = newId('evt');
+  const id = newId('evt', tx.now);
   await tx.db.run(
     `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -96,7 +96,7 @@ async function addDeliveries(
 ): Promise<string[]> {
   const { teamId, webhookIds, sequence, origin } = input;
   if (webhookIds.length === 0) return [];
-  const ids = webhookIds.map(() => newId('dlv'));
+  const ids = webhookIds.map(() => newId('dlv', tx.now));
   await tx.db.run(
     `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin)
      select $1, made.id, made.webhook_id, $2, 'waiting', $3, $3, $4

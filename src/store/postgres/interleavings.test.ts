@@ -107,7 +107,7 @@ async function cancel({ store, at, any }: World): Promise<void> {
 async function reclaim({ store, nodeId, any }: World): Promise<void> {
   const abandoned = await store.jobs.abandoned({ nodeId });
   const one = abandoned[any(abandoned.length)];
-  if (one) await store.jobs.reclaim({ held: one.held, error: 'The process is gone' });
+  if (one) await store.jobs.reclaim({ held: one.held, nodeId, error: 'The process is gone' });
 }
 
 async function pause({ store, at }: World): Promise<void> {

@@ -169,7 +169,7 @@ test('a job that is reclaimed while its holder ends it has one outcome and one e
       state: undefined,
       fields: [],
     });
-    const reclaim = nodes[1].jobs.reclaim({ held, error: 'The process is gone' });
+    const reclaim = nodes[1].jobs.reclaim({ held, nodeId: null, error: 'The process is gone' });
     const fail = round % 3 === 0 ? failAttempt(nodes[1], held) : Promise.reject(new FencedError('not tried'));
     const outcomes = await Promise.allSettled(
       round % 2 === 0 ? [publish, reclaim, fail] : [reclaim, publish, fail],

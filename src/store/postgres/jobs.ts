@@ -104,7 +104,7 @@ export function newJob(
 ): JobRow {
   return {
     team_id: input.teamId,
-    id: newId('job'),
+    id: newId('job', tx.now),
     workflow_id: input.workflowId,
     slot: input.slot,
     state: 'queued',

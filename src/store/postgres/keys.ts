@@ -25,7 +25,7 @@ export async function create(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (hash) do nothing`,
-    newId('key'),
+    newId('key', tx.now),
     input.teamId,
     input.name,
     input.hash,

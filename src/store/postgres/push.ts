@@ -1,6 +1,6 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
-import { endAbandoned } from './attempts.ts';
+import { endAbandoned, isOverdue } from './attempts.ts';
 import {
   appendJobEvent,
   insertJob,
@@ -50,7 +50,7 @@ async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
 }
 
 function isLost(tx: Tx, job: JobRow): boolean {
-  return job.origin === 'push' && job.lease_until !== null && job.lease_until < tx.now;
+  return job.origin === 'push' && isOverdue(tx, job);
 }
 
 async function start(tx: Tx, input: BeginInput, row: WorkflowRow): Promise<ClaimedJob> {

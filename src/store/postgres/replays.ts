@@ -63,7 +63,7 @@ export async function startReplay(
      returning *`,
     teamId,
     webhookId,
-    newId('rpl'),
+    newId('rpl', tx.now),
     JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
     since,
     // What it makes itself must not be selected by it, for ever.
@@ -213,7 +213,7 @@ async function addReplayed(
 ): Promise<{ ids: string[]; made: number }> {
   const { teamId, replayId, originals } = input;
   if (originals.length === 0) return { ids: [], made: 0 };
-  const ids = originals.map(() => newId('dlv'));
+  const ids = originals.map(() => newId('dlv', tx.now));
   const made = await tx.db.run(
     `with event_there as materialized (
        select sequence from event where team_id = $1 and sequence = any($4::bigint[])

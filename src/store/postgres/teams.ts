@@ -9,7 +9,7 @@ const TEAM = 'select id, slug, created_at as "createdAt" from team';
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
   await tx.db.run(
     'insert into team (id, slug, created_at) values ($1, $2, $3) on conflict (slug) do nothing',
-    newId('team'),
+    newId('team', tx.now),
     slug,
     tx.now,
   );

@@ -91,9 +91,14 @@ export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Ab
     }));
 }
 
-export function reclaim(tx: Tx, { held, error }: { held: Held; error: string }): Job | undefined {
+export function reclaim(
+  tx: Tx,
+  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
+): Job | undefined {
   const job = runningJob(tx, held);
-  if (job === undefined) return undefined;
+  // Looked at once more: its holder may have been heard of since.
+  const isAbandoned = job?.node_id === nodeId || (job?.lease_until ?? tx.now) < tx.now;
+  if (job === undefined || !isAbandoned) return undefined;
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
   return toJob(letGo(tx, job, { reason: 'lost', error, crashes, follows }));

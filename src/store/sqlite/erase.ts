@@ -146,7 +146,7 @@ export function audit(tx: Tx, input: Input<'audit'>): void {
     `insert into audit (team_id, id, action, actor, workflow_id, subject, details, created_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)`,
     input.teamId,
-    newId('aud'),
+    newId('aud', tx.now),
     input.action,
     input.actor,
     input.workflowId,

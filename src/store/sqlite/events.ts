@@ -66,7 +66,7 @@ function writeEvent(tx: Tx, event: NewEvent): { id: string; sequence: number } {
   );
   if (counter === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
   const { sequence } = counter;
-  const id = newId('evt');
+  const id = newId('evt', tx.now);
   tx.db.run(
     `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -87,7 +87,7 @@ function addDelivery(
   delivery: { teamId: string; webhookId: string; sequence: number; origin: DeliveryOrigin },
 ): string {
   const { teamId, webhookId, sequence, origin } = delivery;
-  const id = newId('dlv');
+  const id = newId('dlv', tx.now);
   tx.db.run(
     `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin)
      values (?, ?, ?, ?, 'waiting', ?, ?, ?)`,

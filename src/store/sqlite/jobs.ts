@@ -107,7 +107,7 @@ export function insertJob(
   input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
 ): JobRow {
   const { teamId, workflowId, origin, slot, priority } = input;
-  const id = newId('job');
+  const id = newId('job', tx.now);
   tx.db.run(
     `insert into job (team_id, id, workflow_id, slot, state, origin, priority, run_at, created_at)
      values (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,

@@ -30,7 +30,7 @@ export function create(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (hash) do nothing`,
-    newId('key'),
+    newId('key', tx.now),
     input.teamId,
     input.name,
     input.hash,

@@ -36,7 +36,11 @@ export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperatio
 function endIfLost(tx: Tx, job: JobRow): void {
   if (job.origin !== 'push' || job.lease_until === null || job.lease_until >= tx.now) return;
   const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
-  reclaim(tx, { held, error: 'The process that had the records of this push ended without a word' });
+  reclaim(tx, {
+    held,
+    nodeId: null,
+    error: 'The process that had the records of this push ended without a word',
+  });
 }
 
 function start(tx: Tx, input: BeginInput, workflow: WorkflowRow): ClaimedJob {

@@ -64,7 +64,7 @@ export function startReplay(
     `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
      values (?, ?, ?, ?, ?, ?, 'running', ?) returning *`,
     teamId,
-    newId('rpl'),
+    newId('rpl', tx.now),
     webhookId,
     JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
     since,
@@ -189,7 +189,7 @@ function addReplayed(
   tx: Tx,
   delivery: { teamId: string; webhookId: string; sequence: number; replayId: string | null },
 ): string | undefined {
-  const id = newId('dlv');
+  const id = newId('dlv', tx.now);
   const made = tx.db.run(
     `insert into delivery
        (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)

@@ -13,7 +13,7 @@ interface TeamRow {
 export function ensure(tx: Tx, { slug }: { slug: string }): Team {
   tx.db.run(
     'insert into team (id, slug, created_at) values (?, ?, ?) on conflict (slug) do nothing',
-    newId('team'),
+    newId('team', tx.now),
     slug,
     tx.now,
   );
