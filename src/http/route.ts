@@ -11,7 +11,7 @@ export type Route = { method: Method; path: string } & (
   | { scope: null; operation: Operation<Call> }
 );
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** What answers a route, and how it is described to clients. */
 export interface Operation<C extends Call> {

@@ -29,6 +29,7 @@ import {
   testWebhook,
   updateWebhook,
 } from './extensions/webhooks.ts';
+import { deleteWorkflow, putWorkflow } from './extensions/workflow-definition.ts';
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
@@ -46,6 +47,8 @@ export const routes: readonly Route[] = [
   // Additions.
   route('GET', '/v1/workflows', 'read', listWorkflows),
   route('GET', '/v1/workflows/{workflowId}', 'read', readWorkflow),
+  route('PUT', '/v1/workflows/{workflowId}', 'admin', putWorkflow),
+  route('DELETE', '/v1/workflows/{workflowId}', 'admin', deleteWorkflow),
   route('POST', '/v1/workflows/{workflowId}/pause', 'admin', pauseWorkflow),
   route('POST', '/v1/workflows/{workflowId}/resume', 'admin', resumeWorkflow),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),

@@ -57,6 +57,7 @@ const TABLE = {
   content_unsupported: [415, 'The body comes in a form that is not read here'],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
 
+  workflow_of_file: [409, 'This workflow is defined by a file of the operator: change it there'],
   precondition_failed: [
     412,
     'It has been changed since the answer that If-Match names: read it again, and decide then',

@@ -78,6 +78,18 @@ export interface Workflow {
   updatedAt: number;
 }
 
+/** How the hash of a definition begins that was made over the API; those of files are plain. */
+const OF_API = 'api:';
+
+export function ofApiHash(hash: string): string {
+  return OF_API + hash;
+}
+
+/** Whether a workflow was made over the API, and not brought in from a file. */
+export function isOfApi({ definitionHash }: Pick<Workflow, 'definitionHash'>): boolean {
+  return definitionHash.startsWith(OF_API);
+}
+
 export const DEFAULT_LIMITS = {
   timeoutMs: 15 * 60_000,
   records: 5_000_000,

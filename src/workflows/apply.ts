@@ -1,7 +1,7 @@
 /** Applies the directory of workflow files to the store: definitions are rows, files are where they come from. */
 import { Problem } from '../model/error.ts';
 import { nextRunAt } from '../model/schedule.ts';
-import type { Definition } from '../model/workflow.ts';
+import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
@@ -73,11 +73,12 @@ export function needsFiles({ source }: Definition): boolean {
   return source.type === 'command' || source.type === 'module';
 }
 
-/** Every workflow that is not archived, by `team/id`. */
+/** Every workflow that is not archived and was not made over the API, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
   const all = new Map<string, StoredWorkflow>();
   for (const { id: teamId, slug: team } of await store.teams.list()) {
-    for (const { id, definitionHash: hash, definition } of await store.workflows.list({ teamId })) {
+    const workflows = (await store.workflows.list({ teamId })).filter((one) => !isOfApi(one));
+    for (const { id, definitionHash: hash, definition } of workflows) {
       all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(definition) });
     }
   }

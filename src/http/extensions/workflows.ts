@@ -60,7 +60,9 @@ export const readWorkflow: Operation<KeyedCall> = {
   refusals: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
-    return sendTagged(call, JSON.stringify(await shownWorkflow(call.services.store, await workflowOf(call))));
+    const workflow = await workflowOf(call);
+    const text = JSON.stringify(await shownWorkflow(call.services.store, workflow));
+    return sendTagged(call, text, workflow.definitionHash);
   },
 };
 

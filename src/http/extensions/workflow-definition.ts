@@ -1,0 +1,147 @@
+/** Workflows that are made over the API: those that run no code of their own and hold no secrets, so `push` alone. */
+import { createHash } from 'node:crypto';
+import { Problem } from '../../model/error.ts';
+import {
+  type Definition,
+  isOfApi,
+  MODES,
+  ON_INVALID,
+  ofApiHash,
+  type Workflow,
+} from '../../model/workflow.ts';
+import type { Store } from '../../store/store.ts';
+import { parseYamlDefinition } from '../../workflows/definition.ts';
+import { bodyFields } from '../fields.ts';
+import { workflowIdFrom } from '../ids.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { checkIfMatch } from '../tag.ts';
+import { shownWorkflow } from './shown-workflow.ts';
+
+/** More mistakes than this are counted. */
+const MAX_TOLD = 10;
+
+const parameters = [pathParameter('workflowId', 'Workflow ID')];
+const refusals = {
+  precondition_failed: 'It was changed since the answer that `If-Match` names',
+  workflow_of_file: 'The workflow is defined by a file of the operator',
+};
+
+/** PUT /v1/workflows/{workflowId} */
+export const putWorkflow: Operation<KeyedCall> = {
+  id: 'putWorkflow',
+  group: 'Workflows',
+  summary: 'Makes a workflow that receives its records by push, or changes one that was made here',
+  description:
+    'The body is what a workflow file holds, as JSON. One that was deleted comes back with its records. Workflows ' +
+    'of other kinds come from the files of the operator.',
+  parameters: [
+    ...parameters,
+    {
+      name: 'if-match',
+      in: 'header',
+      description: 'The `ETag` of the answer that the change rests on',
+      schema: { type: 'string' },
+    },
+  ],
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          required: ['source'],
+          properties: {
+            name: { type: 'string', maxLength: 200 },
+            source: { type: 'object', required: ['type'], properties: { type: { const: 'push' } } },
+            key: { type: 'array', items: { type: 'string' }, description: "What makes a record's id" },
+            mode: { enum: MODES },
+            onInvalid: { enum: ON_INVALID },
+            guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
+            limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
+          },
+        },
+        example: { name: 'People', source: { type: 'push' }, key: ['email'], mode: 'upsert' },
+      },
+    },
+  },
+  answer: jsonResponse('The workflow', {
+    type: 'object',
+    required: ['message', 'workflow'],
+    properties: { message: { type: 'string' }, workflow: { $ref: '#/components/schemas/Workflow' } },
+  }),
+  refusals: {
+    definition_invalid: 'The definition is not valid: every mistake by the name of the setting',
+    workflow_not_found: 'This cannot be the id of a workflow',
+    ...refusals,
+  },
+
+  async handle(call) {
+    const { services, caller, params, request } = call;
+    const { store } = services;
+    const { teamId } = caller;
+    const fields = await bodyFields(request.raw, 'a JSON object with what a workflow file holds');
+    const id = workflowIdFrom(params.workflowId);
+    const stored = await ownWorkflow(store, teamId, id);
+    if (stored === undefined && request.headers['if-match'] !== undefined) {
+      throw new Problem('precondition_failed', {
+        sentence: 'There is no such workflow yet: leave If-Match out',
+      });
+    }
+    if (stored !== undefined) checkIfMatch(call, stored.definitionHash);
+    const team = await store.teams.get({ teamId });
+    const definition = definitionFrom(fields, `${team?.slug}/${id}.yaml`);
+    const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
+    const outcome = await store.workflows.apply({ teamId, id, definition, hash, nextRunAt: null });
+    const workflow = await store.workflows.get({ teamId, id });
+    if (workflow === undefined) throw new Problem('workflow_not_found');
+    return { message: `Workflow ${outcome}`, workflow: await shownWorkflow(store, workflow) };
+  },
+};
+
+/** DELETE /v1/workflows/{workflowId} */
+export const deleteWorkflow: Operation<KeyedCall> = {
+  id: 'deleteWorkflow',
+  group: 'Workflows',
+  summary: 'Archives a workflow that was made here: it is as unknown from then on',
+  description: 'Its records and webhooks are kept for when it is made again.',
+  parameters,
+  answer: jsonResponse('The workflow is archived', 'Message'),
+  refusals: { workflow_not_found: 'No workflow found', workflow_of_file: refusals.workflow_of_file },
+
+  async handle({ services: { store }, caller: { teamId }, params }) {
+    const id = workflowIdFrom(params.workflowId);
+    if ((await ownWorkflow(store, teamId, id)) === undefined) throw new Problem('workflow_not_found');
+    await store.workflows.archive({ teamId, ids: [id] });
+    return { message: 'Workflow archived' };
+  },
+};
+
+/** The workflow, if there is one; refused when its definition is a file. */
+async function ownWorkflow(store: Store, teamId: string, id: string): Promise<Workflow | undefined> {
+  const workflow = await store.workflows.get({ teamId, id });
+  if (workflow === undefined || isOfApi(workflow)) return workflow;
+  const team = await store.teams.get({ teamId });
+  const file = `${team?.slug}/${id}.${workflow.definition.source.type === 'module' ? 'mts' : 'yaml'}`;
+  throw new Problem('workflow_of_file', {
+    sentence: `This workflow is defined by the file ${file} in the workflows directory: change it there, and run \`flowhook apply\``,
+  });
+}
+
+function definitionFrom(fields: Record<string, unknown>, file: string): Definition {
+  const type = (fields.source as { type?: unknown } | null | undefined)?.type;
+  if (type !== 'push') {
+    throw new Problem('definition_invalid', {
+      sentence:
+        '`source.type` must be push: over the API only workflows are made that receive their records. ' +
+        'Others come from the files of the operator',
+    });
+  }
+  // JSON is YAML: one reader, and one set of rules and sentences.
+  const parsed = parseYamlDefinition(JSON.stringify(fields), { file });
+  if ('definition' in parsed) return parsed.definition;
+  const told = parsed.mistakes.slice(0, MAX_TOLD).map(({ message }) => message);
+  const more = parsed.mistakes.length - told.length;
+  const sentence = more === 0 ? told.join('; ') : `${told.join('; ')}; and ${more} more`;
+  throw new Problem('definition_invalid', { sentence });
+}
