@@ -1,8 +1,12 @@
-/** The service under measurement: its own process, its own directory, durable as it is delivered. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+/**
+ * The service under measurement: its own process, its own directory, durable as it is delivered. On PostgreSQL with
+ * `FLOWHOOK_TEST_STORE=postgres` and a durable server in `FLOWHOOK_TEST_DATABASE`; each has a database of its own there.
+ */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startServerProcess } from '../test/support/server-process.ts';
+import { testDatabase } from '../test/support/test-database.ts';
 
 const KEY = 'key-of-the-benchmarks';
 
@@ -20,6 +24,8 @@ export interface Flowhook {
   /** What every request needs. */
   headers: Record<string, string>;
   directory: string;
+  /** Where its database is, to be filled from here. */
+  databaseUrl: string;
   /** Queues a workflow and waits until its job has ended. Answers the job. */
   runToItsEnd(workflowId: string): Promise<EndedJob>;
   /** Queues a workflow that never ends by itself, and waits until its job runs. */
@@ -27,6 +33,8 @@ export interface Flowhook {
   /** Resident memory of the server in MB: now, and at its highest since the last `resetPeak`. */
   memory(): Promise<{ nowMb: number; peakMb: number }>;
   resetPeak(): Promise<void>;
+  /** Takes away the bodies that reads have left: the next one comes from the database. */
+  forgetBodies(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -43,11 +51,13 @@ export async function startFlowhook(
     await mkdir(dirname(join(directory, 'workflows', path)), { recursive: true });
     await writeFile(join(directory, 'workflows', path), text);
   }
+  const database = await testDatabase(directory);
   const server = await startServerProcess({
     FLOWHOOK_DATA: join(directory, 'data'),
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
     FLOWHOOK_LOG_LEVEL: 'warn',
+    ...database.settings,
     ...settings,
   });
   const headers = { 'x-api-key': KEY };
@@ -66,6 +76,7 @@ export async function startFlowhook(
     url: server.url,
     headers,
     directory,
+    databaseUrl: database.url,
     runToItsEnd: (workflowId) => queueUntil(workflowId, /^(finished|failed|canceled)$/),
     async hold(workflowId) {
       await queueUntil(workflowId, /^running$/);
@@ -77,8 +88,15 @@ export async function startFlowhook(
     },
     // Linux: writing 5 sets the peak to the present (proc(5), clear_refs).
     resetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
+    async forgetBodies() {
+      const data = join(directory, 'data');
+      for (const name of await readdir(data)) {
+        if (name.startsWith('representations')) await rm(join(data, name), { recursive: true });
+      }
+    },
     async stop() {
       await server.stop();
+      await database.drop();
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -1,6 +1,4 @@
 /** A million records: memory, first byte, and what queueing feels of it. */
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { startFlowhook } from './flowhook.ts';
 import { people } from './people.ts';
 import { CALL_EVERY_MS, callees, whileQueueing } from './queueing.ts';
@@ -15,7 +13,7 @@ const CALLEES = 4_000;
 const benchmark: Benchmark = {
   about:
     `${RECORDS.toLocaleString('en')} records (about 90 MB) through a command source: the first run, the unchanged re-run and ${READS} whole reads ` +
-    `from the database by another process, each with a queue call every ${CALL_EVERY_MS} ms (SQLite, synchronous=FULL). ` +
+    `from the database by another process, each with a queue call every ${CALL_EVERY_MS} ms, all durable. ` +
     '"idle" is the same call with nothing beside it.',
   units: {},
   async setUp() {
@@ -63,8 +61,7 @@ async function round(): Promise<Record<string, number>> {
       const firsts: number[] = [];
       const rates: number[] = [];
       for (let n = 0; n < READS; n++) {
-        const kept = join(flowhook.directory, 'data/representations');
-        await rm(kept, { recursive: true, force: true });
+        await flowhook.forgetBodies();
         const { bytes, firstMs, seconds } = await reader.read({
           url: `${flowhook.url}/v1/workflows/people/data`,
           headers: flowhook.headers,

@@ -1,7 +1,7 @@
 /** The whole read of 200,000 records, against Fastify sending the same bytes from memory. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { startFlowhook } from './flowhook.ts';
@@ -46,8 +46,7 @@ const benchmark: Benchmark = {
       if (length !== undefined && got !== length) throw new Error(`${got} bytes arrived, not ${length}`);
       return { 'whole read': bytes.length / 1e6 / ((performance.now() - from) / 1_000), 'first byte': first };
     };
-    const forgetAll = () =>
-      rm(join(flowhook.directory, 'data/representations'), { recursive: true, force: true });
+    const forgetAll = () => flowhook.forgetBodies();
     const untilKept = async (encoding: string) => {
       const headers = { ...flowhook.headers, 'accept-encoding': encoding };
       for (;;) {

@@ -1,5 +1,5 @@
 /** A reader that stalls for a minute while versions are published: what it costs others, and what it receives. */
-import { rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startFlowhook } from './flowhook.ts';
 import { callees, whileQueueing } from './queueing.ts';
@@ -55,7 +55,7 @@ function contestant(cacheMb: string) {
         await flowhook.hold('holder');
         const at = { url: `${flowhook.url}/v1/workflows/people/data`, headers: flowhook.headers };
         const whole = await reader.read({ ...at, pauseMs: 0 });
-        await rm(join(flowhook.directory, 'data/representations'), { recursive: true, force: true });
+        await flowhook.forgetBodies();
         let stalled: ReadResult | undefined;
         const reading = reader.read({ ...at, pauseMs: STALL_MS }).then((result) => {
           stalled = result;
