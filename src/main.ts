@@ -19,6 +19,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
   ['database', async () => (await import('./cli/database.ts')).addDatabase],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
+  ['login', async () => (await import('./cli/login.ts')).addLogin],
   ['completion', async () => (await import('./cli/completion.ts')).addCompletion],
 ];
 
@@ -34,7 +35,9 @@ export async function programOf(name: string | undefined): Promise<Command> {
     .version(VERSION)
     .showHelpAfterError('(add --help to see what there is)')
     .exitOverride();
-  const called = COMMANDS.filter(([one]) => one === name && !WHOLE.includes(one));
+  // One file adds three.
+  const file = name === 'logout' || name === 'profiles' ? 'login' : name;
+  const called = COMMANDS.filter(([one]) => one === file && !WHOLE.includes(one));
   for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
   finishCommands(program);
   return program;

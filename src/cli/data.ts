@@ -1,14 +1,15 @@
 /** `flowhook data get|changes|versions`: reads records from the database itself, with or without a server. */
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { openSpan, readChanges } from '../records/changes.ts';
-import { FORMATS, type Format, formatter } from '../records/formats.ts';
+import { FORMATS, formatter } from '../records/formats.ts';
 import { openVersion, readWhole } from '../records/read.ts';
 import { toIso } from '../std/clock.ts';
-import { UsageError } from './exit.ts';
+import { formatFrom, versionFrom, versionLine } from './data-flags.ts';
 import { findWorkflow } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { toOutput } from './output.ts';
+import { orRemote } from './remote.ts';
+import { changesAt, recordsAt, versionsAt } from './remote-data.ts';
 import type { Options } from './settings.ts';
 
 /** Versions that are listed at most: more than are ever kept. */
@@ -32,7 +33,7 @@ export function addData(program: Command): void {
     .option('--team <slug>', 'its team, when several have a workflow of this id')
     .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
     .option('--at <version>', 'an older version (default: the newest)');
-  addStoreOptions(get).action(getRecords);
+  orRemote(addStoreOptions(get), getRecords, recordsAt);
 
   const changes = data
     .command('changes')
@@ -41,14 +42,14 @@ export function addData(program: Command): void {
     .requiredOption('--since <version>', 'what changed after this version')
     .option('--until <version>', 'up to this one (default: the newest)')
     .option('--team <slug>', 'its team, when several have a workflow of this id');
-  addStoreOptions(changes).action(getChanges);
+  orRemote(addStoreOptions(changes), getChanges, changesAt);
 
   const versions = data
     .command('versions')
     .description('list the versions that can be read, newest first')
     .argument('<workflow>', 'its id')
     .option('--team <slug>', 'its team, when several have a workflow of this id');
-  addStoreOptions(versions).action(listVersions);
+  orRemote(addStoreOptions(versions), listVersions, versionsAt);
 }
 
 async function getRecords(id: string, options: Options): Promise<void> {
@@ -84,35 +85,6 @@ async function listVersions(id: string, options: Options): Promise<void> {
         records,
       }),
     );
-    const lines = versions.map(({ version, publishedAt, jobId, records }) => {
-      const { total, added, changed, removed } = records;
-      return `${version}  ${publishedAt}  ${jobId}  ${total} records: +${added} ~${changed} -${removed}`;
-    });
-    print(options, versions, lines);
+    print(options, versions, versions.map(versionLine));
   });
-}
-
-/** Writes to standard output as fast as it is read there; a reader that has enough (`head`) is no mistake. */
-export async function toOutput(bytes: AsyncIterable<Uint8Array>, last = ''): Promise<void> {
-  try {
-    await pipeline(Readable.from(bytes, { objectMode: false }), process.stdout, { end: false });
-    if (last !== '') process.stdout.write(last);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
-  }
-}
-
-function formatFrom(options: Options): Format {
-  const fallback = options.json === true ? 'json' : 'ndjson';
-  const format = FORMATS.find((known) => known === (options.format ?? fallback));
-  if (format === undefined) {
-    throw new UsageError(`--format must be ${FORMATS.join(', ')}, found "${options.format}"`);
-  }
-  return format;
-}
-
-function versionFrom(value: unknown, flag: string): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\d{1,15}$/.test(String(value))) return Number(value);
-  throw new UsageError(`${flag} must be the number of a version, found "${value}"`);
 }

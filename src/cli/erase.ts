@@ -7,10 +7,11 @@ import { type ErasureReport, erase, type Found } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
-import { dataCommand, toOutput } from './data.ts';
+import { dataCommand } from './data.ts';
 import { databaseFile } from './data-directory.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { toOutput } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 

@@ -6,6 +6,8 @@ import type { StoredEvent } from '../store/webhook-operations.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, wholeNumber } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { listEventsAt } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns } from './words.ts';
@@ -21,7 +23,7 @@ export function addEvents(program: Command): void {
     .option('--team <slug>', 'its team, when there are several')
     .option('--after <sequence>', 'only those after this one (default: the newest)')
     .option('--limit <number>', `at most so many (default: ${DEFAULT_LIMIT})`);
-  addStoreOptions(list).action(listEvents);
+  orRemote(addStoreOptions(list), listEvents, listEventsAt);
 }
 
 async function listEvents(options: Options): Promise<void> {

@@ -65,6 +65,9 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   'keys list': ['keys list', 'keys list --team acme'],
   'keys revoke': ['keys revoke KEY'],
+  login: ['login https://flowhook.example.com', 'login http://127.0.0.1:8080 --profile local < key.txt'],
+  logout: ['logout', 'logout --profile local'],
+  profiles: ['profiles'],
   completion: [
     'completion bash >> ~/.bashrc',
     'completion zsh > ~/.zfunc/_flowhook',

@@ -17,6 +17,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
   if (error instanceof NotFoundError) return 3;
   if (error instanceof InUseError || codeOf(error) === 'EADDRINUSE') return 5;
+  if (error instanceof Error && 'requestId' in error) return codeOfAnswer(error);
   if (!(error instanceof Problem)) return 1;
   switch (error.code) {
     case 'workflow_not_found':
@@ -53,6 +54,19 @@ export function exitCodeOf(error: unknown): number {
     default:
       return 1;
   }
+}
+
+/** Of what a server has answered, by its class: the client is loaded only by commands that ask one. */
+function codeOfAnswer({ name, status }: Error & { status?: number }): number {
+  const byName: Record<string, number> = {
+    NotFound: 3,
+    Unauthorized: 4,
+    Conflict: 5,
+    Unavailable: 6,
+    RateLimited: 6,
+    TimedOut: 7,
+  };
+  return byName[name] ?? (status === 400 ? 2 : 1);
 }
 
 /** What the user is told. Where listening failed the system says only what is wrong: here, what to do as well. */

@@ -4,10 +4,12 @@ import type { Command } from 'commander';
 import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
-import { toOutput } from './data.ts';
 import { findJob, wholeNumber } from './find.ts';
 import { logTail, type TailLine, untilInterrupted } from './follow-job.ts';
 import { addStoreOptions, withStore } from './open.ts';
+import { toOutput } from './output.ts';
+import { orRemote } from './remote.ts';
+import { jobLogsAt } from './remote-jobs.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
@@ -20,7 +22,7 @@ export function addJobLogs(jobs: Command): void {
     .argument('<job>', 'its id')
     .option('--attempt <number>', 'which attempt (default: the last)')
     .option('--follow', 'go on printing until the job has ended, further attempts included');
-  addStoreOptions(logs).action((id: string, options: Options) =>
+  const local = (id: string, options: Options) =>
     withStore(options, { make: false }, async (store) => {
       const attempt =
         options.attempt === undefined
@@ -38,8 +40,8 @@ export function addJobLogs(jobs: Command): void {
       } finally {
         interrupted.clear();
       }
-    }),
-  );
+    });
+  orRemote(addStoreOptions(logs), local, jobLogsAt);
 }
 
 /** One attempt's lines; with `following`, all that come until the job has ended or the signal says so. */

@@ -1,7 +1,7 @@
 /** A job in words: a line of a list, the line that stands while it runs, and what became of it. */
 import type { Job } from '../model/job.ts';
 import { toIso } from '../std/clock.ts';
-import { bytesWords, countWords, durationWords } from './words.ts';
+import { bytesWords, columns, countWords, durationWords } from './words.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {
@@ -20,6 +20,39 @@ export function cellsOf(job: Job, team: string, nowMs: number): string[] {
     tookWords(job, nowMs),
     oneLine(resultWords(job, nowMs), 100),
   ];
+}
+
+/** All that is known of a job. `team` is its slug. */
+export function jobLines(job: Job, team: string, now: number): string[] {
+  const rows: (readonly [string, string | null])[] = [
+    ['job', job.id],
+    ['workflow', `${team}/${job.workflowId}`],
+    ['state', stateWords(job)],
+    ['origin', job.origin],
+    ['attempts', String(job.attempt)],
+    ['priority', job.priority === 0 ? null : String(job.priority)],
+    ['queued', toIso(job.createdAt)],
+    ['started', job.startedAt === null ? null : toIso(job.startedAt)],
+    ['next attempt', job.state === 'retrying' ? `${toIso(job.runAt)}, ${inWords(job.runAt, now)}` : null],
+    ['cancel asked', job.cancelRequestedAt === null ? null : toIso(job.cancelRequestedAt)],
+    ['ended', job.finishedAt === null ? null : toIso(job.finishedAt)],
+    ['took', job.startedAt === null ? null : durationWords((job.finishedAt ?? now) - job.startedAt)],
+    ['reason', job.reason],
+    [job.state === 'canceled' ? 'canceled' : 'error', job.error],
+    [
+      'progress',
+      job.progress === null
+        ? null
+        : `${countWords(job.progress.records, 'record')}, ${bytesWords(job.progress.bytes)}`,
+    ],
+    ['pages', job.progress === null || job.progress.pages === null ? null : String(job.progress.pages)],
+    ['message', job.progress?.message ?? null],
+    ['published', job.state === 'finished' ? publishedWords(job) : null],
+  ];
+  const said = rows.flatMap(([name, text]) =>
+    text === null ? [] : [[name, text.replaceAll('\n', '\n              ')]],
+  );
+  return columns(said);
 }
 
 /** `running`, `canceling`, `retrying (2)`: the number counts attempts. */

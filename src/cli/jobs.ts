@@ -1,20 +1,22 @@
 /** `flowhook jobs`: lists jobs, shows one, cancels and repeats them; with or without a server. */
 import type { Command } from 'commander';
+import type { Flowhook } from 'flowhook-client';
 import { endedSentence, notWaitingSentence, shownJob } from '../http/extensions/shown-job.ts';
 import { Problem } from '../model/error.ts';
 import { JOB_ORIGINS, type Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
-import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { findJob, findTeams, findWorkflow, oneOf, statesFrom, wholeNumber } from './find.ts';
 import { addJobLogs } from './job-logs.ts';
-import { cellsOf, inWords, publishedWords, stateWords } from './job-words.ts';
+import { cellsOf, jobLines } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { cancelJobAt, listJobsAt, rerunJobAt, runJobNowAt, showJobAt } from './remote-jobs.ts';
 import { submit } from './run.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWatch } from './watch.ts';
-import { bytesWords, columns, countWords, durationWords } from './words.ts';
+import { columns } from './words.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
@@ -30,25 +32,28 @@ export function addJobs(program: Command): void {
     .option('--state <states>', 'only in these states, with commas between')
     .option('--origin <origin>', `only of this origin: ${JOB_ORIGINS.join(', ')}`)
     .option('--limit <number>', `at most so many (default: ${DEFAULT_LIMIT})`);
-  addStoreOptions(list).action(listJobs);
+  orRemote(addStoreOptions(list), listJobs, listJobsAt);
 
   const one = (
     name: string,
     description: string,
     action: (job: Job, store: Store, options: Options) => Promise<void>,
+    remote: (server: Flowhook, id: string, options: Options) => Promise<void>,
   ) =>
-    addStoreOptions(jobs.command(name).description(description).argument('<job>', 'its id')).action(
+    orRemote(
+      addStoreOptions(jobs.command(name).description(description).argument('<job>', 'its id')),
       (id: string, options: Options) =>
         withStore(options, { make: false }, async (store) =>
           action(await findJob(store, id), store, options),
         ),
+      remote,
     );
-  one('show', 'show one job: where it stands, and why it failed if it did', showJob);
+  one('show', 'show one job: where it stands, and why it failed if it did', showJob, showJobAt);
   addJobLogs(jobs);
   addWatch(jobs);
-  one('cancel', 'cancel a job: nothing of it is published', cancelJob);
-  one('rerun', 'queue a new job of the same workflow', rerunJob);
-  one('run-now', 'bring a job forward that waits for its next attempt', runJobNow);
+  one('cancel', 'cancel a job: nothing of it is published', cancelJob, cancelJobAt);
+  one('rerun', 'queue a new job of the same workflow', rerunJob, rerunJobAt);
+  one('run-now', 'bring a job forward that waits for its next attempt', runJobNow, runJobNowAt);
 }
 
 async function listJobs(options: Options): Promise<void> {
@@ -88,37 +93,9 @@ async function listJobs(options: Options): Promise<void> {
 }
 
 async function showJob(job: Job, store: Store, options: Options): Promise<void> {
-  const now = store.now();
   const team = await store.teams.get({ teamId: job.teamId });
-  const rows: (readonly [string, string | null])[] = [
-    ['job', job.id],
-    ['workflow', `${team?.slug ?? job.teamId}/${job.workflowId}`],
-    ['state', stateWords(job)],
-    ['origin', job.origin],
-    ['attempts', String(job.attempt)],
-    ['priority', job.priority === 0 ? null : String(job.priority)],
-    ['queued', toIso(job.createdAt)],
-    ['started', job.startedAt === null ? null : toIso(job.startedAt)],
-    ['next attempt', job.state === 'retrying' ? `${toIso(job.runAt)}, ${inWords(job.runAt, now)}` : null],
-    ['cancel asked', job.cancelRequestedAt === null ? null : toIso(job.cancelRequestedAt)],
-    ['ended', job.finishedAt === null ? null : toIso(job.finishedAt)],
-    ['took', job.startedAt === null ? null : durationWords((job.finishedAt ?? now) - job.startedAt)],
-    ['reason', job.reason],
-    [job.state === 'canceled' ? 'canceled' : 'error', job.error],
-    [
-      'progress',
-      job.progress === null
-        ? null
-        : `${countWords(job.progress.records, 'record')}, ${bytesWords(job.progress.bytes)}`,
-    ],
-    ['pages', job.progress === null || job.progress.pages === null ? null : String(job.progress.pages)],
-    ['message', job.progress?.message ?? null],
-    ['published', job.state === 'finished' ? publishedWords(job) : null],
-  ];
-  const said = rows.flatMap(([name, text]) =>
-    text === null ? [] : [[name, text.replaceAll('\n', '\n              ')]],
-  );
-  print(options, { team: team?.slug ?? null, ...shownJob(job) }, columns(said));
+  const lines = jobLines(job, team?.slug ?? job.teamId, store.now());
+  print(options, { team: team?.slug ?? null, ...shownJob(job) }, lines);
 }
 
 async function cancelJob({ teamId, id }: Job, store: Store, options: Options): Promise<void> {

@@ -11,9 +11,11 @@ import { findWorkflow } from './find.ts';
 import { followJob, untilInterrupted } from './follow-job.ts';
 import { stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { runAt } from './remote-jobs.ts';
+import { report } from './report-job.ts';
 import { say, screen } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
-import { report } from './watch.ts';
 
 export function addRun(program: Command): void {
   const run = program
@@ -29,7 +31,7 @@ export function addRun(program: Command): void {
     '\nExit codes: 0 finished, 1 failed or canceled, 5 a job is already there, 7 ended by its time limit.\n' +
       'Ctrl-C while waiting leaves the job to the server; a job that runs in this process is canceled.',
   );
-  run.action((name: string, options: Options) =>
+  const local = (name: string, options: Options) =>
     withStore(options, { make: false, own: true }, async (store, config, owned) => {
       const place = await findWorkflow(store, name, options.team);
       const interrupted = untilInterrupted();
@@ -70,8 +72,8 @@ export function addRun(program: Command): void {
       } finally {
         interrupted.clear();
       }
-    }),
-  );
+    });
+  orRemote(run, local, runAt);
 }
 
 /**

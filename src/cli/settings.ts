@@ -48,6 +48,8 @@ export function configOf(options: Options): Config {
 
 /** What runs are told by the service, and no setting of it. */
 const OF_RUNS = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
+/** What commands are told that ask a server. */
+const OF_COMMANDS = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
 
 /**
  * A sentence for each variable that looks like a misspelt setting. Near misses only, and never a refusal: other
@@ -61,7 +63,7 @@ export function misspeltVariables(environment: ReadonlyMap<string, string>): str
   const ending = (variable: string) => variable.slice('FLOWHOOK_'.length);
   return [...environment.keys()].flatMap((variable) => {
     if (!variable.startsWith('FLOWHOOK_') || variable.startsWith('FLOWHOOK_SECRET__')) return [];
-    if (known.includes(variable) || OF_RUNS.includes(variable)) return [];
+    if (known.includes(variable) || [...OF_RUNS, ...OF_COMMANDS].includes(variable)) return [];
     const meant = nearest(ending(variable), known.map(ending));
     if (meant === undefined) return [];
     return [`${variable} is no setting and has no effect. Did you mean FLOWHOOK_${meant}?`];

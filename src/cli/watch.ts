@@ -2,16 +2,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { shownJob } from '../http/extensions/shown-job.ts';
-import type { Job } from '../model/job.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
+import { UsageError } from './exit.ts';
 import { findJob, findTeams } from './find.ts';
 import { followJob, untilInterrupted } from './follow-job.ts';
-import { oneLine, outcomeCode, publishedWords, resultWords, stateWords } from './job-words.ts';
+import { oneLine, resultWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
-import { say, screen } from './say.ts';
+import { orRemote } from './remote.ts';
+import { followAt } from './remote-jobs.ts';
+import { report } from './report-job.ts';
+import { screen } from './say.ts';
 import type { Options } from './settings.ts';
-import { durationWords } from './words.ts';
 
 const LOOK_MS = 250;
 /** The newest jobs of each team, among which changes are noticed. */
@@ -23,7 +25,7 @@ export function addWatch(jobs: Command): void {
     .description('follow a job to its end; without one, tell every change of every job until Ctrl-C')
     .argument('[job]', 'its id')
     .option('--team <slug>', 'only jobs of this team');
-  addStoreOptions(watch).action((id: string | undefined, options: Options) =>
+  const local = (id: string | undefined, options: Options) =>
     withStore(options, { make: false }, async (store) => {
       const interrupted = untilInterrupted();
       try {
@@ -34,30 +36,11 @@ export function addWatch(jobs: Command): void {
       } finally {
         interrupted.clear();
       }
-    }),
-  );
-}
-
-/** Prints what became of a job that was followed, and sets the exit code that says so. */
-export function report(job: Job, options: Options): void {
-  process.exitCode = outcomeCode(job);
-  if (options.json === true) print(options, shownJob(job), []);
-  if (job.finishedAt === null) {
-    say(
-      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
-    );
-    return;
-  }
-  if (job.state === 'finished') {
-    const took = durationWords(job.finishedAt - (job.startedAt ?? job.createdAt));
-    if (options.json !== true) print(options, null, [`${job.workflowId} ${publishedWords(job)} (${took})`]);
-    return;
-  }
-  const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
-  process.stderr.write(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}\n`);
-  if (job.state === 'failed') {
-    say(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote`);
-  }
+    });
+  orRemote(addStoreOptions(watch), local, async (server, id: string | undefined, options: Options) => {
+    if (id === undefined) throw new UsageError('Of a server one job is watched: name it');
+    await followAt(server, id, options);
+  });
 }
 
 async function watchAll(store: Store, options: Options, signal: AbortSignal): Promise<void> {

@@ -18,9 +18,12 @@ import { findTeams, findWorkflow } from './find.ts';
 import { findWebhook } from './find-webhook.ts';
 import { addListen } from './listen.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { listWebhooksAt, subscribeAtServer, WEBHOOK_COMMANDS_AT } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
+import { eventNames } from './webhook-names.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
 import { columns } from './words.ts';
 
@@ -38,7 +41,7 @@ export function addWebhooks(program: Command): void {
     .description('list webhooks, oldest first')
     .option('--workflow <id>', 'only of this workflow')
     .option('--team <slug>', 'only of this team');
-  addStoreOptions(list).action(listWebhooks);
+  orRemote(addStoreOptions(list), listWebhooks, listWebhooksAt);
 
   const one = (
     name: string,
@@ -49,13 +52,14 @@ export function addWebhooks(program: Command): void {
       .command(name)
       .description(description)
       .argument('<webhook>', 'its id, or its URL');
-    addStoreOptions(command).action((id: string, options: Options) =>
+    const local = (id: string, options: Options) =>
       withStore(options, { make: false }, async (store, config) => {
         const webhook = await findWebhook(store, id);
         await action(webhook, { store, sealer: await openSealer(config, store) }, options);
-      }),
-    );
-    return command;
+      });
+    const remote = WEBHOOK_COMMANDS_AT[name];
+    addStoreOptions(command);
+    return remote === undefined ? command.action(local) : orRemote(command, local, remote);
   };
   one('show', 'show one webhook: how it is called, and how it stands', showWebhook);
 
@@ -67,15 +71,18 @@ export function addWebhooks(program: Command): void {
     .argument('[url]', 'where to: http:// or https://')
     .option('--events <names>', 'with commas between (default: *, every event)')
     .option('--team <slug>', 'the team, when several have a workflow of this id, or no workflow is said');
-  addStoreOptions(subscribe).action((first: string, second: string | undefined, options: Options) =>
-    withStore(options, { make: false }, (store, config) =>
-      subscribeAt(
-        store,
-        config,
-        second === undefined ? { url: first } : { workflow: first, url: second },
-        options,
+  orRemote(
+    addStoreOptions(subscribe),
+    (first: string, second: string | undefined, options: Options) =>
+      withStore(options, { make: false }, (store, config) =>
+        subscribeAt(
+          store,
+          config,
+          second === undefined ? { url: first } : { workflow: first, url: second },
+          options,
+        ),
       ),
-    ),
+    subscribeAtServer,
   );
 
   one('unsubscribe', 'end a subscription for good; what waits for it is not sent', unsubscribe);
@@ -159,9 +166,7 @@ async function subscribeAt(
   target: { workflow?: string; url: string },
   options: Options,
 ): Promise<void> {
-  const events = String(options.events ?? '*')
-    .split(',')
-    .map((name) => name.trim());
+  const events = eventNames(options);
   if (target.workflow === undefined && !target.url.includes('://')) {
     throw new UsageError(
       `Say where to: subscribe ${target.url} https://…, or the URL alone for all workflows`,

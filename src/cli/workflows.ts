@@ -1,5 +1,6 @@
 /** `flowhook workflows`: what workflows there are and how they stand; pausing them. */
 import type { Command } from 'commander';
+import type { Flowhook } from 'flowhook-client';
 import { shownWorkflow } from '../http/extensions/shown-workflow.ts';
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
@@ -13,6 +14,8 @@ import { findTeams, findWorkflow } from './find.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { addPreview } from './preview-workflow.ts';
+import { orRemote } from './remote.ts';
+import { listWorkflowsAt, WORKFLOW_COMMANDS_AT } from './remote-workflows.ts';
 import { say } from './say.ts';
 import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
@@ -28,31 +31,50 @@ export function addWorkflows(program: Command): void {
     .command('list')
     .description('list workflows with their schedule and their last job')
     .option('--team <slug>', 'only of this team');
-  addStoreOptions(list).action(listWorkflows);
+  orRemote(addStoreOptions(list), listWorkflows, listWorkflowsAt);
 
   const one = (
     name: string,
     description: string,
     action: (place: Place, store: Store, options: Options) => Promise<void>,
+    remote: (server: Flowhook, name: string, options: Options) => Promise<void>,
   ) =>
-    addStoreOptions(
-      workflows
-        .command(name)
-        .description(description)
-        .argument('<workflow>', 'its id')
-        .option('--team <slug>', 'its team, when several have a workflow of this id'),
-    ).action((id: string, options: Options) =>
-      withStore(options, { make: false }, async (store) =>
-        action(await findWorkflow(store, id, options.team), store, options),
+    orRemote(
+      addStoreOptions(
+        workflows
+          .command(name)
+          .description(description)
+          .argument('<workflow>', 'its id')
+          .option('--team <slug>', 'its team, when several have a workflow of this id'),
       ),
+      (id: string, options: Options) =>
+        withStore(options, { make: false }, async (store) =>
+          action(await findWorkflow(store, id, options.team), store, options),
+        ),
+      remote,
     );
-  one('show', 'show one workflow: source, schedule, limits, records, jobs', showWorkflow);
+  one(
+    'show',
+    'show one workflow: source, schedule, limits, records, jobs',
+    showWorkflow,
+    WORKFLOW_COMMANDS_AT.show,
+  );
   addValidate(workflows);
   addTest(workflows);
   addPreview(workflows);
   addAdd(workflows);
-  one('pause', 'let a workflow take and start no jobs; what runs goes on', pauseWorkflow);
-  one('resume', 'end the pause; runs that fell into it are not made up for', resumeWorkflow);
+  one(
+    'pause',
+    'let a workflow take and start no jobs; what runs goes on',
+    pauseWorkflow,
+    WORKFLOW_COMMANDS_AT.pause,
+  );
+  one(
+    'resume',
+    'end the pause; runs that fell into it are not made up for',
+    resumeWorkflow,
+    WORKFLOW_COMMANDS_AT.resume,
+  );
 }
 
 async function listWorkflows(options: Options): Promise<void> {

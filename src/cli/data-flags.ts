@@ -1,0 +1,33 @@
+/** The flags of `flowhook data`, and versions in words. */
+import type { RecordCounts } from '../model/job.ts';
+import { FORMATS, type Format } from '../records/formats.ts';
+import { UsageError } from './exit.ts';
+import type { Options } from './settings.ts';
+
+/** @throws UsageError */
+export function formatFrom(options: Options): Format {
+  const fallback = options.json === true ? 'json' : 'ndjson';
+  const format = FORMATS.find((known) => known === (options.format ?? fallback));
+  if (format === undefined) {
+    throw new UsageError(`--format must be ${FORMATS.join(', ')}, found "${options.format}"`);
+  }
+  return format;
+}
+
+/** @throws UsageError */
+export function versionFrom(value: unknown, flag: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,15}$/.test(String(value))) return Number(value);
+  throw new UsageError(`${flag} must be the number of a version, found "${value}"`);
+}
+
+/** One line of a list. */
+export function versionLine(of: {
+  version: number;
+  publishedAt: string;
+  jobId: string | null;
+  records: RecordCounts;
+}): string {
+  const { total, added, changed, removed } = of.records;
+  return `${of.version}  ${of.publishedAt}  ${of.jobId}  ${total} records: +${added} ~${changed} -${removed}`;
+}

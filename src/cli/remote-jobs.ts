@@ -1,0 +1,132 @@
+/** `flowhook jobs` and `flowhook run` against a server. */
+import type { Job as ClientJob, Flowhook } from 'flowhook-client';
+import { JOB_ORIGINS, type Job } from '../model/job.ts';
+import { oneOf, statesFrom, wholeNumber } from './find.ts';
+import { untilInterrupted } from './follow-job.ts';
+import { cellsOf, jobLines } from './job-words.ts';
+import { print } from './open.ts';
+import { toOutput } from './output.ts';
+import { report } from './report-job.ts';
+import { say } from './say.ts';
+import type { Options } from './settings.ts';
+import { columns } from './words.ts';
+
+export async function listJobsAt(server: Flowhook, options: Options): Promise<void> {
+  const { team } = await server.me();
+  const jobs = await server.jobs
+    .list({
+      workflowId: options.workflow as string | undefined,
+      state: statesFrom(options.state),
+      origin:
+        options.origin === undefined ? undefined : oneOf('--origin', String(options.origin), JOB_ORIGINS),
+    })
+    .take(wholeNumber('--limit', options.limit ?? 20, 1, 1_000));
+  print(
+    options,
+    jobs.map((job) => ({ team: team.slug, ...job })),
+    columns(jobs.map((job) => cellsOf(storedJob(job), team.slug, Date.now()))),
+  );
+  if (jobs.length === 0 && options.json !== true)
+    say('There is no such job. `flowhook run WORKFLOW` makes one');
+}
+
+export async function showJobAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  const { team } = await server.me();
+  const job = await server.jobs.get(id);
+  print(options, { team: team.slug, ...job }, jobLines(storedJob(job), team.slug, Date.now()));
+}
+
+export async function cancelJobAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  const { message, job } = await server.jobs.cancel(id);
+  print(options, job, [`${job.state === 'canceled' ? 'canceled' : 'canceling'} ${id}`]);
+  say(message);
+}
+
+export async function rerunJobAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  const { job } = await server.jobs.rerun(id);
+  print(options, job, [job.id]);
+  say(`Queued; \`flowhook jobs watch ${job.id}\` follows it`);
+}
+
+export async function runJobNowAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  print(options, (await server.jobs.runNow(id)).job, [`due now ${id}`]);
+}
+
+export async function runAt(server: Flowhook, workflow: string, options: Options): Promise<void> {
+  const { jobId } = await server.workflows.queue(withoutTeam(workflow));
+  if (options.wait === true || options.logs === true) return followAt(server, jobId, options);
+  print(options, await server.jobs.get(jobId), [jobId]);
+  say(`Queued; \`flowhook jobs watch ${jobId}\` follows it`);
+}
+
+/** Waits for the end, with its log if that is wanted; Ctrl-C leaves the job alone. */
+export async function followAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  const interrupted = untilInterrupted();
+  const { signal } = interrupted;
+  try {
+    say(`${id} is followed`);
+    if (options.logs === true) {
+      for await (const line of server.jobs.followLogs(id, { signal })) {
+        process.stderr.write(`${line.time} ${line.level.padEnd(5)} ${line.text}\n`);
+      }
+    }
+    report(storedJob(await server.jobs.wait(id, { signal })), options);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    report(storedJob(await server.jobs.get(id)), options);
+  } finally {
+    interrupted.clear();
+  }
+}
+
+export async function jobLogsAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  const attempt =
+    options.attempt === undefined ? undefined : wholeNumber('--attempt', options.attempt, 1, 1e9);
+  const interrupted = untilInterrupted();
+  async function* lines() {
+    if (options.follow === true) return yield* server.jobs.followLogs(id, { signal: interrupted.signal });
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const page = await server.jobs.logs(id, { after, ...(attempt === undefined ? {} : { attempt }) });
+      for (const line of page.lines) yield { ...line, attempt: page.attempt };
+      after = page.lines.length === 0 ? undefined : (page.next ?? undefined);
+    }
+  }
+  async function* written() {
+    for await (const { attempt: of, ...line } of lines()) {
+      const text =
+        options.json === true
+          ? JSON.stringify({ attempt: of, ...line })
+          : `${line.time} ${line.level.padEnd(5)} ${line.text.replaceAll('\n', '\n  ')}`;
+      yield Buffer.from(`${text}\n`);
+    }
+  }
+  try {
+    await toOutput(written());
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+  } finally {
+    interrupted.clear();
+  }
+}
+
+/** A key speaks for one team: `acme/people` is `people` there. */
+export function withoutTeam(workflow: string): string {
+  return workflow.slice(workflow.indexOf('/') + 1);
+}
+
+/** As the words want it. What a server does not tell is as in a job that needs no words about it. */
+export function storedJob(job: ClientJob): Job {
+  const ms = (time: string | null) => (time === null ? null : Date.parse(time));
+  return {
+    ...job,
+    teamId: '',
+    slot: 0,
+    failures: 0,
+    crashes: 0,
+    runAt: ms(job.nextAttemptAt) ?? 0,
+    cancelRequestedAt: ms(job.cancelRequestedAt),
+    createdAt: Date.parse(job.queuedAt),
+    startedAt: ms(job.startedAt),
+    finishedAt: ms(job.finishedAt),
+  };
+}

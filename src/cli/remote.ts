@@ -1,0 +1,86 @@
+/** Commands that open the database, or ask a server over HTTP when they are told where one is. */
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Flowhook } from 'flowhook-client';
+import { urlMistake } from '../model/webhook.ts';
+import { nearest } from '../std/nearest.ts';
+import { databaseFile } from './data-directory.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+import { type Profile, profilesFile, readProfiles } from './profiles-file.ts';
+import { say } from './say.ts';
+import { configOf, type Options } from './settings.ts';
+
+export const DEFAULT_PROFILE = 'default';
+
+/**
+ * Adds the flags that name a server, and picks which of the two does it. Both are called as commander calls actions.
+ *
+ * @param remote also given the server
+ */
+export function orRemote<Arguments extends unknown[]>(
+  command: Command,
+  local: (...args: [...Arguments, Options]) => Promise<void>,
+  remote: (server: Flowhook, ...args: [...Arguments, Options]) => Promise<void>,
+): Command {
+  return command
+    .option('--url <url>', 'ask this server instead of the database (default: the variable FLOWHOOK_URL)')
+    .option('--key <key>', 'its API key (default: the variable FLOWHOOK_KEY)')
+    .option('--profile <name>', 'ask a server that `flowhook login` has noted (or FLOWHOOK_PROFILE)')
+    .action(async (...given: unknown[]) => {
+      // Arguments, options, the command itself.
+      const args = given.slice(0, -1) as [...Arguments, Options];
+      const target = targetOf(args.at(-1) as Options);
+      if (target === undefined) return local(...args);
+      const { Flowhook } = await import('flowhook-client');
+      return remote(new Flowhook(target), ...args);
+    });
+}
+
+/** The server that is meant; nothing when it is the database. */
+function targetOf(options: Options): Profile | undefined {
+  const config = configOf(options);
+  const { environment } = config;
+  const isLocal = options.data !== undefined || options.database !== undefined;
+  const isRemote = options.url !== undefined || options.profile !== undefined;
+  if (isLocal && isRemote) {
+    throw new UsageError(
+      '--data and --database name a database, --url and --profile a server: leave one out',
+    );
+  }
+  if (isLocal) return undefined;
+  const name =
+    options.profile ?? (options.url === undefined ? environment.get('FLOWHOOK_PROFILE') : undefined);
+  const file = profilesFile(environment);
+  if (name !== undefined) return profileOf(file, String(name));
+  const url = options.url ?? environment.get('FLOWHOOK_URL');
+  if (url !== undefined) {
+    const mistake = urlMistake(url)?.replace('`webhookUrl`', '--url');
+    if (mistake !== undefined) throw new UsageError(mistake);
+    return { url: String(url), key: keyOf(options, environment) };
+  }
+  // Where no database is, whoever has logged in means the server.
+  const database = databaseFile(config);
+  if (database === undefined || existsSync(database)) return undefined;
+  const profile = readProfiles(file)[DEFAULT_PROFILE];
+  if (profile !== undefined) say(`Asking ${profile.url} (profile ${DEFAULT_PROFILE})`);
+  return profile;
+}
+
+/** @throws UsageError when there is none */
+export function keyOf(options: Options, environment: ReadonlyMap<string, string>): string {
+  const key = options.key ?? environment.get('FLOWHOOK_KEY');
+  if (key !== undefined) return String(key);
+  throw new UsageError(
+    'The server needs an API key: give it with --key or FLOWHOOK_KEY. `flowhook keys create` makes one there',
+  );
+}
+
+function profileOf(file: string, name: string): Profile {
+  const profiles = readProfiles(file);
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (found !== undefined) return found;
+  const meant = nearest(name, Object.keys(profiles));
+  throw new NotFoundError(
+    `There is no profile "${name}".${meant === undefined ? ` \`flowhook login URL --profile ${name}\` makes it` : ` Did you mean ${meant}?`}`,
+  );
+}

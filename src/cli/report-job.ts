@@ -1,0 +1,30 @@
+/** The end of a command that followed a job. */
+import { shownJob } from '../http/extensions/shown-job.ts';
+import type { Job } from '../model/job.ts';
+import { outcomeCode, publishedWords } from './job-words.ts';
+import { print } from './open.ts';
+import { say } from './say.ts';
+import type { Options } from './settings.ts';
+import { durationWords } from './words.ts';
+
+/** Prints what became of a job that was followed, and sets the exit code that says so. */
+export function report(job: Job, options: Options): void {
+  process.exitCode = outcomeCode(job);
+  if (options.json === true) print(options, shownJob(job), []);
+  if (job.finishedAt === null) {
+    say(
+      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
+    );
+    return;
+  }
+  if (job.state === 'finished') {
+    const took = durationWords(job.finishedAt - (job.startedAt ?? job.createdAt));
+    if (options.json !== true) print(options, null, [`${job.workflowId} ${publishedWords(job)} (${took})`]);
+    return;
+  }
+  const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
+  process.stderr.write(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}\n`);
+  if (job.state === 'failed') {
+    say(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote`);
+  }
+}

@@ -1,0 +1,133 @@
+/** Commands against a server: by URL and key, by a profile, and what is said when it is not there. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startService, type TestService } from './support/service.ts';
+
+const BIN = join(import.meta.dirname, '../bin/flowhook.js');
+
+let service: TestService;
+let directory: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'flowhook-remote-'));
+  service = await startService({
+    workflows: {
+      'default/people.yaml': `source: { type: command, command: [sh, -c, 'echo reading >&2; printf ''{"id":1}\\n{"id":2}\\n'' '] }\n`,
+      'default/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
+      'default/broken.yaml': 'source: { type: command, command: ["false"] }\nretries: { max: 0 }\n',
+    },
+  });
+});
+
+after(async () => {
+  await service.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function flowhook(args: string[], environment: Record<string, string> = {}, input = '') {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: directory,
+    env: { XDG_CONFIG_HOME: join(directory, 'config'), ...environment },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (part) => {
+    stdout += part;
+  });
+  child.stderr.on('data', (part) => {
+    stderr += part;
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  return { code, stdout, stderr };
+}
+
+const there = () => ({ FLOWHOOK_URL: service.url, FLOWHOOK_KEY: service.key });
+
+test('a job is run, followed and read on the server', async () => {
+  const ran = await flowhook(['run', 'default/people', '--wait', '--logs'], there());
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /^people version 1: 2 records, 2 added/);
+  assert.match(ran.stderr, /reading/);
+  assert.equal((await flowhook(['data', 'get', 'people'], there())).stdout, '{"id":"1"}\n{"id":"2"}\n');
+  assert.equal(
+    (await flowhook(['data', 'get', 'people', '--format', 'csv'], there())).stdout,
+    'id\r\n1\r\n2\r\n',
+  );
+  assert.match((await flowhook(['data', 'versions', 'people'], there())).stdout, /^1 .* 2 records: \+2/);
+  const changes = await flowhook(['data', 'changes', 'people', '--since', '0', '--json'], there());
+  assert.equal(JSON.parse(changes.stdout).length, 2);
+  const listed = await flowhook(['jobs', 'list', '--json', '--state', 'finished'], there());
+  const [job] = JSON.parse(listed.stdout) as { id: string; team: string }[];
+  assert.equal(job?.team, 'default');
+  assert.match((await flowhook(['jobs', 'show', job?.id ?? ''], there())).stdout, /published +version 1/);
+  assert.match((await flowhook(['jobs', 'logs', job?.id ?? ''], there())).stdout, /reading/);
+  assert.match((await flowhook(['events', 'list', '--after', '0'], there())).stdout, /^1 .* workflow_queued/);
+  assert.match(
+    (await flowhook(['workflows', 'list'], there())).stdout,
+    /default\/people +command +version 1, 2 records/,
+  );
+});
+
+test('exit codes are those of a database at hand', async () => {
+  assert.equal((await flowhook(['run', 'broken', '--wait'], there())).code, 1);
+  assert.equal((await flowhook(['jobs', 'show', 'job_1'], there())).code, 3);
+  assert.equal((await flowhook(['jobs', 'list'], { ...there(), FLOWHOOK_KEY: 'wrong' })).code, 4);
+  assert.equal(
+    (await flowhook(['jobs', 'list'], { ...there(), FLOWHOOK_URL: 'http://127.0.0.1:1' })).code,
+    6,
+  );
+  const slow = await flowhook(['run', 'slow'], there());
+  assert.equal((await flowhook(['run', 'slow'], there())).code, 5);
+  assert.equal((await flowhook(['jobs', 'cancel', slow.stdout.trim()], there())).code, 0);
+  assert.equal((await flowhook(['jobs', 'watch', slow.stdout.trim()], there())).code, 1);
+  assert.equal((await flowhook(['workflows', 'pause', 'people'], there())).stdout, 'paused people\n');
+  assert.equal((await flowhook(['run', 'people'], there())).code, 5);
+  await flowhook(['workflows', 'resume', 'people'], there());
+  for (const [args, sentence] of [
+    [['jobs', 'list', '--url', 'ftp://x'], /--url/],
+    [['jobs', 'list', '--url', service.url], /--key or FLOWHOOK_KEY/],
+    [['jobs', 'list', '--url', service.url, '--data', 'x'], /leave one out/],
+  ] as const) {
+    const { code, stderr } = await flowhook([...args]);
+    assert.equal(code, 2);
+    assert.match(stderr, sentence);
+  }
+});
+
+test('webhooks are subscribed, shown and ended on the server', async () => {
+  const url = 'https://example.com/hook';
+  const made = await flowhook(['webhooks', 'subscribe', 'people', url, '--events', 'job.finished'], there());
+  const id = made.stdout.trim();
+  assert.match(id, /^wh_/);
+  assert.match(
+    (await flowhook(['webhooks', 'list'], there())).stdout,
+    /default\/people +active +job\.finished/,
+  );
+  assert.match((await flowhook(['webhooks', 'secret', id], there())).stdout, /^whsec_/);
+  assert.match((await flowhook(['webhooks', 'show', id], there())).stdout, /timeoutMs/);
+  assert.equal((await flowhook(['webhooks', 'unsubscribe', id], there())).code, 0);
+  assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
+});
+
+test('a profile is noted for its owner alone, used where there is no database, and forgotten', async () => {
+  const refused = await flowhook(['login', service.url, '--key', 'wrong']);
+  assert.equal(refused.code, 4);
+  const login = await flowhook(['login', service.url], {}, `${service.key}\n`);
+  assert.equal(login.code, 0, login.stderr);
+  assert.match(login.stdout, /^default +http.* team default, read/);
+  const file = join(directory, 'config/flowhook/profiles.json');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const listed = await flowhook(['workflows', 'list']);
+  assert.match(listed.stdout, /default\/people/);
+  assert.match(listed.stderr, /^Asking http/);
+  assert.doesNotMatch((await flowhook(['profiles'])).stdout, new RegExp(service.key));
+  assert.match((await flowhook(['jobs', 'list', '--profile', 'defalt'])).stderr, /Did you mean default\?/);
+  assert.equal((await flowhook(['logout'])).code, 0);
+  assert.equal((await flowhook(['workflows', 'list'])).code, 3);
+});
