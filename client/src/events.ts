@@ -12,6 +12,15 @@ export interface EventsOptions extends CallOptions {
   limit?: number | undefined;
 }
 
+/** A type of event: its names, what it tells, the JSON Schema of its body, and an example. */
+export interface EventKind {
+  type: FlowhookEvent['type'];
+  aliases: string[];
+  description: string;
+  schema: object;
+  example: FlowhookEvent;
+}
+
 export class Events {
   readonly #transport: Transport;
 
@@ -52,5 +61,17 @@ export class Events {
   /** One event, exactly as webhooks are sent it. @throws NotFound */
   get(eventId: string, options: CallOptions = {}): Promise<FlowhookEvent> {
     return this.#transport.json({ ...options, path: `/v1/events/${encodeURIComponent(eventId)}` });
+  }
+
+  /** Every type of event. */
+  async types(options: CallOptions = {}): Promise<EventKind[]> {
+    return (await this.#transport.json<{ types: EventKind[] }>({ ...options, path: '/v1/events/types' }))
+      .types;
+  }
+
+  /** The last event of a type, else a typical one. @throws NotFound when there is no such type */
+  async sample(type: string, options: CallOptions = {}): Promise<FlowhookEvent | undefined> {
+    const path = `/v1/samples/${encodeURIComponent(type)}`;
+    return (await this.#transport.json<FlowhookEvent[]>({ ...options, path }))[0];
   }
 }

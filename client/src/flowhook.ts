@@ -2,6 +2,7 @@
 import { Events } from './events.ts';
 import { Jobs } from './jobs.ts';
 import { Keys, type Me } from './keys.ts';
+import { type News, newsOf } from './stream.ts';
 import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
 import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
 import { Workflows } from './workflows.ts';
@@ -56,6 +57,14 @@ export class Flowhook {
   /** Who the key speaks for: a way to try one out. @throws Unauthorized */
   me(options: CallOptions = {}): Promise<Me> {
     return this.#transport.json({ ...options, path: '/v1/me' });
+  }
+
+  /**
+   * What changes in the team, as it changes, from now on or after the `sequence` of earlier news. It ends with the
+   * connection: then call it again.
+   */
+  stream(options: CallOptions & { after?: number | undefined } = {}): AsyncGenerator<News> {
+    return newsOf(this.#transport, options);
   }
 
   /** The public keys that a team signs with, for `verifyWebhook`. Without an id: of the only team. */

@@ -229,6 +229,25 @@ export class Workflows {
     });
   }
 
+  /**
+   * Makes a workflow, or changes one that was made so. A definition is what a workflow file holds.
+   *
+   * @throws Conflict for one that a file defines; FlowhookError 400 with every mistake of the definition
+   */
+  async put(
+    workflowId: string,
+    definition: { source: { type: string } } & Record<string, unknown>,
+    options: CallOptions = {},
+  ): Promise<Workflow> {
+    const call = { ...options, method: 'PUT', path: pathOf(workflowId), json: definition };
+    return (await this.#transport.json<{ workflow: Workflow }>(call)).workflow;
+  }
+
+  /** Archives one that was made so; put again it is back with its records. @throws NotFound, Conflict */
+  delete(workflowId: string, options: CallOptions = {}): Promise<{ message: string }> {
+    return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(workflowId) });
+  }
+
   /** It takes and starts no jobs until it is resumed. @throws NotFound */
   async pause(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
     return this.#change(workflowId, 'pause', options);

@@ -1,6 +1,5 @@
 /** The client's types are those of the service: what differs does not compile. */
 import { test } from 'node:test';
-import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { shownKey } from '../../src/http/extensions/keys.ts';
 import type {
   ShownDeliveryDetail,
@@ -8,6 +7,7 @@ import type {
   shownReplay,
 } from '../../src/http/extensions/shown-delivery.ts';
 import type { ShownJob } from '../../src/http/extensions/shown-job.ts';
+import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
 import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';
 import type { EventType } from '../../src/model/event.ts';

@@ -1,0 +1,38 @@
+/** What changes in the team, as it changes: for those who show it. */
+import { linesOf } from './lines.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+/** Something may have changed: read it again. */
+export interface News {
+  kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'keys';
+  /** Of what; those of `versions` are the ids of workflows. null: any. */
+  ids: string[] | null;
+  /** Where to go on after this one: `after` of a later call; null within one change. */
+  sequence: number | null;
+}
+
+/**
+ * News from now on, or after a place, until the service or the signal ends it: then call it again with the last
+ * `sequence`.
+ */
+export async function* newsOf(
+  transport: Transport,
+  { after, ...options }: CallOptions & { after?: number | undefined },
+): AsyncGenerator<News> {
+  const response = await transport.stream({
+    ...options,
+    path: '/v1/stream',
+    headers: { 'last-event-id': after === undefined ? undefined : String(after) },
+  });
+  let fields: Record<string, string> = {};
+  const patienceMs = transport.patienceMs(options);
+  for await (const line of linesOf(response, { patienceMs, signal: options.signal })) {
+    const [, name, value = ''] = /^(\w+): ?(.*?)\r?$/.exec(line) ?? [];
+    if (name !== undefined) fields[name] = value;
+    if (line !== '' && line !== '\r') continue;
+    if (fields.event === 'invalidate' && fields.data !== undefined) {
+      yield { ...JSON.parse(fields.data), sequence: fields.id === undefined ? null : Number(fields.id) };
+    }
+    fields = {};
+  }
+}
