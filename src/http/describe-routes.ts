@@ -6,7 +6,7 @@ import type { Parameter, Refusal, Route } from './route.ts';
 import { jsonResponse, schemas } from './schemas.ts';
 
 /** Describes every route. The version counts the contract's shape, not the software's. */
-export function describeRoutes(routes: readonly Route[]): object {
+export function describeRoutes(routes: readonly Route[]) {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const path = plainPath(route.path);

@@ -14,7 +14,7 @@ import { readJobLogs } from './extensions/job-logs.ts';
 import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
 import { readMe } from './extensions/me.ts';
-import { readOpenApi } from './extensions/openapi.ts';
+import { describeTable } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
@@ -33,7 +33,7 @@ import { deleteWorkflow, putWorkflow } from './extensions/workflow-definition.ts
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
-const readThisTable = readOpenApi(() => routes);
+const { readOpenApi, readOpenApiYaml, readReference } = describeTable(() => routes);
 
 // `{webhookId=wh_*}` matches only values that start with `wh_`: what else stands there is an unknown path.
 export const routes: readonly Route[] = [
@@ -90,7 +90,9 @@ export const routes: readonly Route[] = [
   // For everybody.
   route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),
-  route('GET', '/openapi.json', null, readThisTable),
+  route('GET', '/openapi.json', null, readOpenApi),
+  route('GET', '/openapi.yaml', null, readOpenApiYaml),
+  route('GET', '/docs', null, readReference),
   route('GET', '/livez', null, live),
   route('GET', '/readyz', null, ready),
 ];

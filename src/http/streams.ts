@@ -6,8 +6,8 @@ import type { Store } from '../store/store.ts';
 import type { EventStream } from './event-stream.ts';
 import { type News, TeamNews } from './team-news.ts';
 
-const MAX_STREAMS = 500;
 export const MAX_STREAMS_OF_TEAM = 100;
+const MAX_STREAMS = 5 * MAX_STREAMS_OF_TEAM;
 /** Commits wake; this is for what they do not tell of, and for what is only compared. */
 const LOOK_MS = 1_000;
 

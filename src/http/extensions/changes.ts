@@ -40,7 +40,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     },
     { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
   ],
-  answer: jsonResponse('The changes', { type: 'array', items: { $ref: '#/components/schemas/Change' } }),
+  answer: answerOf(),
   refusals: {
     field_invalid: '`since` is missing, or a parameter has a bad value',
     workflow_not_found: 'No workflow found, or no such version of its data',
@@ -67,3 +67,11 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     return sendBytes(call, Readable.from(encoded(changes, encoding), { objectMode: false }));
   },
 };
+
+function answerOf(): object {
+  const json = jsonResponse('The changes', {
+    type: 'array',
+    items: { $ref: '#/components/schemas/Change' },
+  }) as { content: object };
+  return { ...json, content: { ...json.content, 'application/x-ndjson': { schema: { type: 'string' } } } };
+}

@@ -9,7 +9,7 @@ import { ENDED, shownJob } from './shown-job.ts';
 import { shownLine } from './shown-log-line.ts';
 
 /** Lines are read when the reader has taken those before; one read of them is no more than a log may hold. */
-const LINES_AT_ONCE = 500;
+const LINES_AT_ONCE = 1_000;
 const MAX_BUFFERED = 8 * 1_048_576;
 /** Logs are written once a second; ends of jobs are told by commits. */
 const LOOK_MS = 1_000;

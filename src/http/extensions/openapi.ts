@@ -1,20 +1,67 @@
-/** The published description of everything here. */
+/** The published description of everything here: for programs as JSON and YAML, for people as a page. */
+import { stringify } from 'yaml';
 import { describeRoutes } from '../describe-routes.ts';
+import { referencePage } from '../reference-page.ts';
 import type { Call, Operation, Route } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
-/** GET /openapi.json. The table is handed in by the table itself, hence as a function. */
-export function readOpenApi(routes: () => readonly Route[]): Operation<Call> {
-  let description: object | undefined;
-  return {
-    id: 'readOpenApi',
-    group: 'Service',
-    summary: 'This description, as OpenAPI 3.1',
-    answer: jsonResponse('The description', { type: 'object' }),
+/** The page runs nothing and asks nobody for anything, whatever stands in a description. */
+const NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
-    async handle() {
-      description ??= describeRoutes(routes());
-      return description;
+/** The three operations. The table is handed in by the table itself, hence as a function. */
+export function describeTable(routes: () => readonly Route[]): {
+  readOpenApi: Operation<Call>;
+  readOpenApiYaml: Operation<Call>;
+  readReference: Operation<Call>;
+} {
+  let made: ReturnType<typeof describeRoutes> | undefined;
+  const description = () => {
+    made ??= describeRoutes(routes());
+    return made;
+  };
+  let yaml: string | undefined;
+  let page: string | undefined;
+  return {
+    /** GET /openapi.json */
+    readOpenApi: {
+      id: 'readOpenApi',
+      group: 'Service',
+      summary: 'This description, as OpenAPI 3.1',
+      answer: jsonResponse('The description', { type: 'object' }),
+
+      async handle() {
+        return description();
+      },
+    },
+
+    /** GET /openapi.yaml */
+    readOpenApiYaml: {
+      id: 'readOpenApiYaml',
+      group: 'Service',
+      summary: 'This description, as OpenAPI 3.1 in YAML',
+      answer: {
+        description: 'The description',
+        content: { 'application/yaml': { schema: { type: 'string' } } },
+      },
+
+      async handle({ reply }) {
+        yaml ??= stringify(description(), { aliasDuplicateObjects: false });
+        return reply.type('application/yaml; charset=utf-8').send(yaml);
+      },
+    },
+
+    /** GET /docs */
+    readReference: {
+      id: 'readReference',
+      group: 'Service',
+      summary: 'This description, as a page to read',
+      answer: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
+
+      async handle({ reply }) {
+        page ??= referencePage(description());
+        reply.headers({ 'content-security-policy': NOTHING_ELSE, 'cache-control': 'no-cache' });
+        return reply.type('text/html; charset=utf-8').send(page);
+      },
     },
   };
 }
