@@ -425,3 +425,24 @@ test('what belongs to another team is answered as what is not there', async () =
   assert.ok(events.every((event) => event.id !== made.eventId));
   assert.equal((await get(`${WEBHOOKS}/${webhook}`, headers)).status, 200);
 });
+
+test('webhooks and events are listed in pages, each with a link to the next', async () => {
+  for (const [path, name] of [
+    [WEBHOOKS, 'webhooks'],
+    ['/v1/events', 'events'],
+  ] as const) {
+    await subscribe(['workflow_failed']);
+    const ids = ({ body }: Answer) => ((body as Json)[name] as Json[]).map(({ id }) => id);
+    const whole = ids(await get(`${path}?limit=250`));
+    const paged: unknown[] = [];
+    let next: string | undefined = `${path}?limit=2`;
+    while (next !== undefined) {
+      const page = await get(next);
+      assert.ok(ids(page).length <= 2);
+      paged.push(...ids(page));
+      next = /^<([^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1];
+    }
+    assert.ok(whole.length > 2);
+    assert.deepEqual(paged.slice(0, whole.length), whole);
+  }
+});

@@ -23,6 +23,7 @@ import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
 import {
   createTeamWebhook,
+  listWebhookDetails,
   pauseWebhook,
   readWebhook,
   resumeWebhook,
@@ -56,6 +57,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', eraseFromWorkflow),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
+  route('GET', '/v1/integrations/webhooks', 'webhooks', listWebhookDetails),
   route('POST', '/v1/integrations/webhooks', 'webhooks', createTeamWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
   route('PATCH', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', updateWebhook),

@@ -1,5 +1,6 @@
 /** Events: what happened in a team, in order, for receivers that were away. */
 import { Problem } from '../../model/error.ts';
+import { nextLink } from '../cursor.ts';
 import { invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { queryNumber } from '../number-query.ts';
@@ -44,14 +45,18 @@ export const listEvents: Operation<KeyedCall> = {
       schema: { type: 'integer', minimum: 0, maximum: MAX_WAIT_S },
     },
   ],
-  answer: jsonResponse('The events', {
-    type: 'object',
-    required: ['events', 'next'],
-    properties: {
-      events: { type: 'array', items: { $ref: '#/components/schemas/Event' } },
-      next: { type: 'integer', description: 'The `after` of the next call' },
+  answer: jsonResponse(
+    'The events',
+    {
+      type: 'object',
+      required: ['events', 'next'],
+      properties: {
+        events: { type: 'array', items: { $ref: '#/components/schemas/Event' } },
+        next: { type: 'integer', description: 'The `after` of the next call' },
+      },
     },
-  }),
+    { Link: 'With `rel="next"`, when `limit` was reached' },
+  ),
   refusals: {
     field_invalid: 'A parameter has a bad value',
     overloaded: { description: 'Too many calls wait', headers: { 'retry-after': 'Seconds' } },
@@ -71,6 +76,9 @@ export const listEvents: Operation<KeyedCall> = {
       found = await events.list({ teamId, afterSequence: after, limit });
     }
     const next = found.at(-1)?.sequence ?? after;
+    if (found.length === limit) {
+      reply.header('link', nextLink('/v1/events', query, String(next), 'after'));
+    }
     // The bodies as they are stored: a number that a double cannot hold stays what it was.
     const bodies = found.map(({ body }) => body).join(',');
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');

@@ -20,8 +20,10 @@ import {
   type WebhookChanges,
 } from '../../webhooks/change.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
+import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
@@ -64,6 +66,32 @@ const settings = {
       additionalProperties: { type: 'string' },
       description: 'Sent with every delivery, and never shown again; null: none',
     },
+  },
+};
+
+/** GET /v1/integrations/webhooks */
+export const listWebhookDetails: Operation<KeyedCall> = {
+  id: 'listWebhookDetails',
+  group: 'Integrations',
+  summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
+  parameters: [...PAGE_PARAMETERS],
+  answer: pageResponse('webhooks', 'WebhookDetail'),
+  refusals: { field_invalid: 'A parameter has a bad value' },
+
+  async handle({ services, caller: { teamId }, query, reply }) {
+    const limit = pageLimit(query);
+    // The webhook itself may be gone by now: its id says when it was made, as the order of the list does.
+    const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
+    const all = await services.store.webhooks.list({ teamId });
+    const rest = after === undefined ? all : all.filter(({ id }) => id > after);
+    const page = rest.slice(0, limit);
+    const last = page.at(-1);
+    if (rest.length > limit && last !== undefined) {
+      reply.header('link', nextLink('/v1/integrations/webhooks', query, makeIdCursor(last.id)));
+    }
+    const webhooks = [];
+    for (const webhook of page) webhooks.push(await shownWebhook(services.webhooks, webhook));
+    return { webhooks };
   },
 };
 
