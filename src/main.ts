@@ -19,6 +19,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
   ['database', async () => (await import('./cli/database.ts')).addDatabase],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
+  ['teams', async () => (await import('./cli/teams.ts')).addTeams],
   ['login', async () => (await import('./cli/login.ts')).addLogin],
   ['completion', async () => (await import('./cli/completion.ts')).addCompletion],
 ];

@@ -146,3 +146,15 @@ test('a data directory that cannot be used is named, with what to do', async (t)
   assert.equal(code, 1);
   assert.match(stderr, /The data directory .*data cannot be used: .*FLOWHOOK_DATA/);
 });
+
+test('teams are created once and listed with their keys', async (t) => {
+  const directory = await emptyDirectory(t);
+  const made = await flowhook(directory, ['teams', 'create', 'acme']);
+  assert.match(made.stdout, /^team_\w+\n$/);
+  assert.match(made.stderr, /keys create --team acme/);
+  const again = await flowhook(directory, ['teams', 'create', 'acme', '--json']);
+  assert.equal((JSON.parse(again.stdout) as { created: boolean }).created, false);
+  await flowhook(directory, ['keys', 'create', '--team', 'acme']);
+  assert.match((await flowhook(directory, ['teams', 'list'])).stdout, /^acme +0 workflows +1 key /);
+  assert.equal((await flowhook(directory, ['teams', 'create', 'A b'])).code, 2);
+});

@@ -10,7 +10,7 @@ import { orRemote } from './remote.ts';
 import { listEventsAt } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { columns } from './words.ts';
+import { table } from './words.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -45,7 +45,7 @@ async function listEvents(options: Options): Promise<void> {
     print(
       options,
       found.map(({ body }) => parseExactly(body)),
-      columns(found.map(cellsOf)),
+      table(found.map(cellsOf), process.stdout.columns),
     );
     if (found.length === 0 && options.json !== true) say('There is no such event');
   });

@@ -65,6 +65,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   'keys list': ['keys list', 'keys list --team acme'],
   'keys revoke': ['keys revoke KEY'],
+  'teams list': ['teams list'],
+  'teams create': ['teams create acme'],
   login: ['login https://flowhook.example.com', 'login http://127.0.0.1:8080 --profile local < key.txt'],
   logout: ['logout', 'logout --profile local'],
   profiles: ['profiles'],

@@ -16,7 +16,7 @@ import { submit } from './run.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWatch } from './watch.ts';
-import { columns } from './words.ts';
+import { table } from './words.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
@@ -85,7 +85,10 @@ async function listJobs(options: Options): Promise<void> {
     print(
       options,
       newest.map(({ job, team }) => ({ team: team.slug, ...shownJob(job) })),
-      columns(newest.map(({ job, team }) => cellsOf(job, team.slug, store.now()))),
+      table(
+        newest.map(({ job, team }) => cellsOf(job, team.slug, store.now())),
+        process.stdout.columns,
+      ),
     );
     if (found.length > 0 || options.json === true) return;
     say('There is no such job. `flowhook run WORKFLOW` makes one');

@@ -9,7 +9,7 @@ import { toOutput } from './output.ts';
 import { report } from './report-job.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { columns } from './words.ts';
+import { table } from './words.ts';
 
 export async function listJobsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -24,7 +24,10 @@ export async function listJobsAt(server: Flowhook, options: Options): Promise<vo
   print(
     options,
     jobs.map((job) => ({ team: team.slug, ...job })),
-    columns(jobs.map((job) => cellsOf(storedJob(job), team.slug, Date.now()))),
+    table(
+      jobs.map((job) => cellsOf(storedJob(job), team.slug, Date.now())),
+      process.stdout.columns,
+    ),
   );
   if (jobs.length === 0 && options.json !== true)
     say('There is no such job. `flowhook run WORKFLOW` makes one');

@@ -7,7 +7,7 @@ import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { eventNames } from './webhook-names.ts';
 import { webhookCells } from './webhook-words.ts';
-import { columns } from './words.ts';
+import { columns, table } from './words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -17,7 +17,10 @@ export async function listWebhooksAt(server: Flowhook, options: Options): Promis
   print(
     options,
     webhooks.map((webhook) => ({ team: team.slug, ...webhook })),
-    columns(webhooks.map((webhook) => webhookCells(webhook, team.slug, Date.now()))),
+    table(
+      webhooks.map((webhook) => webhookCells(webhook, team.slug, Date.now())),
+      process.stdout.columns,
+    ),
   );
 }
 
@@ -94,5 +97,5 @@ export async function listEventsAt(server: Flowhook, options: Options): Promise<
     event.id,
     event.jobId ?? '',
   ]);
-  print(options, events, columns(cells));
+  print(options, events, table(cells, process.stdout.columns));
 }

@@ -4,7 +4,7 @@ import { stateWords } from './job-words.ts';
 import { print } from './open.ts';
 import { storedJob, withoutTeam } from './remote-jobs.ts';
 import type { Options } from './settings.ts';
-import { columns, countWords } from './words.ts';
+import { columns, countWords, table } from './words.ts';
 
 export async function listWorkflowsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -12,7 +12,10 @@ export async function listWorkflowsAt(server: Flowhook, options: Options): Promi
   print(
     options,
     workflows.map((workflow) => ({ team: team.slug, ...workflow })),
-    columns(workflows.map((workflow) => cellsOf(workflow, team.slug))),
+    table(
+      workflows.map((workflow) => cellsOf(workflow, team.slug)),
+      process.stdout.columns,
+    ),
   );
 }
 

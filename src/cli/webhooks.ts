@@ -25,7 +25,7 @@ import type { Options } from './settings.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
 import { eventNames } from './webhook-names.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
-import { columns } from './words.ts';
+import { columns, table } from './words.ts';
 
 const BY = 'Paused at the command line';
 
@@ -126,7 +126,10 @@ async function listWebhooks(options: Options): Promise<void> {
     print(
       options,
       found.map(({ team, webhook }) => ({ team, ...webhook })),
-      columns(found.map(({ team, webhook }) => webhookCells(webhook, team, store.now()))),
+      table(
+        found.map(({ team, webhook }) => webhookCells(webhook, team, store.now())),
+        process.stdout.columns,
+      ),
     );
     if (found.length > 0 || options.json === true) return;
     say('There is no such webhook. `flowhook webhooks subscribe WORKFLOW URL` makes one');

@@ -21,7 +21,7 @@ import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
 import { addTest } from './try-workflow.ts';
 import { addValidate } from './validate.ts';
-import { bytesWords, columns, countWords, durationWords } from './words.ts';
+import { bytesWords, columns, countWords, durationWords, table } from './words.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
@@ -98,7 +98,7 @@ async function listWorkflows(options: Options): Promise<void> {
         ]);
       }
     }
-    print(options, shown, columns(rows));
+    print(options, shown, table(rows, process.stdout.columns));
     if (rows.length > 0 || options.json === true) return;
     say('There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`');
   });

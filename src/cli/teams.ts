@@ -1,0 +1,65 @@
+/** `flowhook teams`: who shares this instance; each has workflows, webhooks and keys of its own. */
+import type { Command } from 'commander';
+import { isTeamSlug, isUsable } from '../model/team.ts';
+import { toIso } from '../std/clock.ts';
+import { UsageError } from './exit.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
+import type { Options } from './settings.ts';
+import { columns, countWords } from './words.ts';
+
+export function addTeams(program: Command): void {
+  const teams = program.command('teams').description('teams: who shares this instance');
+  addStoreOptions(
+    teams.command('list').description('list teams with how many workflows and good keys they have'),
+  ).action(listTeams);
+  addStoreOptions(
+    teams
+      .command('create')
+      .description('create a team; one that is there stays as it is')
+      .argument('<slug>', 'a–z, 0–9 and -, as its folder of workflow files is called'),
+  ).action(createTeam);
+}
+
+async function listTeams(options: Options): Promise<void> {
+  await withStore(options, { make: false }, async (store) => {
+    const shown = [];
+    for (const { id, slug, createdAt } of await store.teams.list()) {
+      const workflows = (await store.workflows.list({ teamId: id })).length;
+      const keys = await store.keys.list({ teamId: id });
+      const good = keys.filter((key) => isUsable(key, store.now()));
+      shown.push({ id, slug, createdAt: toIso(createdAt), workflows, keys: good.length });
+    }
+    print(
+      options,
+      shown,
+      columns(
+        shown.map(({ slug, id, createdAt, workflows, keys }) => [
+          slug,
+          countWords(workflows, 'workflow'),
+          countWords(keys, 'key'),
+          createdAt,
+          id,
+        ]),
+      ),
+    );
+  });
+}
+
+async function createTeam(slug: string, options: Options): Promise<void> {
+  if (!isTeamSlug(slug)) {
+    throw new UsageError(
+      `The slug must be 1 to 63 of a–z, 0–9 and -, beginning with a letter or digit, found "${slug}"`,
+    );
+  }
+  await withStore(options, { make: true }, async (store) => {
+    const isThere = (await store.teams.bySlug({ slug })) !== undefined;
+    const team = await store.teams.ensure({ slug });
+    print(options, { id: team.id, slug, created: !isThere }, [team.id]);
+    say(
+      isThere
+        ? `There was a team "${slug}" already`
+        : `Next: \`flowhook keys create --team ${slug}\`, and its workflows in ${slug}/<id>.yaml`,
+    );
+  });
+}

@@ -1,0 +1,24 @@
+/** Tables at a shell. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { table } from './words.ts';
+
+const ID = `job_${'0'.repeat(26)}`;
+const ROWS = [
+  [ID, 'default/people', 'failed', 'x'.repeat(200)],
+  [ID, 'default/slow', 'running', ''],
+];
+
+test('a table is as wide as the terminal, and its ids are whole', () => {
+  const lines = table(ROWS, 100);
+  for (const line of lines) {
+    assert.ok(line.length <= 100, line);
+    assert.ok(line.startsWith(`${ID}  default/`));
+  }
+  assert.match(lines[0] ?? '', /x…$/);
+});
+
+test('without a terminal nothing is cut, and in a very narrow one what can be read is left', () => {
+  assert.ok(table(ROWS, undefined)[0]?.endsWith('x'.repeat(200)));
+  assert.ok(table(ROWS, 20)[0]?.startsWith(ID));
+});
