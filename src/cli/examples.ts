@@ -18,6 +18,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'workflows preview workflows/acme/people.yaml',
     'workflows preview --url https://example.com/people.json --records $.items',
   ],
+  'workflows new': [
+    'workflows new https://example.com/people',
+    'workflows new https://example.com/api/people --out workflows/acme/people.yaml',
+  ],
   'workflows add': [
     'workflows add acme/people --url https://example.com/people.json --records $.items --every 1h',
   ],

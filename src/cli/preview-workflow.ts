@@ -82,11 +82,17 @@ async function sourceOfFile(path: string, options: Options, signal: AbortSignal)
 }
 
 function show(found: Preview, options: Options): void {
+  print(options, found, previewLines(found));
+  if (found.error !== null || found.read === 0) process.exitCode = 1;
+}
+
+/** The first records as a table, how many have each field, and what was asked for. */
+export function previewLines(found: Preview): string[] {
   const { records, read, filled, requests, next, unfilled, error } = found;
   const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
   const cell = (value: unknown) =>
     value === undefined ? '' : oneLine(typeof value === 'string' ? value : JSON.stringify(value), WIDEST);
-  print(options, found, [
+  return [
     ...(read === 0
       ? []
       : columns([names, ...records.map((record) => names.map((name) => cell(record[name])))])),
@@ -108,8 +114,7 @@ function show(found: Preview, options: Options): void {
         ? 'No records: does `records` lead to them?'
         : countWords(read, 'record')
       : `Not well: ${error}`,
-  ]);
-  if (error !== null || read === 0) process.exitCode = 1;
+  ];
 }
 
 /** As in the first record that has it. */

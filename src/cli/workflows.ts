@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts';
 import { addAdd } from './add-workflow.ts';
 import { findTeams, findWorkflow } from './find.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
+import { addNew } from './new-workflow.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { addPreview } from './preview-workflow.ts';
 import { orRemote } from './remote.ts';
@@ -62,6 +63,7 @@ export function addWorkflows(program: Command): void {
   addValidate(workflows);
   addTest(workflows);
   addPreview(workflows);
+  addNew(workflows);
   addAdd(workflows);
   one(
     'pause',

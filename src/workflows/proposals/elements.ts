@@ -1,0 +1,65 @@
+/** What elements of a page have: names in `class`, text, ancestors; and selectors for them. */
+import type { AnyNode, Document, Element } from 'domhandler';
+
+/** Without what nobody reads. */
+const UNREAD = new Set([
+  'script',
+  'style',
+  'svg',
+  'template',
+  'noscript',
+  'button',
+  'input',
+  'select',
+  'label',
+  'option',
+]);
+
+export function isElement(node: AnyNode): node is Element {
+  return node.type === 'tag';
+}
+
+export function childElements(node: Element | Document): Element[] {
+  return node.children.filter(isElement).filter(({ name }) => !UNREAD.has(name));
+}
+
+/** All elements below one, in the order of the page. Without recursion: pages nest as deeply as they like. */
+export function* elementsBelow(root: Element | Document): Generator<Element> {
+  const open = childElements(root).reverse();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield next;
+    const children = childElements(next);
+    for (let at = children.length - 1; at >= 0; at--) open.push(children[at] as Element);
+  }
+}
+
+/** Names that can stand in a selector as they are, and that are not made up anew for each build of a site. */
+export function classesOf(element: Element): string[] {
+  return (element.attribs.class ?? '')
+    .split(/\s+/)
+    .filter((name) => /^[A-Za-z_][\w-]*$/.test(name) && !/^(?:js-|is-|has-)|\d{4,}/.test(name));
+}
+
+/** The class that says what it is, rather than in which state. */
+export function mainClass(element: Element): string | undefined {
+  const classes = classesOf(element);
+  return classes.find((name) => !name.slice(1).includes('--')) ?? classes[0];
+}
+
+/** `table.daten`, `#main`, or the way down from the next ancestor that has a name. */
+export function selectorOf(element: Element): string {
+  const names: string[] = [];
+  for (let at: Element | null = element; at !== null; at = parentOf(at)) {
+    const { id } = at.attribs;
+    if (id !== undefined && /^[A-Za-z][\w-]*$/.test(id)) return [`#${id}`, ...names].join(' > ');
+    const name = mainClass(at);
+    names.unshift(name === undefined ? at.name : `${at.name}.${name}`);
+    if (name !== undefined || at.name === 'body' || names.length > 6) break;
+  }
+  return names.join(' > ');
+}
+
+export function parentOf(element: Element): Element | null {
+  const { parent } = element;
+  return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
+}

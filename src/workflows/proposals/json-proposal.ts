@@ -1,0 +1,162 @@
+/** Proposes a workflow for an answer in JSON: the list that looks most like records, and its properties. */
+import { jsonPages } from './json-pages.ts';
+import { freeName, keyOf, propertyName } from './names.ts';
+import { isMap, pathOf, propertiesOf } from './properties.ts';
+import type { Doubt, Proposal } from './proposal.ts';
+import { isMoment } from './value-kinds.ts';
+
+const MAX_DEPTH = 6;
+const MAX_LISTS = 1_000;
+const LOOKED_AT = 100;
+const MAX_FIELDS = 40;
+const FIELD_DEPTH = 4;
+/** Lists of these names are what an answer is about, lists of those beside it. */
+const RECORDS =
+  /^(?:data|items|results?|records|rows|list|entries|docs|documents|objects|content|hits|value|elements|edges|nodes)$/i;
+const BESIDE =
+  /^(?:facets?|aggregations?|buckets|included|links|errors|warnings|messages|meta|filters|scopes|tags)$/i;
+/** What a record is wrapped in. */
+const WRAPPER = /^(?:node|item|attributes|properties|fields|resource|record|document|_source|data)$/;
+
+export interface JsonLook {
+  url: string;
+  value: unknown;
+  linkHeader: string | undefined;
+}
+
+type Properties = Record<string, unknown>;
+
+interface List {
+  steps: string[];
+  elements: Properties[];
+  score: number;
+}
+
+/** @throws Error with a sentence when there is nothing like a record in it */
+export function proposeJson(look: JsonLook): Proposal {
+  const lists = listsIn(look.value).sort((a, b) => b.score - a.score);
+  const [best, second] = lists;
+  const doubts: Doubt[] = [];
+  if (best === undefined) {
+    if (!isMap(look.value))
+      throw new Error(`${look.url} answers JSON without objects: there is nothing to make records of`);
+    doubts.push({ at: ['source'], text: 'No list of objects is in the answer: it is taken for one record.' });
+  }
+  const elements = best?.elements ?? [look.value as Properties];
+  const steps = best?.steps ?? [];
+  if (second !== undefined && best !== undefined && second.score * 2 > best.score)
+    doubts.push({
+      at: ['source', 'records'],
+      text: `${pathOf(second.steps)} is a list as well, of ${second.elements.length}.`,
+    });
+  const { fields, columns } = fieldsOf(elements, doubts);
+  const key = keyOf(columns, Math.min(elements.length, LOOKED_AT));
+  if (key === undefined)
+    doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  const paginate =
+    best === undefined
+      ? undefined
+      : jsonPages({ ...look, records: { steps, count: elements.length } }, doubts);
+  return {
+    source: {
+      type: 'http',
+      url: look.url,
+      parse: 'json',
+      ...(steps.length === 0 ? {} : { records: pathOf(steps) }),
+      ...(paginate === undefined ? {} : { paginate }),
+    },
+    fields,
+    key: key === undefined ? [] : [key],
+    doubts,
+  };
+}
+
+/** Lists of objects, with how much they look like records. */
+function listsIn(value: unknown): List[] {
+  const lists: List[] = [];
+  const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];
+  for (let next = open.shift(); next !== undefined && lists.length < MAX_LISTS; next = open.shift()) {
+    const { steps } = next;
+    if (Array.isArray(next.value)) {
+      const elements = next.value.filter(isMap);
+      if (elements.length === 0 || elements.length < next.value.length / 2) continue;
+      const name = steps.at(-1) ?? 'data';
+      const beside = steps.some((step) => BESIDE.test(step)) ? 0.2 : 1;
+      const worth = (RECORDS.test(name) ? 2 : 1) * beside * 0.9 ** steps.length;
+      const size = leavesOf(elements.slice(0, 10)).size;
+      lists.push({ steps, elements, score: elements.length * size * worth });
+    } else if (isMap(next.value) && steps.length < MAX_DEPTH) {
+      for (const [name, inner] of propertiesOf(next.value))
+        open.push({ value: inner, steps: [...steps, name] });
+    }
+  }
+  return lists;
+}
+
+/** All properties that are no maps, by the names that lead there. */
+function leavesOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
+  const leaves = new Map<string, { steps: string[]; values: unknown[] }>();
+  function add(value: unknown, steps: string[]): void {
+    if (isMap(value) && steps.length < FIELD_DEPTH) {
+      for (const [name, inner] of propertiesOf(value)) add(inner, [...steps, name]);
+      return;
+    }
+    const path = pathOf(steps);
+    const leaf = leaves.get(path) ?? { steps, values: [] };
+    if (value !== null && value !== '') leaf.values.push(value);
+    leaves.set(path, leaf);
+  }
+  for (const element of elements) add(element, []);
+  return leaves;
+}
+
+function fieldsOf(elements: readonly Properties[], doubts: Doubt[]) {
+  const fields: Record<string, unknown> = {};
+  const columns = new Map<string, unknown[]>();
+  const left: string[] = [];
+  const empty: string[] = [];
+  // The properties of the record itself have the first choice of names.
+  const leaves = [...leavesOf(elements.slice(0, LOOKED_AT))].sort(
+    ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
+  );
+  for (const [path, { steps, values }] of leaves) {
+    if (steps.some((step) => step === '__typename' || step === '_links')) continue;
+    const isNothing = values.every((one) => Array.isArray(one) && one.length === 0);
+    if (isNothing || columns.size >= MAX_FIELDS) {
+      (isNothing ? empty : left).push(path);
+      continue;
+    }
+    const name = freeName(propertyName(unwrapped(steps)), new Set(columns.keys()));
+    columns.set(name, values);
+    Object.defineProperty(fields, name, { value: settingOf(name, path, values, doubts), enumerable: true });
+  }
+  if (left.length > 0)
+    doubts.push({
+      at: ['fields'],
+      text: `Left out, more than ${MAX_FIELDS} fields: ${left.slice(0, 10).join(', ')}`,
+    });
+  if (empty.length > 0)
+    doubts.push({
+      at: ['fields'],
+      text: `Left out, empty in all records seen: ${empty.slice(0, 10).join(', ')}`,
+    });
+  return { fields, columns };
+}
+
+function settingOf(name: string, path: string, values: readonly unknown[], doubts: Doubt[]): unknown {
+  if (values.every((one) => typeof one === 'number') && isMoment(name, values as number[]))
+    return { from: path, date: true };
+  if (values.every((one) => typeof one === 'string' && /^-?\d{1,12}\.\d{1,8}$/.test(one))) {
+    doubts.push({
+      at: ['fields', name],
+      text: `A text in the answer (${JSON.stringify(values[0])}), read as a number.`,
+    });
+    return { from: path, number: true };
+  }
+  return path;
+}
+
+/** Without the map that each record is wrapped in. */
+function unwrapped(steps: readonly string[]): readonly string[] {
+  return steps.length > 1 && WRAPPER.test(steps[0] as string) ? steps.slice(1) : steps;
+}

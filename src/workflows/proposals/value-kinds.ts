@@ -1,0 +1,102 @@
+/** Guesses what the texts of one field are: numbers and with which decimal mark, dates and in which order. */
+
+/** What is added to the field; `doubt` where the texts do not decide it. */
+export interface ValueKind {
+  setting: { number: true | ',' } | { date: string | true };
+  doubt?: string;
+}
+
+const COMMA_LANGUAGES = /^(?:de|fr|es|it|nl|pt|pl|sv|da|nb|no|fi|cs|sk|hu|ro|ru|uk|tr|el|hr|sl|bg)\b/i;
+/** With a currency or a unit around it, or in parentheses. */
+const NUMBER = /^[^\d+]{0,5}[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?[^\d\s]{1,8})?$/u;
+const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*';
+const DATES: readonly [RegExp, string][] = [
+  [/^\d\d\.\d\d\.\d{4}$/, 'DD.MM.YYYY'],
+  [/^\d{1,2}\.\d{1,2}\.\d{4}$/, 'D.M.YYYY'],
+  [/^\d{4}\/\d\d\/\d\d$/, 'YYYY/MM/DD'],
+  [/^\d\d-\d\d-\d{4}$/, 'DD-MM-YYYY'],
+  [new RegExp(`^\\d{1,2} ${MONTH} \\d{4}$`, 'i'), 'D MMMM YYYY'],
+  [new RegExp(`^${MONTH} \\d{1,2}, \\d{4}$`, 'i'), 'MMMM D, YYYY'],
+  [/^\w{3}, \d{1,2} \w{3} \d{4} [\d:]+ (?:GMT|[+-]\d{4})$/, 'auto'],
+];
+
+/**
+ * @param texts all that are there, without the empty ones
+ * @param language of the page, as in `de-AT`
+ */
+export function textKind(texts: readonly string[], language: string): ValueKind | undefined {
+  if (texts.length === 0) return undefined;
+  return dateKind(texts) ?? numberKind(texts, language);
+}
+
+function dateKind(texts: readonly string[]): ValueKind | undefined {
+  for (const [form, pattern] of DATES) {
+    if (texts.every((text) => form.test(text)))
+      return { setting: { date: pattern === 'auto' ? true : pattern } };
+  }
+  if (!texts.every((text) => /^\d\d\/\d\d\/\d{4}$/.test(text))) return undefined;
+  const isMonthFirst = texts.some((text) => Number(text.slice(3, 5)) > 12);
+  const isDayFirst = texts.some((text) => Number(text.slice(0, 2)) > 12);
+  return {
+    setting: { date: isMonthFirst ? 'MM/DD/YYYY' : 'DD/MM/YYYY' },
+    ...(isMonthFirst || isDayFirst
+      ? {}
+      : { doubt: `${texts[0]} may begin with the day or with the month: nothing seen here tells` }),
+  };
+}
+
+function numberKind(texts: readonly string[], language: string): ValueKind | undefined {
+  const digits = texts.map((text) => NUMBER.exec(text)?.[1]?.trim());
+  // Numbers that begin with 0, and long ones, are names of things: telephones, postal codes, keys.
+  const isNumber = digits.every(
+    (one) => one !== undefined && !/^0\d/.test(one) && one.replace(/\D/g, '').length <= 15,
+  );
+  if (
+    !isNumber ||
+    texts.some((text) => /^\d{1,3}(?: \d{2,4}){2,}$/.test(text) && !/^\d{1,3}(?: \d{3})+$/.test(text))
+  )
+    return undefined;
+  const marks = new Set(digits.map((one) => decimalMark(one as string)));
+  marks.delete(undefined);
+  if (marks.size > 1) return undefined;
+  const [mark] = marks;
+  const byLanguage = COMMA_LANGUAGES.test(language) ? ',' : '.';
+  if (mark !== undefined) return numberBy(mark);
+  // Grouped by threes, or not at all.
+  const separators = new Set(digits.flatMap((one) => (one as string).match(/[.,]/g) ?? []));
+  if (separators.size === 0) return numberBy(byLanguage);
+  const grouped = separators.has('.') ? ',' : '.';
+  return {
+    ...numberBy(grouped),
+    ...(grouped === byLanguage
+      ? {}
+      : { doubt: `${texts.find((text) => /[.,]/.test(text))} is taken for a number of thousands` }),
+  };
+}
+
+function numberBy(mark: '.' | ','): ValueKind {
+  return { setting: { number: mark === ',' ? ',' : true } };
+}
+
+/** Undefined where it could as well be what groups thousands. */
+function decimalMark(digits: string): '.' | ',' | undefined {
+  const last = /[.,](?=\d*$)/.exec(digits);
+  if (last === null) return undefined;
+  const mark = last[0] as '.' | ',';
+  const hasOther = digits.includes(mark === '.' ? ',' : '.');
+  if (hasOther) return mark;
+  const isGrouped = /^\d{1,3}(?:[.,]\d{3})+$/.test(digits);
+  return isGrouped ? undefined : mark;
+}
+
+/** Whether numbers of a field with this name are moments: epoch seconds or milliseconds of this age. */
+export function isMoment(name: string, values: readonly number[]): boolean {
+  return (
+    /(?:date|time|_at|At|_on|On|ts|stamp|updated|created|modified|expires|since|last)/.test(name) &&
+    values.length > 0 &&
+    values.every((value) => {
+      const seconds = value > 1e11 ? value / 1_000 : value;
+      return Number.isInteger(value) && seconds > 631_152_000 && seconds < 4_102_444_800 && value >= 1e9;
+    })
+  );
+}
