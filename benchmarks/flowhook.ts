@@ -26,6 +26,8 @@ export interface Flowhook {
   directory: string;
   /** Where its database is, to be filled from here. */
   databaseUrl: string;
+  /** Resolves when this workflow's file has been read: so many take longer than the start. */
+  applied(workflowId: string): Promise<void>;
   /** Queues a workflow and waits until its job has ended. Answers the job. */
   runToItsEnd(workflowId: string): Promise<EndedJob>;
   /** Queues a workflow that never ends by itself, and waits until its job runs. */
@@ -77,6 +79,14 @@ export async function startFlowhook(
     headers,
     directory,
     databaseUrl: database.url,
+    async applied(workflowId) {
+      for (;;) {
+        const answer = await fetch(`${server.url}/v1/workflows/${workflowId}`, { headers });
+        await answer.body?.cancel();
+        if (answer.status === 200) return;
+        await new Promise((later) => setTimeout(later, 50));
+      }
+    },
     runToItsEnd: (workflowId) => queueUntil(workflowId, /^(finished|failed|canceled)$/),
     async hold(workflowId) {
       await queueUntil(workflowId, /^running$/);

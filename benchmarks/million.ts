@@ -41,6 +41,8 @@ async function round(): Promise<Record<string, number>> {
   try {
     const figures: Record<string, number> = {};
     const from = { next: 0 };
+    // The last by name, and the last by number.
+    for (const id of ['w999', `w${CALLEES - 1}`]) await flowhook.applied(id);
     for (const run of ['first run', 're-run']) {
       const { result, p99Ms, seconds } = await whileQueueing(flowhook, from, () =>
         flowhook.runToItsEnd('people'),
