@@ -124,6 +124,11 @@ export class Webhooks {
     return (await this.#transport.json<{ webhooks: Webhook[] }>(call)).webhooks;
   }
 
+  /** The same with how each is called and stands, in pages. */
+  listDetails({ workflowId, ...options }: ListOptions & { workflowId?: string } = {}): Pages<WebhookDetail> {
+    return pagesOf(this.#transport, 'webhooks', { ...options, path: ALL, query: { workflowId } });
+  }
+
   /**
    * Subscribes a URL to events of a workflow. Repeating it creates nothing and resumes the webhook if it was paused.
    *

@@ -188,6 +188,7 @@ test('webhooks are made for all workflows, changed, tested, paused, and their de
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
   assert.equal((await webhooks.get(made.id)).state, 'active');
+  assert.equal((await webhooks.listDetails().take(1))[0]?.state, 'active');
   assert.match((await webhooks.unsubscribeUrl({ url: receiver.url })).message, /^1 webhook /);
   const teamId = (await events.page({ limit: 1 })).events[0]?.teamId;
   assert.equal((await flowhook.signingKeys(teamId)).length, 1);
