@@ -13,7 +13,8 @@ import { startService } from './support/service.ts';
 type Json = Record<string, unknown>;
 
 const REQUESTS = Number(process.env.DOCUMENT_REQUESTS ?? 3_000);
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
+/** The short form asks the same every time; the long one is for finding what it does not. */
+const SEED = Number(process.env.FUZZ_SEED ?? (REQUESTS > 3_000 ? Date.now() % 2 ** 31 : 2));
 const AT_ONCE = 4;
 /** New things of both teams come in from time to time, because requests use them up. */
 const REFRESH_EVERY = 250;
@@ -186,7 +187,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
     const sent = () => JSON.stringify({ ...request, operation: request.operation.operationId, ids });
     const got = await send(request, ids);
     const found = mistake(request, got);
-    assert.equal(found, undefined, `${sent()}\n${got.status} ${got.type} ${got.text.slice(0, 500)}`);
+    assert.equal(found, undefined, `${sent()}\n${got.status} ${got.type} ${got.text.slice(0, 6_000)}`);
     const key = `${request.operation.operationId} ${got.status}`;
     statuses.set(key, (statuses.get(key) ?? 0) + 1);
     // A team's signing keys are for everybody, and so are the types of events.
