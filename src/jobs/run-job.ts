@@ -45,6 +45,11 @@ export async function runJob(
     log.info({ ms: now() - startedAt, ...countsOf(ingested), ...published }, `job.${outcome}`);
     return outcome;
   } catch (error) {
+    if (error instanceof FencedError && (await isFinished())) {
+      // The answer was lost, not the publishing.
+      log.info({ ms: now() - startedAt }, 'job.finished');
+      return 'finished';
+    }
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
     if (signals.cancel.aborted) return await orFenced(canceled());
     if (!signals.abort.aborted) return await orFenced(failed(asFailure(error)));
@@ -63,6 +68,12 @@ export async function runJob(
     await store.jobs.fail({ held, reason, error: message, failures, then });
     log.warn({ ms: now() - startedAt, reason, error: message, ...then }, 'job.failed');
     return then.state;
+  }
+
+  /** Whether this very attempt has ended well. */
+  async function isFinished(): Promise<boolean> {
+    const stored = await deps.store.jobs.get({ teamId: held.teamId, id: held.jobId }).catch(() => undefined);
+    return stored?.state === 'finished' && stored.attempt === held.attempt;
   }
 
   async function canceled(): Promise<RunOutcome> {

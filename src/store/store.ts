@@ -132,6 +132,13 @@ export interface KeyOperations {
   }): Promise<ApiKey | undefined>;
 }
 
+export interface AppliedWorkflow {
+  teamId: string;
+  id: string;
+  definitionHash: string;
+  sourceType: Definition['source']['type'];
+}
+
 export interface WorkflowOperations {
   /**
    * Stores a definition. An archived workflow comes back with its data. `nextRunAt` counts when the schedule is not
@@ -148,6 +155,8 @@ export interface WorkflowOperations {
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
   /** A team's workflows that are not archived, by id. */
   list(input: { teamId: string }): Promise<Workflow[]>;
+  /** Of every team's workflows that are not archived what tells whether a file is the one that was applied. */
+  applied(): Promise<AppliedWorkflow[]>;
   /** Archives workflows: the five operations then answer 404, the data is kept. Answers how many it archived. */
   archive(input: { teamId: string; ids: readonly string[] }): Promise<number>;
   /** Pauses a workflow: it takes no new jobs and starts none; what runs goes on. Twice is harmless. */

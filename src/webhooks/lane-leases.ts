@@ -118,6 +118,7 @@ export class LaneLeases {
       if (gone.has(`${lane.due.webhookId} ${lane.due.epoch}`)) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
         lane.leasedAtMs = undefined;
+        lane.goneAtMs = askedMs;
         this.#onLost(lane);
       } else if (lane.leasedAtMs !== undefined) {
         const wasSilent = !this.trusts(lane);
@@ -131,15 +132,15 @@ export class LaneLeases {
     if (lanes.length === 0) return;
     for (const lane of lanes) {
       lane.leasedAtMs = undefined;
-      // Whoever is told meanwhile that it is still ours must not believe it.
-      lane.leaving = true;
+      // Until it is: whoever is told meanwhile that it is still ours must not believe it.
+      lane.goneAtMs = Number.POSITIVE_INFINITY;
     }
     try {
       await this.#deliveries.releaseLanes({ nodeId: this.#nodeId, lanes: lanes.map(nameOf) });
     } catch (error) {
       this.#log.warn({ err: error, lanes: lanes.length }, 'delivery.lanes_not_released');
     } finally {
-      for (const lane of lanes) lane.leaving = false;
+      for (const lane of lanes) lane.goneAtMs = this.#elapsed();
     }
   }
 }

@@ -39,8 +39,8 @@ export class Lane {
   aged = 0;
   /** When its lease was last asked for, by the clock that is never set back; undefined when it is not this node's. */
   leasedAtMs: number | undefined;
-  /** It is being given back. */
-  leaving = false;
+  /** When it was last given back or lost, by the same clock: an answer to what was asked before is stale. */
+  goneAtMs = Number.NEGATIVE_INFINITY;
   /** When it last had something to do, by the same clock. */
   usedAtMs = 0;
   /** When a success was last written down; 0 when that is not known. */

@@ -85,3 +85,44 @@ test('a lane that was idle for a while goes to whoever finds it first', async (t
   await b.tick();
   assert.equal(receiver.arrived.length, 2);
 });
+
+test('what was found before a lane was given back is not sent after it', async (t) => {
+  const { b, store, lanes, subscribe, runs, advance } = await twoNodes(t);
+  const late = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  let looks = 0;
+  const deliveries = {
+    ...store.deliveries,
+    lanes: async (input: Parameters<typeof store.deliveries.lanes>[0]) => {
+      looks += 1;
+      // The third look takes nothing: it is the keeping before it that counts.
+      const found = looks === 3 ? [] : await store.deliveries.lanes(input);
+      if (looks === 2) {
+        asked.resolve();
+        await late.promise;
+      }
+      return found;
+    },
+  };
+  const a = lanes({ store: { ...store, deliveries } });
+  const receiver = await endpoint(t, ({ response }) => {
+    if (receiver.arrived.length === 1) response.writeHead(204).end();
+  });
+  await subscribe(receiver.url);
+  await runs();
+  await a.tick();
+  // The lane has been idle for nearly long enough when it is asked for, and for long enough when the answer comes.
+  advance(9_000);
+  await runs();
+  const looking = a.tick();
+  await asked.promise;
+  advance(1_500);
+  await a.tick();
+  const sending = b.tick();
+  await receiver.until(2);
+  late.resolve();
+  await looking;
+  assert.equal(receiver.arrived.length, 2);
+  receiver.arrived[1]?.response.writeHead(204).end();
+  await sending;
+});

@@ -204,7 +204,7 @@ export class Lanes {
     // It is looked up here: another one may be in its place since `due` was read.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
-    if (lane.leaving) return;
+    if (askedMs < lane.goneAtMs) return;
     // What was queued when it was another's in between may have been sent by that one.
     if (lane.ordered !== due.settings.ordered || lane.due.epoch !== due.epoch) this.#drop(lane);
     lane.name(due, askedMs);

@@ -69,18 +69,22 @@ export interface StoredWorkflow {
 }
 
 /** Whether runs start from files of the workflows directory. */
-export function needsFiles({ source }: Definition): boolean {
-  return source.type === 'command' || source.type === 'module';
+export function needsFiles(sourceType: Definition['source']['type']): boolean {
+  return sourceType === 'command' || sourceType === 'module';
 }
 
 /** Every workflow that is not archived and was not made over the API, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
+  const [teams, workflows] = await Promise.all([store.teams.list(), store.workflows.applied()]);
+  const slugs = new Map(teams.map(({ id, slug }) => [id, slug]));
   const all = new Map<string, StoredWorkflow>();
-  for (const { id: teamId, slug: team } of await store.teams.list()) {
-    const workflows = (await store.workflows.list({ teamId })).filter((one) => !isOfApi(one));
-    for (const { id, definitionHash: hash, definition } of workflows) {
-      all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(definition) });
-    }
+  for (const one of workflows) {
+    if (isOfApi(one)) continue;
+    const { teamId, id, definitionHash: hash, sourceType } = one;
+    // A team that was made since it was asked for is found by the next look.
+    const team = slugs.get(teamId);
+    if (team !== undefined)
+      all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(sourceType) });
   }
   return all;
 }

@@ -92,7 +92,7 @@ export class LocalFiles {
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
     const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
-    if (!needsFiles(definition) || isSame()) return true;
+    if (!needsFiles(definition.source.type) || isSame()) return true;
     await this.#look();
     return isSame();
   }

@@ -52,6 +52,15 @@ export function testWorkflows(open: Open): void {
     assert.equal((await store.workflows.get({ teamId, id: 'a' }))?.archivedAt, null);
   });
 
+  it('tells of all teams what a file is compared with', async ({ store }) => {
+    const one = await makeWorkflow(store, { team: 'b', id: 'people' });
+    const other = await makeWorkflow(store, { team: 'a', id: 'archived' });
+    await store.workflows.archive({ teamId: other.teamId, ids: ['archived'] });
+    assert.deepEqual(await store.workflows.applied(), [
+      { teamId: one.teamId, id: 'people', definitionHash: '{}', sourceType: 'module' },
+    ]);
+  });
+
   it('keeps the same id in two teams apart', async ({ store }) => {
     const a = await makeWorkflow(store, { team: 'a', name: 'A' });
     const b = await makeWorkflow(store, { team: 'b', name: 'B' });

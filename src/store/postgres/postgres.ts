@@ -126,6 +126,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       apply: write(workflows.apply),
       get: read(workflows.get),
       list: read(workflows.list),
+      applied: read(workflows.applied) as Store['workflows']['applied'],
       archive: write(workflows.archive),
       pause: write(workflows.pause),
       resume: write(workflows.resume),

@@ -5,6 +5,7 @@
  * pauses or archives takes it first, and the rows of jobs after it.
  */
 import type { Definition, Workflow } from '../../model/workflow.ts';
+import type { AppliedWorkflow } from '../store.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface WorkflowRow {
@@ -102,11 +103,19 @@ export async function get(
 }
 
 export async function list(view: View, { teamId }: { teamId: string }): Promise<Workflow[]> {
-  const rows = await view.db.all<WorkflowRow>(
-    'select * from workflow where team_id = $1 and archived_at is null order by id',
+  const rows = await view.db.all<ListedRow>(
+    `select ${LISTED} from workflow where team_id = $1 and archived_at is null order by id`,
     teamId,
   );
   return rows.map(toWorkflow);
+}
+
+export function applied(view: View): Promise<AppliedWorkflow[]> {
+  return view.db.all<AppliedWorkflow>(
+    `select team_id as "teamId", id, definition_hash as "definitionHash",
+            definition::json -> 'source' ->> 'type' as "sourceType"
+     from workflow where archived_at is null order by team_id, id`,
+  );
 }
 
 export async function archive(
@@ -208,7 +217,25 @@ export function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<Workfl
   );
 }
 
-export function toWorkflow(row: WorkflowRow): Workflow {
+/** Without what may be long and is told by nobody: what a run left for the next one. */
+const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
+  next_run_at, created_at, updated_at`;
+type ListedRow = Pick<
+  WorkflowRow,
+  | 'team_id'
+  | 'id'
+  | 'definition'
+  | 'definition_hash'
+  | 'paused_at'
+  | 'archived_at'
+  | 'current_version'
+  | 'oldest_version'
+  | 'next_run_at'
+  | 'created_at'
+  | 'updated_at'
+>;
+
+export function toWorkflow(row: ListedRow): Workflow {
   return {
     teamId: row.team_id,
     id: row.id,

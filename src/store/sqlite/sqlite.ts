@@ -140,6 +140,7 @@ function compose(parts: {
       apply: write('workflows.apply'),
       get: read(workflows.get),
       list: read(workflows.list),
+      applied: read(workflows.applied) as Store['workflows']['applied'],
       archive: write('workflows.archive'),
       pause: write('workflows.pause'),
       resume: write('workflows.resume'),

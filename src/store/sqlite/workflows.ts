@@ -1,5 +1,6 @@
 /** Workflows: their definitions and where their data stands. */
 import type { Definition, Workflow } from '../../model/workflow.ts';
+import type { AppliedWorkflow } from '../store.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface WorkflowRow {
@@ -82,8 +83,21 @@ export function get(view: View, { teamId, id }: { teamId: string; id: string }):
 
 export function list(view: View, { teamId }: { teamId: string }): Workflow[] {
   return view.db
-    .all<WorkflowRow>('select * from workflow where team_id = ? and archived_at is null order by id', teamId)
+    .all<ListedRow>(
+      `select ${LISTED} from workflow where team_id = ? and archived_at is null order by id`,
+      teamId,
+    )
     .map(toWorkflow);
+}
+
+export function applied(view: View): AppliedWorkflow[] {
+  return view.db
+    .all<AppliedWorkflow>(
+      `select team_id as teamId, id, definition_hash as definitionHash,
+              json_extract(definition, '$.source.type') as sourceType
+       from workflow where archived_at is null order by team_id, id`,
+    )
+    .map((row) => ({ ...row }));
 }
 
 export function archive(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly string[] }): number {
@@ -153,7 +167,25 @@ export function workflowRow(view: View, teamId: string, id: string): WorkflowRow
   return view.db.get<WorkflowRow>('select * from workflow where team_id = ? and id = ?', teamId, id);
 }
 
-export function toWorkflow(row: WorkflowRow): Workflow {
+/** Without what may be long and is told by nobody: what a run left for the next one. */
+const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
+  next_run_at, created_at, updated_at`;
+type ListedRow = Pick<
+  WorkflowRow,
+  | 'team_id'
+  | 'id'
+  | 'definition'
+  | 'definition_hash'
+  | 'paused_at'
+  | 'archived_at'
+  | 'current_version'
+  | 'oldest_version'
+  | 'next_run_at'
+  | 'created_at'
+  | 'updated_at'
+>;
+
+export function toWorkflow(row: ListedRow): Workflow {
   return {
     teamId: row.team_id,
     id: row.id,
