@@ -45,6 +45,8 @@ export interface HttpSource {
   perHost: number;
   /** Between two requests to one host, all jobs together. */
   delayMs: number;
+  /** For one answer, from the question to its last byte; null: as long as something comes. */
+  answerMs: number | null;
 }
 
 export type HttpBody = { json: unknown } | { form: Record<string, string> } | { text: string };

@@ -34,6 +34,7 @@ test('an address alone is a definition', () => {
     robots: null,
     perHost: 2,
     delayMs: 0,
+    answerMs: null,
   });
 });
 

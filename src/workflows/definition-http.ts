@@ -37,9 +37,11 @@ const SETTINGS = [
   'robots',
   'perHost',
   'delay',
+  'timeout',
 ];
 const ROBOTS = ['respect', 'ignore'] as const;
 const MAX_DELAY_MS = 60_000;
+const MAX_ANSWER_MS = 24 * 60 * 60_000;
 const SOURCE: Path = ['source'];
 
 /** @param root the whole definition: `fields`, `guards` and `mode` are looked at too */
@@ -77,6 +79,7 @@ export function checkHttpSource(checker: Checker, root: Record<string, unknown>)
       ? 2
       : (checker.number(settings.perHost, ['source', 'perHost'], { min: 1, max: 64, whole: true }) ?? 2),
     delayMs: checkDelay(checker, settings.delay),
+    answerMs: checkTimeout(checker, settings.timeout),
   };
   if ((parse === 'html' || parse === 'xml') && Object.keys(fields).length === 0 && isMissing(root.fields)) {
     checker.wrong(
@@ -194,6 +197,17 @@ function checkDelay(checker: Checker, value: unknown): number {
     `must be a duration such as 500ms or 2s, at most 60s, found ${describe(value)}`,
   );
   return 0;
+}
+
+function checkTimeout(checker: Checker, value: unknown): number | null {
+  if (isMissing(value)) return null;
+  const ms = parseDuration(value);
+  if (ms !== undefined && ms > 0 && ms <= MAX_ANSWER_MS) return ms;
+  checker.wrong(
+    ['source', 'timeout'],
+    `must be a duration such as 5m, for one answer to its last byte, at most 24h, found ${describe(value)}`,
+  );
+  return null;
 }
 
 /** What requests are filled with has to be there, and has to make sense. */

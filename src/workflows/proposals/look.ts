@@ -35,6 +35,7 @@ export async function proposeFor(
     dispatcher,
     turns: createHostTurns(),
     pace,
+    answerMs: null,
     cookies: createCookieJar(),
     agent: input.agent,
     trusted: new Set([new URL(request.url).origin]),

@@ -36,6 +36,8 @@ export interface ClientDeps {
   dispatcher: Dispatcher;
   turns: HostTurns;
   pace: Pace;
+  /** For one answer to its last byte; null: as long as something comes. */
+  answerMs: number | null;
   /** Undefined where cookies are not kept. */
   cookies: CookieJar | undefined;
   /** Says who asks. */
@@ -108,6 +110,7 @@ export function createClient(deps: ClientDeps): Client {
     request: { method: string; headers: Record<string, string>; body: string | null },
   ) {
     const leave = await deps.turns.enter(target.host, deps.pace, signal);
+    const late = limitTime(target, deps.answerMs);
     try {
       const { statusCode, headers, body } = await send(target, {
         method: request.method as Dispatcher.HttpMethod,
@@ -116,8 +119,9 @@ export function createClient(deps: ClientDeps): Client {
         dispatcher: deps.dispatcher,
         headersTimeout: SILENCE_MS,
         bodyTimeout: SILENCE_MS,
-        signal,
+        signal: late === undefined ? signal : AbortSignal.any([signal, late.signal]),
       });
+      if (late !== undefined) body.once('close', late.clear);
       return {
         status: statusCode,
         headers: Object.fromEntries(
@@ -129,6 +133,9 @@ export function createClient(deps: ClientDeps): Client {
         setCookies: [headers['set-cookie'] ?? []].flat(),
         body: body as Readable,
       };
+    } catch (error) {
+      late?.clear();
+      throw late?.signal.aborted && !signal.aborted ? late.signal.reason : error;
     } finally {
       leave();
     }
@@ -180,6 +187,15 @@ export function createClient(deps: ClientDeps): Client {
       }
     },
   };
+}
+
+/** Ends an answer that drips: each byte of it comes in time, and all of it never. */
+function limitTime(target: URL, ms: number | null): { signal: AbortSignal; clear(): void } | undefined {
+  if (ms === null) return undefined;
+  const late = new AbortController();
+  const sentence = `${target.href} had not answered to the last byte within ${ms / 1_000} s, its \`source.timeout\``;
+  const timer = setTimeout(() => late.abort(new SourceError(sentence)), ms);
+  return { signal: late.signal, clear: () => clearTimeout(timer) };
 }
 
 /** Lets go of an answer that is not read. */

@@ -5,7 +5,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createHostTurns } from '../../../net/host-turns.ts';
-import { site, take } from './trial-site.ts';
+import { definitionOf, site, take } from './trial-site.ts';
 
 const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>
@@ -334,4 +334,38 @@ test('a proxy is asked in the place of the host', async (t) => {
     take({ source: { url: 'http://people.example', proxy: 'http://10.0.0.1:3128' } }),
     /The proxy 10\.0\.0\.1:3128 may not be used/,
   );
+  // What it is asked for is judged as well, as far as it is known here: written out, or by its name.
+  for (const target of ['http://169.254.169.254/latest', 'http://[fd00:ec2::254]/', 'http://0x0a000001/']) {
+    await assert.rejects(
+      take({ source: { url: target, proxy: `http://127.0.0.1:${port}` } }),
+      /may not be asked for by the proxy either: /,
+      target,
+    );
+  }
+  assert.equal(asked.length, 1);
+});
+
+test('an answer that drips ends by `source.timeout`, and says so', async (t) => {
+  const { url, asked } = await site(t, (_request, response) => {
+    response.setHeader('content-type', 'application/json').write('[');
+  });
+  await assert.rejects(
+    take({ source: { url, timeout: '50ms' } }),
+    /had not answered to the last byte within 0\.05 s, its `source\.timeout`$/,
+  );
+  const silent = await site(t, () => {});
+  await assert.rejects(take({ source: { url: silent.url, timeout: '50ms' } }), /`source\.timeout`$/);
+  assert.equal(asked.length + silent.asked.length, 2, 'it would drip again');
+  assert.throws(() => definitionOf({ source: { type: 'http', url, timeout: 'soon' } }), /source\.timeout/);
+});
+
+test('a page that is nested without end is read as browsers do, and its texts have a bound', async (t) => {
+  const deep = '<div>x'.repeat(100_000);
+  const { url } = await site(t, { '/deep': `<main>${deep}`, '/low': `<main>${'<i>'.repeat(100_000)}x` });
+  const read = (path: string, from: object) =>
+    take({ source: { url: `${url}${path}`, records: 'main' }, fields: { id: from } });
+  await assert.rejects(read('/deep', { from: 'div', all: true }), /div leads to more than 16 MiB of text/);
+  const { records } = await read('/low', { from: 'i', all: true });
+  assert.equal(records[0]?.id.length, 510, 'what is deeper stands beside the last of them');
+  assert.equal((await read('/deep', { from: '.' })).records[0]?.id.length, 199_999);
 });

@@ -1,6 +1,12 @@
 /** Parses HTML as a browser does, and XML without what it could be made to do: no entities of its own, no files. */
 import { createRequire } from 'node:module';
-import type { Document } from 'domhandler';
+import type { AnyNode, Document, Element } from 'domhandler';
+
+/**
+ * As browsers do. What is nested more deeply is put beside what it is in: to take the texts of each of 100,000
+ * elements within one another would take minutes, for each holds those of all below it.
+ */
+const MAX_DEPTH = 512;
 
 /** Each parser is loaded when an answer needs it. */
 const require = createRequire(import.meta.url);
@@ -8,12 +14,53 @@ const require = createRequire(import.meta.url);
 export function parseMarkup(text: string, options: { xml: boolean }): Document {
   if (options.xml) {
     const { parseDocument } = require('htmlparser2') as typeof import('htmlparser2');
-    return parseDocument(text, { xmlMode: true });
+    return flattened(parseDocument(text, { xmlMode: true }));
   }
   const { parse } = require('parse5') as typeof import('parse5');
   const { adapter } =
     require('parse5-htmlparser2-tree-adapter') as typeof import('parse5-htmlparser2-tree-adapter');
-  return parse(text, { treeAdapter: adapter }) as unknown as Document;
+  return flattened(parse(text, { treeAdapter: adapter }) as unknown as Document);
+}
+
+function flattened(document: Document): Document {
+  const open: { node: Document | Element; depth: number }[] = [{ node: document, depth: 0 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, depth } = next;
+    if (depth === MAX_DEPTH) {
+      flatten(node as Element);
+      continue;
+    }
+    for (const child of node.children) {
+      if ('children' in child) open.push({ node: child as Element, depth: depth + 1 });
+    }
+  }
+  return document;
+}
+
+/** Makes all elements below one its children, in order; each keeps only the text that is its own. */
+function flatten(root: Element): void {
+  const below: AnyNode[] = [];
+  const open = root.children.toReversed();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    below.push(next);
+    if (!('children' in next)) continue;
+    const inner = (next.children as AnyNode[]).filter((child) => 'children' in child);
+    for (const child of inner.toReversed()) open.push(child);
+    adopt(
+      next as Element,
+      (next.children as AnyNode[]).filter((child) => !('children' in child)),
+    );
+  }
+  adopt(root, below);
+}
+
+function adopt(parent: Element, children: AnyNode[]): void {
+  parent.children = children as Element['children'];
+  for (const [at, child] of children.entries()) {
+    child.parent = parent;
+    child.prev = (children[at - 1] ?? null) as typeof child.prev;
+    child.next = (children[at + 1] ?? null) as typeof child.next;
+  }
 }
 
 /** What links of a page are relative to: its own address, or its `<base href>`. */

@@ -1,12 +1,14 @@
 /** The way out of an `http` source: only to addresses that are allowed, by a proxy where one is named. */
+import { isIP } from 'node:net';
 import { type Dispatcher, ProxyAgent } from 'undici';
-import { parseAllowNetworks } from '../../../net/address-policy.ts';
-import { createGuardedDispatcher } from '../../../net/dispatcher.ts';
-import { createResolver } from '../../../net/resolver.ts';
+import { type AddressPolicy, parseAllowNetworks } from '../../../net/address-policy.ts';
+import { BlockedAddressError, createGuardedDispatcher } from '../../../net/dispatcher.ts';
+import { createResolver, type Resolver } from '../../../net/resolver.ts';
 
 /**
- * With a proxy it is the proxy's address that is judged: the names of hosts are looked up there, and what it may
- * reach is for whoever runs it to say.
+ * With a proxy its own address is judged, and each target as far as this machine knows it: an address that is written
+ * out, and all that a name resolves to here. The proxy looks names up for itself: one that is unknown here, or that
+ * it resolves to something else, is for whoever runs it to refuse.
  */
 export async function createOutbound(options: {
   allowNetworks: string;
@@ -21,7 +23,7 @@ export async function createOutbound(options: {
     const verdict = policy.verdict(address);
     if (!verdict.allowed) throw new Error(`The proxy ${proxy.host} may not be used: ${verdict.why}`);
   }
-  return new ProxyAgent({
+  const agent = new ProxyAgent({
     uri: proxy.origin,
     ...(proxy.username === ''
       ? {}
@@ -29,4 +31,26 @@ export async function createOutbound(options: {
           token: `Basic ${Buffer.from(`${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`).toString('base64')}`,
         }),
   });
+  return agent.compose((dispatch) => (request, handler) => {
+    refusalOf(new URL(String(request.origin)).hostname, policy, resolver).then(
+      (refusal) => {
+        if (refusal === undefined) dispatch(request, handler);
+        else handler.onResponseError?.(null as never, refusal);
+      },
+      (error: Error) => handler.onResponseError?.(null as never, error),
+    );
+    return true;
+  });
+}
+
+async function refusalOf(
+  hostname: string,
+  policy: AddressPolicy,
+  resolver: Resolver,
+): Promise<BlockedAddressError | undefined> {
+  const literal = hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(literal) === 0 ? await resolver.resolve(hostname).catch(() => []) : [literal];
+  const refused = addresses.map((address) => policy.verdict(address)).find(({ allowed }) => !allowed);
+  if (refused === undefined || refused.allowed) return undefined;
+  return new BlockedAddressError(`${hostname} may not be asked for by the proxy either: ${refused.why}`);
 }

@@ -166,6 +166,8 @@ function connect(
   const clientDeps: ClientDeps = {
     ...deps,
     pace,
+    // A definition that was applied before this setting has none.
+    answerMs: source.answerMs ?? null,
     cookies: source.cookies ? createCookieJar() : undefined,
     trusted: new Set(
       source.urls.map((url) => new URL(pageRequest(source, url, FIRST_PAGE, state).url).origin),

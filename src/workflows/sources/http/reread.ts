@@ -24,7 +24,8 @@ export async function waitToReread(
 ): Promise<void> {
   signal.throwIfAborted();
   if (!isBroken(error)) throw error;
-  const { message } = error as Error;
+  const { code } = error as { code?: string };
+  const message = code === 'UND_ERR_BODY_TIMEOUT' ? 'not a byte came for a minute' : (error as Error).message;
   const what = `The connection to ${read.url} broke off in the middle of its answer`;
   if (read.reads >= MAX_READS || read.handedOut > 0) {
     const after = read.handedOut > 0 ? ` after ${read.handedOut} records` : '';
