@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
+import { createHostTurns, type HostTurns } from '../../net/host-turns.ts';
 import { createFetch } from './module-fetch.ts';
 import { directoryOf, finish, start } from './trial.ts';
 
@@ -18,9 +19,12 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-function politeFetch(input: { signal?: AbortSignal; onWait?(sentence: string): void } = {}) {
+function politeFetch(
+  input: { turns?: HostTurns; signal?: AbortSignal; onWait?(sentence: string): void } = {},
+) {
   return createFetch({
     allowNetworks: 'loopback',
+    turns: input.turns ?? createHostTurns(),
     signal: input.signal ?? new AbortController().signal,
     onWait: input.onWait ?? (() => {}),
   });
@@ -140,4 +144,33 @@ test('its signal ends requests under way, those that wait for their turn and tho
   const all = await Promise.allSettled([waiting, ...Array.from({ length: 8 }, () => polite(url))]);
   assert.ok(all.every((one) => one.status === 'rejected' && /enough/.test(String(one.reason))));
   assert.equal(asked, 4);
+});
+
+test('modules share the turns at a host with the other jobs of the server', async (t) => {
+  const waiting: (() => void)[] = [];
+  const four = Promise.withResolvers<void>();
+  let most = 0;
+  const url = await serve(t, (_request, response) => {
+    waiting.push(() => response.end('{}'));
+    most = Math.max(most, waiting.length);
+    if (waiting.length === 4) four.resolve();
+  });
+  const module = `export default async function* (ctx: any) {
+    const answers = await Promise.all([1, 2, 3].map(() => ctx.fetch(${JSON.stringify(url)})));
+    for (const answer of answers) yield await answer.json();
+  }`;
+  const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': module });
+  const fetchPolicy = parseAllowNetworks('loopback');
+  const both = [1, 2].map(async () => finish(await start(t, { workflowsDirectory, fetchPolicy })));
+  await four.promise;
+  // Each answer makes room for one that waited; the last two come when there is room.
+  let answered = 0;
+  while (answered < 6) {
+    const answer = waiting.shift();
+    if (answer === undefined) await new Promise((resolve) => setImmediate(resolve));
+    else answered += 1;
+    answer?.();
+  }
+  for (const { lines, end } of await Promise.all(both)) assert.deepEqual([lines.length, end.ok], [3, true]);
+  assert.equal(most, 4);
 });

@@ -1,7 +1,7 @@
 /**
  * The program inside a module's child process: imports the module, calls it and writes down what it yields.
  *
- * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result (see `child.ts`). It starts with
+ * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 turns at hosts (see `child.ts`). It starts with
  * every run, so it imports as little as it can.
  */
 import { readFileSync } from 'node:fs';
@@ -67,9 +67,10 @@ async function run(input: HarnessInput): Promise<void> {
       return stopping.signal;
     },
     fetch: async (target, init) => {
-      fetching ??= import('./module-fetch.ts').then(({ createFetch }) =>
+      fetching ??= import('./module-fetch.ts').then(({ createFetch, turnsOfServer }) =>
         createFetch({
           allowNetworks: input.allowNetworks,
+          turns: turnsOfServer(),
           signal: stopping.signal,
           onWait: logger('info'),
         }),

@@ -11,6 +11,7 @@ import { cleanEnvironment, requireDirectory, runEnvironment } from './environmen
 import { temporaryPrefix } from './leftover.ts';
 import type { HarnessInput } from './module-harness.ts';
 import type { Run, RunEnd, RunInput } from './run.ts';
+import { shareTurns } from './turns.ts';
 
 /** The arguments that start the harness. Built, this file and the harness are JavaScript. */
 const HARNESS_ARGV: readonly string[] = [
@@ -48,6 +49,7 @@ export async function startModule(
     temporaryPrefix: temporaryPrefix(input),
     stdin: JSON.stringify(harnessInput),
     harness: true,
+    channel: shareTurns,
     limits: input.definition.limits,
     secrets: input.secrets,
     listener: input,

@@ -5,8 +5,6 @@ import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../../model/http-source.ts';
-import { createHostTurns } from '../../../net/host-turns.ts';
-import { serveTurns } from '../../../net/host-turns-channel.ts';
 import { type ChildEnd, startChild } from '../child.ts';
 import { failed, runOf } from '../child-run.ts';
 import { cleanEnvironment, configWithSecrets, runEnvironment } from '../environment.ts';
@@ -14,6 +12,7 @@ import { temporaryPrefix } from '../leftover.ts';
 import { createMask } from '../mask.ts';
 import { COMPILE_CACHE } from '../module.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
+import { shareTurns } from '../turns.ts';
 import type { HarnessInput, HarnessResult } from './harness.ts';
 
 const HARNESS_ARGV: readonly string[] = [
@@ -22,9 +21,6 @@ const HARNESS_ARGV: readonly string[] = [
 ];
 /** Counted up when the same answer would make other records than before: what was unchanged is then read again. */
 const FORMAT = 1;
-
-/** A host is one host for all jobs of this process. */
-const turns = createHostTurns();
 
 /** Secrets are put in here: the child gets only those that its definition names. */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
@@ -52,7 +48,7 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     temporaryPrefix: temporaryPrefix(input),
     stdin: JSON.stringify(harnessInput),
     harness: true,
-    channel: (end) => serveTurns(end, turns),
+    channel: shareTurns,
     limits: input.definition.limits,
     secrets: input.secrets,
     listener: input,
