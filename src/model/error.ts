@@ -66,6 +66,7 @@ const TABLE = {
   definition_invalid: [400, 'A workflow definition is not valid'],
   overloaded: [503, 'The service is overloaded. Try again shortly'],
   database_unavailable: [503, 'The database cannot be reached. Try again shortly'],
+  database_busy: [503, 'Something else holds what this needs in the database. Try again shortly'],
   stopping: [503, 'The service is stopping. Try again shortly'],
   not_ready: [503, 'The service is not ready. Try again shortly'],
   internal: [500, 'Something went wrong here. The log of the service says more under this x-request-id'],

@@ -1,4 +1,5 @@
 /** A database URL in, a Store out: the only file that names a driver. */
+import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import { REFUSAL } from './copy/marker.ts';
@@ -64,6 +65,15 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
     synchronous: options.synchronous ?? 'FULL',
     own,
   });
+}
+
+/**
+ * Takes a data directory for this process, as a server on SQLite does with that of its database: two nodes in one would
+ * remove each other's kept bodies. Throws an InUseError when another one has it.
+ */
+export async function ownDirectory(directory: string): Promise<{ release(): void }> {
+  const { takeOwnership } = await import('./sqlite/owner.ts');
+  return takeOwnership(join(directory, 'flowhook.db'));
 }
 
 /** Opens a second, smaller door to a database that `openStore` has opened: for a thread that looks things up. */

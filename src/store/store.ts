@@ -6,8 +6,8 @@
  * (`Store.now`), write the events and deliveries that they cause in the same transaction, and answer only after
  * the commit. `src/store/conformance/` says what every driver must do; `src/store/open.ts` opens one.
  *
- * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `stopping`). An operation
- * that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt no longer runs.
+ * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
+ * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt no longer runs.
  */
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';

@@ -174,8 +174,13 @@ export interface DeliveryOperations {
   lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;
   /** One of them; nothing when it has nothing due, is paused, is gone, or another node holds it. */
   lane(input: LaneName & LaneHolder): Promise<DueLane | undefined>;
-  /** Renews the leases of lanes; answers those that the node does not hold any more. */
-  keepLanes(input: LaneHolder & { lanes: readonly HeldLane[] }): Promise<HeldLane[]>;
+  /**
+   * Renews the leases of lanes. Answers those that the node does not hold any more, and those that somebody has locked
+   * at this moment: these are neither renewed nor lost.
+   */
+  keepLanes(
+    input: LaneHolder & { lanes: readonly HeldLane[] },
+  ): Promise<{ lost: HeldLane[]; late: HeldLane[] }>;
   /** Gives lanes back, so that any node may take them at once. */
   releaseLanes(input: { nodeId: string; lanes: readonly HeldLane[] }): Promise<void>;
   /**

@@ -9,7 +9,8 @@ import {
   type ProcessMark,
 } from '../../model/job.ts';
 import type { Abandoned } from '../job-operations.ts';
-import { fenced, type JobRow, lockHeld, lockRunning, toJob } from './jobs.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import { fenced, lockHeld, lockRunning } from './jobs.ts';
 import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';
 

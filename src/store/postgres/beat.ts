@@ -36,6 +36,13 @@ export function beating(renew: {
   };
 }
 
+/**
+ * A job by its key, whatever else is asked of it. A planner that sees few jobs run would find it among all that run,
+ * and as long as anybody holds an old transaction open those are all that ran since.
+ */
+const byKey = (name: string) => `
+  select * from job where job.team_id = ${name}.team_id and job.id = ${name}.id limit 1`;
+
 /** Renews those that nobody has locked at this moment, and names the others. */
 export async function renewFree(
   tx: Tx,
@@ -45,13 +52,12 @@ export async function renewFree(
     `with held as materialized (
        select mine.place, job.team_id, job.id, job.attempt
        from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as mine (team_id, id, attempt, place)
-       join job on job.team_id = mine.team_id and job.id = mine.id
+       cross join lateral (${byKey('mine')}) job
        where job.attempt = mine.attempt and job.state = 'running' and job.node_id = $4
      ), free as materialized (
        select job.team_id, job.id
-       from held join job on job.team_id = held.team_id and job.id = held.id
+       from held cross join lateral (${byKey('held')} for update skip locked) job
        where job.attempt = held.attempt and job.state = 'running' and job.node_id = $4
-       for update of job skip locked
      ), renewed as (
        update job set lease_until = $5 from free
        where job.team_id = free.team_id and job.id = free.id

@@ -1,7 +1,8 @@
 /** Canceling jobs, and bringing waiting ones forward: what people ask of a job. */
 import { type Held, isWaiting, onCancel } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
-import { type JobRow, lockHeld, lockJob, toJob } from './jobs.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import { lockHeld, lockJob } from './jobs.ts';
 import { letGo } from './let-go.ts';
 import type { Tx } from './transaction.ts';
 

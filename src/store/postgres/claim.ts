@@ -7,9 +7,11 @@
  */
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
-import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { toWorkflow } from '../workflow-row.ts';
+import { appendJobEvent } from './jobs.ts';
 import type { Tx } from './transaction.ts';
-import { toWorkflow, type WorkflowRow } from './workflows.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 

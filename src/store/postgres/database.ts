@@ -17,6 +17,8 @@ const CONNECT_MS = 5_000;
 const STATEMENT_MS = 30_000;
 /** A connection that says nothing for a little longer than that is lost. */
 const ANSWER_MS = STATEMENT_MS + 5_000;
+/** Longer than any transaction of ours holds a row: who holds it longer hangs, and must not keep others waiting. */
+const LOCK_MS = 2_000;
 /** A transaction that waits for us for so long belongs to a process that hangs; it must not keep its locks. */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 const IDLE_CONNECTION_MS = 30_000;
@@ -52,8 +54,12 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
-  // Of a connection that nobody holds: the next statement gets another one.
-  pool.on('error', (error) => log.warn({ err: error }, 'database.connection_lost'));
+  // Of a connection that nobody holds: the next statement gets another one. The error carries the client with all that
+  // it knows, the password as well.
+  pool.on('error', (error) => {
+    const { code, message } = error as Error & { code?: string };
+    log.warn({ code, reason: message }, 'database.connection_lost');
+  });
   // Of one that is being handed over: what comes in that moment nobody listens to yet, which would end the process. The
   // statement that follows fails by itself.
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -63,10 +69,27 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
 /** What runs statements: a pool, or the one connection of a transaction. */
 export class Database {
   readonly #runs: pg.Pool | pg.PoolClient;
+  readonly #reads: boolean;
   #over = false;
+  #failure: unknown;
 
-  constructor(runs: pg.Pool | pg.PoolClient) {
+  /** @param options.reads each statement only reads, and ends in the database as well when it takes too long */
+  constructor(runs: pg.Pool | pg.PoolClient, { reads = false }: { reads?: boolean } = {}) {
     this.#runs = runs;
+    this.#reads = reads;
+  }
+
+  /**
+   * The error that came first. Of several statements that are under way at once it is the one that says what was
+   * wrong, whichever is waited for: the others are told that the transaction has failed.
+   */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** Notes an error unless there was one before. */
+  fail(error: unknown): void {
+    this.#failure ??= error;
   }
 
   /**
@@ -107,8 +130,28 @@ export class Database {
 
   #query(sql: string, values?: Value[]): Promise<pg.QueryResult> {
     if (this.#over) return Promise.reject(new Error('The transaction of this statement is over'));
-    return this.#runs.query(sql, values?.map(storable));
+    const storables = values?.map(storable);
+    if (this.#runs instanceof pg.Pool) {
+      return this.#reads ? readWith(this.#runs, sql, storables) : this.#runs.query(sql, storables);
+    }
+    const answer = this.#runs.query(sql, storables);
+    answer.catch((error) => this.fail(error));
+    return answer;
   }
+}
+
+/** One statement in a transaction of its own, which is where it can be given limits: all of it goes out at once. */
+function readWith(pool: pg.Pool, sql: string, values?: Value[]): Promise<pg.QueryResult> {
+  return onConnection(pool, async (client, discard) => {
+    const begun = client.query(begin({ isolation: 'read committed read only' }));
+    const answer: Promise<pg.QueryResult> = client.query(sql, values);
+    // Also after a failure: then it is a rollback.
+    const ended = client.query('commit');
+    const [first, , last] = await Promise.allSettled([begun, answer, ended]);
+    if (first.status === 'rejected' || last.status === 'rejected') discard();
+    await begun;
+    return answer;
+  });
 }
 
 /** PostgreSQL's texts hold no NUL, which an endpoint's answer or a line of a log may: U+FFFD stands for it. */
@@ -123,40 +166,52 @@ function hasNul(value: unknown): boolean {
 }
 
 /** How a transaction sees the work of others. */
-export type Isolation = 'read committed' | 'repeatable read read only';
+export type Isolation = 'read committed' | 'read committed read only' | 'repeatable read read only';
+
+export interface Limits {
+  isolation?: Isolation;
+  /** How long one statement may take. */
+  statementMs?: number;
+  /** How long one lock is waited for; 0 is for ever. */
+  lockMs?: number;
+}
+
+/** Compiling a plan would take longer than any statement of ours does. */
+function begin({
+  isolation = 'read committed',
+  statementMs = STATEMENT_MS,
+  lockMs = LOCK_MS,
+}: Limits): string {
+  return (
+    `begin isolation level ${isolation}; set local jit = off; set local statement_timeout = ${statementMs}; ` +
+    `set local lock_timeout = ${lockMs}; ` +
+    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`
+  );
+}
 
 /**
  * Runs something in one transaction on one connection. What it throws is thrown on, after a rollback; a connection
- * that cannot be rolled back is thrown away.
+ * that cannot be rolled back is thrown away. Where the database has refused a statement its first error is thrown,
+ * also when whoever asked did not wait for it.
  *
- * @param options.statementMs how long one statement may take; migrations take longer
+ * @param limits those of the service unless told; migrations take longer
  */
-export async function inTransaction<Result>(
+export function inTransaction<Result>(
   pool: pg.Pool,
   perform: (db: Database) => Promise<Result>,
-  options: { isolation?: Isolation; statementMs?: number } = {},
+  limits: Limits = {},
 ): Promise<Result> {
-  const { isolation = 'read committed', statementMs = STATEMENT_MS } = options;
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  // A connection that is lost while a statement is under way fails that statement as well.
-  const onError = (error: Error) => {
-    broken = error;
-  };
-  client.on('error', onError);
-  try {
-    // Not waited for: what is asked first goes with it, and finds the transaction open. Compiling a plan would take
-    // longer than any statement of ours does.
-    const begun = client.query(
-      `begin isolation level ${isolation}; set local jit = off; set local statement_timeout = ${statementMs}; ` +
-        `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
-    );
-    begun.catch(() => undefined);
+  return onConnection(pool, async (client, discard) => {
     const db = new Database(client);
+    // Not waited for: what is asked first goes with it, and finds the transaction open.
+    const begun = client.query(begin(limits));
+    begun.catch((error) => db.fail(error));
     try {
       const result = await perform(db);
       db.end();
       await begun;
+      // What has failed cannot be committed: the database would roll it back and call that a success.
+      if (db.failure !== undefined) throw db.failure;
       await client.query('commit');
       return result;
     } catch (error) {
@@ -164,14 +219,31 @@ export async function inTransaction<Result>(
       try {
         await begun;
         await client.query('rollback');
-      } catch (lost) {
-        broken = lost as Error;
+      } catch {
+        discard();
       }
-      throw error;
+      throw isAftermath(error) ? (db.failure ?? error) : error;
     }
+  });
+}
+
+/** Takes a connection, and gives it back when what is done with it is over: away with it if it was discarded or lost. */
+async function onConnection<Result>(
+  pool: pg.Pool,
+  use: (client: pg.PoolClient, discard: () => void) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  let isBroken = false;
+  const discard = () => {
+    isBroken = true;
+  };
+  // A connection that is lost while a statement is under way fails that statement as well.
+  client.on('error', discard);
+  try {
+    return await use(client, discard);
   } finally {
-    client.off('error', onError);
-    client.release(broken ?? false);
+    client.off('error', discard);
+    client.release(isBroken);
   }
 }
 
@@ -202,6 +274,11 @@ const OUTSIDE = new Set([
   '25P04', // transaction_timeout
 ]);
 
+/** What the server says to every statement that comes after one that has failed. */
+function isAftermath(error: unknown): boolean {
+  return sqlState(error) === '25P02';
+}
+
 function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
   // What the server says has a severity. EPIPE, which the client says, has five letters as well.
@@ -213,17 +290,41 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error) ?? '');
 }
 
+/** SQLSTATEs of waiting too long for what somebody else has locked, or at all. */
+const BUSY = new Set([
+  '55P03', // lock_not_available
+  '57014', // query_canceled, by statement_timeout as well
+]);
+
+/** Whether the database answers, but something else was in the way of just this. */
+export function isBusy(error: unknown): boolean {
+  return BUSY.has(sqlState(error) ?? '') || isTransient(error);
+}
+
+/** What the client says of connections, which has no SQLSTATE and no code. */
+const OF_THE_CLIENT = new Set([
+  'timeout expired',
+  'timeout exceeded when trying to connect',
+  'Query read timeout',
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+  'The server does not support SSL connections',
+  'There was an error establishing an SSL connection',
+]);
+
 /** Whether an error says that the database cannot be used now, rather than that a statement was wrong. */
 export function isOutside(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) {
     return OUTSIDE_CLASSES.has(state.slice(0, 2)) || OUTSIDE.has(state) || TRANSIENT.has(state);
   }
-  // What the client itself says of connections has no SQLSTATE: ECONNREFUSED, timeouts, a terminated connection.
   const { code, message } = error as { code?: unknown; message?: unknown };
   return (
     (typeof code === 'string' && OF_THE_WIRE.test(code)) ||
-    (typeof message === 'string' && /connection|timeout|Client/i.test(message))
+    (typeof message === 'string' && (OF_THE_CLIENT.has(message) || message.startsWith('SASL: ')))
   );
 }
 

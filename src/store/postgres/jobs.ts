@@ -5,49 +5,23 @@
  * the team. Under the workflow's lock nobody else queues or ends a job of it, so that a slot that was found free
  * stays free, and a job that waits behind another is not left there.
  */
+
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
 import { newId } from '../../std/id.ts';
 import type { Enqueued } from '../job-operations.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
 import type { Tx, View } from './transaction.ts';
-import { lockWorkflow, type WorkflowRow } from './workflows.ts';
+import { lockWorkflow } from './workflows.ts';
 
 /** How long an idempotency key is remembered. */
 export const REMEMBERED_MS = 24 * 3_600_000;
 /** Older ones of its team that every new one removes: more than one, so that they get fewer. */
 const FORGOTTEN_AT_ONCE = 10;
-
-export interface JobRow {
-  team_id: string;
-  id: string;
-  workflow_id: string;
-  slot: number;
-  state: Job['state'];
-  origin: JobOrigin;
-  attempt: number;
-  failures: number;
-  crashes: number;
-  priority: number;
-  /** 1 while the workflow is paused or archived: nobody claims it. */
-  parked: number;
-  run_at: number;
-  node_id: string | null;
-  lease_until: number | null;
-  cancel_requested_at: number | null;
-  process_pid: number | null;
-  process_started_at: string | null;
-  reason: Job['reason'];
-  error: string | null;
-  progress: string | null;
-  version: number | null;
-  records: string | null;
-  created_at: number;
-  started_at: number | null;
-  finished_at: number | null;
-}
 
 interface EnqueueInput {
   teamId: string;
@@ -321,29 +295,4 @@ export function appendJobEvent(
     finishedAt: job.finished_at,
     data: { ...facts, ...more },
   });
-}
-
-export function toJob(row: JobRow): Job {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    workflowId: row.workflow_id,
-    slot: row.slot,
-    state: row.state,
-    origin: row.origin,
-    attempt: row.attempt,
-    failures: row.failures,
-    crashes: row.crashes,
-    priority: row.priority,
-    runAt: row.run_at,
-    cancelRequestedAt: row.cancel_requested_at,
-    reason: row.reason,
-    error: row.error,
-    progress: row.progress === null ? null : JSON.parse(row.progress),
-    version: row.version,
-    records: row.records === null ? null : JSON.parse(row.records),
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-  };
 }

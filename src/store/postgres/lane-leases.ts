@@ -17,6 +17,16 @@ export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number;
 }
 
 /**
+ * A lane by its key, locked unless somebody else has it locked: nobody waits for a node that hangs. One by one, so that
+ * no planner comes upon reading all lanes that there are.
+ */
+const FREE = `
+  cross join lateral (
+    select * from lane where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id limit 1
+    for update skip locked
+  ) lane`;
+
+/**
  * Takes lanes that nobody holds, or whose lease is over, and renews those that the node holds: these keep their
  * epoch. Answers the ones that are the node's now.
  */
@@ -25,13 +35,28 @@ export function take(
   { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly LaneName[] },
 ): Promise<HeldLane[]> {
   return tx.db.all<HeldLane>(
-    `insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
-     select team_id, webhook_id, $3, 1, $4 from unnest($1::text[], $2::text[]) as asked (team_id, webhook_id)
-     on conflict (team_id, webhook_id) do update set
-       epoch = case when lane.node_id = excluded.node_id then lane.epoch else lane.epoch + 1 end,
-       node_id = excluded.node_id, lease_until = excluded.lease_until
-     where lane.node_id is null or lane.node_id = excluded.node_id or lane.lease_until <= $5
-     returning team_id as "teamId", webhook_id as "webhookId", epoch`,
+    `with asked as materialized (
+       select * from unnest($1::text[], $2::text[]) as asked (team_id, webhook_id)
+     ), free as materialized (
+       select lane.team_id, lane.webhook_id from asked ${FREE}
+       where lane.node_id is null or lane.node_id = $3 or lane.lease_until <= $5
+     ), made as (
+       insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
+       select team_id, webhook_id, $3, 1, $4 from asked
+       where not exists (
+         select 1 from lane where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id
+       )
+       on conflict (team_id, webhook_id) do nothing
+       returning team_id, webhook_id, epoch
+     ), taken as (
+       update lane set
+         epoch = case when lane.node_id = $3 then lane.epoch else lane.epoch + 1 end,
+         node_id = $3, lease_until = $4
+       from free where lane.team_id = free.team_id and lane.webhook_id = free.webhook_id
+       returning lane.team_id, lane.webhook_id, lane.epoch
+     )
+     select team_id as "teamId", webhook_id as "webhookId", epoch from made
+     union all select team_id, webhook_id, epoch from taken`,
     ...names(lanes),
     nodeId,
     tx.now + leaseMs,
@@ -39,24 +64,44 @@ export function take(
   );
 }
 
-/** Answers those that the node does not hold any more. One whose lease is over is kept if nobody has taken it. */
+/**
+ * Renews what the node holds. One whose lease is over is kept if nobody has taken it. Answers those that the node does
+ * not hold any more, and those that are locked at this moment.
+ */
 export async function keep(
   tx: Tx,
   { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly HeldLane[] },
-): Promise<HeldLane[]> {
-  if (lanes.length === 0) return [];
-  const kept = await tx.db.all<HeldLane>(
-    `update lane set lease_until = $5
-     from unnest($1::text[], $2::text[], $3::bigint[]) as asked (team_id, webhook_id, epoch)
-     where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id
-       and lane.node_id = $4 and lane.epoch = asked.epoch
-     returning lane.team_id as "teamId", lane.webhook_id as "webhookId", lane.epoch`,
+): Promise<{ lost: HeldLane[]; late: HeldLane[] }> {
+  if (lanes.length === 0) return { lost: [], late: [] };
+  const found = await tx.db.all<HeldLane & { kept: boolean }>(
+    `with asked as materialized (
+       select * from unnest($1::text[], $2::text[], $3::bigint[]) as asked (team_id, webhook_id, epoch)
+     ), free as materialized (
+       select lane.team_id, lane.webhook_id from asked ${FREE}
+       where lane.node_id = $4 and lane.epoch = asked.epoch
+     ), kept as (
+       update lane set lease_until = $5
+       from free where lane.team_id = free.team_id and lane.webhook_id = free.webhook_id
+       returning lane.team_id, lane.webhook_id
+     )
+     select asked.team_id as "teamId", asked.webhook_id as "webhookId", asked.epoch,
+            kept.team_id is not null as kept
+     from asked
+     cross join lateral (
+       select node_id, epoch from lane
+       where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id limit 1
+     ) lane
+     left join kept on kept.team_id = asked.team_id and kept.webhook_id = asked.webhook_id
+     where kept.team_id is not null or (lane.node_id = $4 and lane.epoch = asked.epoch)`,
     ...namesAndEpochs(lanes),
     nodeId,
     tx.now + leaseMs,
   );
-  const held = new Set(kept.map(keyOf));
-  return lanes.filter((lane) => !held.has(keyOf(lane)));
+  const held = new Map(found.map((lane) => [keyOf(lane), lane.kept]));
+  return {
+    lost: lanes.filter((lane) => !held.has(keyOf(lane))),
+    late: lanes.filter((lane) => held.get(keyOf(lane)) === false),
+  };
 }
 
 export async function release(

@@ -39,7 +39,7 @@ function node(nodeId: string, store: Store) {
     },
     lane: async (name: LaneName) => (await deliveries.lane({ ...name, ...holder }))?.epoch,
     keep: async (name: LaneName, epoch: number) =>
-      (await deliveries.keepLanes({ ...holder, lanes: [{ ...name, epoch }] })).length === 0,
+      (await deliveries.keepLanes({ ...holder, lanes: [{ ...name, epoch }] })).lost.length === 0,
     release: (name: LaneName, epoch: number) =>
       deliveries.releaseLanes({ nodeId, lanes: [{ ...name, epoch }] }),
   };

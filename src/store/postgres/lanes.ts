@@ -58,7 +58,8 @@ const HAS_DUE = `
   webhook.state = 'active' and
   case when (webhook.settings::json ->> 'ordered')::boolean then
     (select d.next_at from delivery d
-     where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+     where d.state = 'waiting' and d.event_sequence > 0
+       and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1) not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
   else coalesce(${someClass('asc', '<= $1')}, ${someClass('desc', `> $1 + ${LONGEST_WAIT_MS}`)}, false)
   end`;
@@ -135,7 +136,7 @@ const DUE = `
   ) due ${WITH_EVENT_IF_ACTIVE}
   order by due.class, due.next_at, due.id`;
 const IN_ORDER = `
-  select ${DUE_COLUMNS} from (${WAITING} order by event_sequence, id limit $3) due ${WITH_EVENT_IF_ACTIVE}
+  select ${DUE_COLUMNS} from (${WAITING} and event_sequence > 0 order by event_sequence, id limit $3) due ${WITH_EVENT_IF_ACTIVE}
   order by due.event_sequence, due.id`;
 
 export async function load(

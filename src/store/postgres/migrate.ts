@@ -11,6 +11,8 @@ import { unusable } from './unusable.ts';
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
 /** Of a statement that rebuilds a large table. */
 const STATEMENT_MS = 3_600_000;
+/** As `server_version_num` has it: what is older is not tried by anybody. */
+const OLDEST_SERVER = 150_000;
 
 /** Connects, looks and goes. */
 export async function lookAtSchema(url: string): Promise<SchemaState> {
@@ -27,7 +29,10 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
 /** The version of the tables, 0 where there are none, and the migrations that wait. */
 async function readSchema(db: Database, directory: string): Promise<SchemaState> {
   const migrations = listMigrations(directory);
-  const table = await db.get<{ there: boolean }>(`select to_regclass('schema_version') is not null as there`);
+  const table = await db.get<{ there: boolean; server: number }>(
+    `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
+  );
+  refuseOldServer(table?.server ?? 0);
   const found = table?.there === true ? await versionOf(db) : 0;
   return {
     found,
@@ -64,6 +69,7 @@ export async function migrate(input: {
       try {
         await inTransaction(pool, (db) => run(db, { migrations, newest, log }), {
           statementMs: STATEMENT_MS,
+          lockMs: 0,
         });
         return;
       } catch (error) {
@@ -95,6 +101,14 @@ function listMigrations(directory: string): Migration[] {
 async function versionOf(db: Database): Promise<number> {
   const row = await db.get<{ found: number }>('select coalesce(max(number), 0) as found from schema_version');
   return row?.found ?? 0;
+}
+
+function refuseOldServer(server: number): void {
+  if (server >= OLDEST_SERVER) return;
+  throw new Error(
+    `The database runs on PostgreSQL ${Math.floor(server / 10_000)}, and flowhook needs ` +
+      `${OLDEST_SERVER / 10_000} or newer. Upgrade it, or name another one with FLOWHOOK_DATABASE`,
+  );
 }
 
 function refuseNewer(found: number, newest: number): void {

@@ -20,11 +20,13 @@ interface Running {
   write<Input, Result>(
     operation: (tx: Tx, input: Input) => Promise<Result>,
   ): (input: Input) => Promise<Result>;
+  /** As `write`, on connections that nothing else waits for. */
+  lease: Running['write'];
   now: Store['now'];
 }
 
 /** Makes the three groups of operations. */
-export function outbox({ read, write, now }: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
+export function outbox({ read, write, lease, now }: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
   const find = read(lanes);
   const findOne = read(lane);
   const take = write(leases.take);
@@ -114,7 +116,7 @@ export function outbox({ read, write, now }: Running): Pick<Store, 'events' | 'w
         );
         return due;
       },
-      keepLanes: write(leases.keep),
+      keepLanes: lease(leases.keep),
       releaseLanes: write(leases.release),
       load: read(load),
       settle: async (input) => {

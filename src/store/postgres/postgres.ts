@@ -36,13 +36,16 @@ import * as versions from './versions.ts';
 import * as workflows from './workflows.ts';
 import { asProblem, writing } from './write.ts';
 
+/** For what keeps this node's leases and looks after keys: it must not wait until others give connections back. */
+const LEASE_POOL_SIZE = 2;
+
 export interface PostgresOptions {
   url: string;
   /** Instead of the database's: for tests. */
   clock: Clock | undefined;
   publicUrl: () => string;
   log: Logger;
-  /** Connections at most. */
+  /** Connections at most, beside two for leases and one that listens. */
   poolSize: number;
   /** Whether this is a node, which hears of what other processes change: as long as it runs, not for one command. */
   own: boolean;
@@ -54,8 +57,9 @@ export interface PostgresOptions {
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, publicUrl, log, poolSize, own, listen } = options;
   const pool = openPool({ url, size: poolSize, log });
+  const leasePool = openPool({ url, size: LEASE_POOL_SIZE, log });
   const listeners = new Set<(touched: Touched) => void>();
-  const news = new News({ url, pool, log, onForeign: (touched) => tell(listeners, touched, log) });
+  const news = new News({ url, pool: leasePool, log, onForeign: (touched) => tell(listeners, touched, log) });
   const onTouched = ({ touched, keysChanged }: Pick<Tx, 'touched' | 'keysChanged'>) => {
     if (keysChanged !== undefined) news.noteOwnKeys(keysChanged);
     if (listen) news.tell(touched);
@@ -81,32 +85,36 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   } catch (error) {
     measured?.stop();
     await news.stop();
-    await pool.end();
+    await Promise.all([pool.end(), leasePool.end()]);
     throw unusable(error);
   }
   const now = clock ?? (measured?.now as Clock);
 
-  const perform = writing({ pool, now, publicUrl, onTouched });
-  const write = <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
-    const run = perform(operation);
-    return (input: Input): Promise<Result> => {
-      if (closing !== undefined) return Promise.reject(new Problem('stopping'));
-      return follow(run(input));
+  const writingWith = (connections: typeof pool) => {
+    const perform = writing({ pool: connections, now, publicUrl, onTouched });
+    return <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
+      const run = perform(operation);
+      return (input: Input): Promise<Result> => {
+        if (closing !== undefined) return Promise.reject(new Problem('stopping'));
+        return follow(run(input));
+      };
     };
   };
+  const write = writingWith(pool);
+  const lease = writingWith(leasePool);
   const read =
     <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');
       try {
-        return await follow(operation({ db: new Database(pool), now: now() }, input));
+        return await follow(operation({ db: new Database(pool, { reads: true }), now: now() }, input));
       } catch (error) {
         throw asProblem(error);
       }
     };
 
   return {
-    instance: { claim: write(instance.claim), get: read(instance.get), lease: write(instance.lease) },
+    instance: { claim: write(instance.claim), get: read(instance.get), lease: lease(instance.lease) },
     teams: {
       ensure: write(teams.ensure),
       get: read(teams.get),
@@ -136,7 +144,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       begin: write(begin),
       claim: write(claim),
       setProcess: write(attempts.setProcess),
-      beat: beat.beating({ free: write(beat.renewFree), locked: write(beat.renewLocked) }),
+      beat: beat.beating({ free: lease(beat.renewFree), locked: write(beat.renewLocked) }),
       fail: write(attempts.fail),
       release: async ({ held }) => {
         const release = write(attempts.release);
@@ -174,7 +182,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       prunable: read(prunable),
       prune: write(prune),
     },
-    ...outbox({ read, write, now }),
+    ...outbox({ read, write, lease, now }),
     erasure: {
       workflows: read(erase.workflows),
       scanRecords: read(scanRecords),
@@ -207,7 +215,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     // A pool that is told to end forgets whoever waits for a connection.
     await Promise.allSettled(underWay);
     await news.stop();
-    await pool.end();
+    await Promise.all([pool.end(), leasePool.end()]);
   }
 }
 

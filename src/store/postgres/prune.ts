@@ -3,10 +3,11 @@
  * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
  */
 import type { Retention } from '../record-operations.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
-import { lockWorkflow, type WorkflowRow } from './workflows.ts';
+import { lockWorkflow } from './workflows.ts';
 
 // A version is given up when the one that superseded it was published long enough ago.
 export async function prunable(

@@ -1,4 +1,5 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
+
 import {
   type ChangedRecord,
   changesUrl,
@@ -8,15 +9,18 @@ import {
   publishedData,
 } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
+import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
+import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
-import { appendJobEvent, type JobRow, lockHeld, moveUp } from './jobs.ts';
+import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { withoutMessage } from './let-go.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
-import type { WorkflowRow } from './workflows.ts';
 
 /** Records whose differences an event looks at; bodies stay under 20 kB anyway. */
 const MAX_DIFFERENCES = 100;
@@ -101,36 +105,6 @@ async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionS
     workflow.current_version,
   );
   return row ?? { total: 0, largest: 0, fields: '[]' };
-}
-
-/** From what was counted while it was written: counting the rows of a large run would hold up every writer. */
-function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
-  const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
-  return { total: before + added - removed, added, changed, removed };
-}
-
-function guardMistake(input: {
-  guards: Definition['guards'];
-  before: number;
-  after: number;
-}): string | undefined {
-  const { before, after } = input;
-  const { minRecords, maxDropPercent } = input.guards;
-  if (after < minRecords) {
-    return (
-      `The guard minRecords refused to publish: ${after} records are fewer than the ${minRecords} that it asks for. ` +
-      'The published records stay as they are. Look at what the source returned, or lower guards.minRecords'
-    );
-  }
-  const dropPercent = before === 0 ? 0 : ((before - after) * 100) / before;
-  if (maxDropPercent !== null && dropPercent > maxDropPercent) {
-    return (
-      `The guard maxDropPercent refused to publish: the records would fall from ${before} to ${after}, by ` +
-      `${Number(dropPercent.toFixed(1))} %, and it allows ${maxDropPercent} %. The published records stay as they ` +
-      'are. Look at what the source returned, or raise guards.maxDropPercent'
-    );
-  }
-  return undefined;
 }
 
 async function insertVersion(

@@ -1,19 +1,20 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { toWorkflow } from '../workflow-row.ts';
 import { endAbandoned, isOverdue } from './attempts.ts';
 import {
   appendJobEvent,
   insertJob,
-  type JobRow,
   lockRunning,
   newJob,
   remember,
   remembered,
-  toJob,
   unfinishedJobs,
 } from './jobs.ts';
 import type { Tx } from './transaction.ts';
-import { lockWorkflow, toWorkflow, type WorkflowRow } from './workflows.ts';
+import { lockWorkflow } from './workflows.ts';
 
 type BeginInput = Parameters<JobOperations['begin']>[0];
 

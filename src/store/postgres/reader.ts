@@ -19,7 +19,7 @@ export function openPostgresReader(url: string): StoreReader {
     async (input: Input): Promise<Result> => {
       try {
         // None of these asks for the time.
-        return await operation({ db: new Database(pool), now: 0 }, input);
+        return await operation({ db: new Database(pool, { reads: true }), now: 0 }, input);
       } catch (error) {
         throw asProblem(error);
       }

@@ -4,31 +4,12 @@
  * The row of a workflow is the lock under which its slots are given out and freed: whoever queues a job, ends one,
  * pauses or archives takes it first, and the rows of jobs after it.
  */
+
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { AppliedWorkflow } from '../store.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
 import type { Tx, View } from './transaction.ts';
-
-export interface WorkflowRow {
-  team_id: string;
-  id: string;
-  definition: string;
-  definition_hash: string;
-  state: string | null;
-  paused_at: number | null;
-  archived_at: number | null;
-  current_version: number;
-  oldest_version: number;
-  pruned_version: number;
-  erasures: number;
-  next_run_at: number | null;
-  next_seq: number;
-  staged_added: number;
-  staged_changed: number;
-  staged_removed: number;
-  staged_largest: number;
-  created_at: number;
-  updated_at: number;
-}
 
 type ApplyInput = {
   teamId: string;
@@ -80,18 +61,6 @@ async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'c
     tx.now,
   );
   return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
-}
-
-/** A schedule that has not changed keeps its time, unless nobody looked at it while the workflow was archived. */
-function nextRun(
-  input: { definition: Definition; nextRunAt: number | null },
-  stored: WorkflowRow | undefined,
-): number | null {
-  const { schedule } = input.definition;
-  if (schedule === null) return null;
-  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
-  const before = (JSON.parse(stored.definition) as Definition).schedule;
-  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
 export async function get(
@@ -215,38 +184,4 @@ export function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<Workfl
     teamId,
     id,
   );
-}
-
-/** Without what may be long and is told by nobody: what a run left for the next one. */
-const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
-  next_run_at, created_at, updated_at`;
-type ListedRow = Pick<
-  WorkflowRow,
-  | 'team_id'
-  | 'id'
-  | 'definition'
-  | 'definition_hash'
-  | 'paused_at'
-  | 'archived_at'
-  | 'current_version'
-  | 'oldest_version'
-  | 'next_run_at'
-  | 'created_at'
-  | 'updated_at'
->;
-
-export function toWorkflow(row: ListedRow): Workflow {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    definition: JSON.parse(row.definition),
-    definitionHash: row.definition_hash,
-    pausedAt: row.paused_at,
-    archivedAt: row.archived_at,
-    currentVersion: row.current_version,
-    oldestVersion: row.oldest_version,
-    nextRunAt: row.next_run_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

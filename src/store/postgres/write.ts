@@ -5,7 +5,7 @@ import { Problem } from '../../model/error.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { untouched } from '../touched.ts';
-import { inTransaction, isOutside, isTransient } from './database.ts';
+import { inTransaction, isBusy, isOutside, isTransient } from './database.ts';
 import type { Tx } from './transaction.ts';
 
 const MAX_TRIES = 8;
@@ -47,5 +47,5 @@ export function writing({ pool, now, publicUrl, onTouched }: Writing) {
 /** What is wrong outside as a Problem; everything else as it is. */
 export function asProblem(error: unknown): unknown {
   if (error instanceof Problem || !isOutside(error)) return error;
-  return new Problem('database_unavailable', { cause: error });
+  return new Problem(isBusy(error) ? 'database_busy' : 'database_unavailable', { cause: error });
 }

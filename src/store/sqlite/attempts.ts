@@ -9,7 +9,8 @@ import {
   type ProcessMark,
 } from '../../model/job.ts';
 import type { Abandoned } from '../job-operations.ts';
-import { heldJob, type JobRow, runningJob, toJob } from './jobs.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import { heldJob, runningJob } from './jobs.ts';
 import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';
 

@@ -1,9 +1,11 @@
 /** Claiming: the due jobs that a node takes next, fair between teams. */
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
-import { appendJobEvent, type JobRow, toJob } from './jobs.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import { toWorkflow } from '../workflow-row.ts';
+import { appendJobEvent } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
-import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';
+import { type WorkflowRow, workflowRow } from './workflows.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 

@@ -2,10 +2,10 @@
 import type { AfterFailure } from '../../model/job.ts';
 import { newId } from '../../std/id.ts';
 import type { AuditEntry, ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
+import type { JobRow } from '../job-row.ts';
 import { fail, release } from './attempts.ts';
 import type { Value } from './database.ts';
 import { rewriteStatement } from './find-content.ts';
-import type { JobRow } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 

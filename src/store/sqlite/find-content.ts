@@ -1,5 +1,7 @@
 /** Looking for a person in everything that may hold the content of records, a bounded part at a time. */
+
 import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
+import { PLACES, type Place } from '../text-places.ts';
 import type { Value } from './database.ts';
 import type { View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
@@ -59,87 +61,6 @@ function longest(view: View, { team_id, id, staged_largest }: WorkflowRow): numb
   ) ?? { bytes: null };
   return Math.max(1, bytes ?? 0, staged_largest);
 }
-
-interface Place {
-  /** The table, as `t`. */
-  table: string;
-  /** The primary key after `team_id`, with what stands before its first value. */
-  keys: readonly string[];
-  first: readonly Value[];
-  column: string;
-  /** Rows that one look goes through. */
-  rows: number;
-  joins?: string;
-  workflow: string;
-  about?: string;
-}
-
-const OF_AN_ATTEMPT = {
-  table: 'attempt',
-  keys: ['delivery_id', 'number'],
-  first: ['', 0],
-  rows: 100,
-  joins: `join delivery on delivery.team_id = t.team_id and delivery.id = t.delivery_id
-          join event on event.team_id = t.team_id and event.sequence = delivery.event_sequence`,
-  workflow: 'event.workflow_id',
-  about: 'event.body',
-} as const;
-
-const PLACES: Readonly<Record<TextPlace, Place>> = {
-  event: {
-    table: 'event',
-    keys: ['sequence'],
-    first: [0],
-    column: 'body',
-    rows: 200,
-    workflow: 't.workflow_id',
-  },
-  response: { ...OF_AN_ATTEMPT, column: 'response' },
-  attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
-  attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
-  pausedReason: {
-    table: 'webhook',
-    keys: ['id'],
-    first: [''],
-    column: 'paused_reason',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
-  jobError: {
-    table: 'job',
-    keys: ['id'],
-    first: [''],
-    column: 'error',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
-  jobLog: {
-    table: 'job_log',
-    keys: ['job_id', 'attempt', 'part', 'seq'],
-    first: ['', 0, 0, 0],
-    column: 'body',
-    rows: 20,
-    joins: 'join job on job.team_id = t.team_id and job.id = t.job_id',
-    workflow: 'job.workflow_id',
-  },
-  jobProgress: {
-    table: 'job',
-    keys: ['id'],
-    first: [''],
-    column: 'progress',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
-  state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
-  fields: {
-    table: 'version',
-    keys: ['workflow_id', 'number'],
-    first: ['', 0],
-    column: 'fields',
-    rows: 200,
-    workflow: 't.workflow_id',
-  },
-};
 
 /** The statements of each place; made once. */
 const STATEMENTS = Object.fromEntries(

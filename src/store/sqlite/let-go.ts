@@ -1,6 +1,7 @@
 /** Letting go of a job: what every way to end an attempt or a job has in common, but publishing. */
 import { type AfterAttempt, type FailureReason, unlessCanceled } from '../../model/job.ts';
-import { appendJobEvent, type JobRow, moveUp } from './jobs.ts';
+import type { JobRow } from '../job-row.ts';
+import { appendJobEvent, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 
 /** An error is stored whole; in an event, whose body must stay under 20 kB, this many characters of it. */

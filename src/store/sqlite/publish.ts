@@ -1,11 +1,15 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
+
 import { type ChangedRecord, changesUrl, differences, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
+import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
+import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
+import { countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
-import { appendJobEvent, heldJob, type JobRow, moveUp } from './jobs.ts';
+import { appendJobEvent, heldJob, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
@@ -87,36 +91,6 @@ function publishedVersion(tx: Tx, workflow: WorkflowRow): VersionSizes {
     workflow.current_version,
   );
   return row ?? { total: 0, largest: 0, fields: '[]' };
-}
-
-/** From what was counted while it was written: counting the rows of a large run would hold up every writer. */
-function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
-  const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
-  return { total: before + added - removed, added, changed, removed };
-}
-
-function guardMistake(input: {
-  guards: Definition['guards'];
-  before: number;
-  after: number;
-}): string | undefined {
-  const { before, after } = input;
-  const { minRecords, maxDropPercent } = input.guards;
-  if (after < minRecords) {
-    return (
-      `The guard minRecords refused to publish: ${after} records are fewer than the ${minRecords} that it asks for. ` +
-      'The published records stay as they are. Look at what the source returned, or lower guards.minRecords'
-    );
-  }
-  const dropPercent = before === 0 ? 0 : ((before - after) * 100) / before;
-  if (maxDropPercent !== null && dropPercent > maxDropPercent) {
-    return (
-      `The guard maxDropPercent refused to publish: the records would fall from ${before} to ${after}, by ` +
-      `${Number(dropPercent.toFixed(1))} %, and it allows ${maxDropPercent} %. The published records stay as they ` +
-      'are. Look at what the source returned, or raise guards.maxDropPercent'
-    );
-  }
-  return undefined;
 }
 
 function insertVersion(

@@ -1,18 +1,12 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
 import type { Definition } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
+import { type JobRow, toJob } from '../job-row.ts';
+import { toWorkflow } from '../workflow-row.ts';
 import { reclaim } from './attempts.ts';
-import {
-  appendJobEvent,
-  insertJob,
-  type JobRow,
-  remember,
-  remembered,
-  toJob,
-  unfinishedJobs,
-} from './jobs.ts';
+import { appendJobEvent, insertJob, remember, remembered, unfinishedJobs } from './jobs.ts';
 import type { Tx } from './transaction.ts';
-import { toWorkflow, type WorkflowRow, workflowRow } from './workflows.ts';
+import { type WorkflowRow, workflowRow } from './workflows.ts';
 
 type BeginInput = Parameters<JobOperations['begin']>[0];
 

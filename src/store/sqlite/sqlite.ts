@@ -221,7 +221,7 @@ function compose(parts: {
     deliveries: {
       lanes: read(lanes) as Store['deliveries']['lanes'],
       lane: read(lane),
-      keepLanes: read(() => []),
+      keepLanes: read(() => ({ lost: [], late: [] })),
       releaseLanes: async () => {},
       load: read(load),
       settle: write('deliveries.settle'),

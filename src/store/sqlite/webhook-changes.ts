@@ -1,9 +1,10 @@
 /** What may be done to a webhook that is there: another secret, other settings, a pause, a test. */
 import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import type { Tx } from './transaction.ts';
-import { changed, get, type Target, type WebhookRow } from './webhooks.ts';
+import { get, type Target } from './webhooks.ts';
 
 export function rotate(
   tx: Tx,

@@ -1,4 +1,5 @@
 /** Webhooks: who is subscribed to what. `webhook-changes.ts` has what may be done to one that is there. */
+
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -8,28 +9,12 @@ import {
 } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
+import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface Target {
   teamId: string;
   id: string;
-}
-
-export interface WebhookRow {
-  team_id: string;
-  id: string;
-  workflow_id: string | null;
-  url: string;
-  events: string;
-  state: Webhook['state'];
-  settings: string;
-  /** Sealed. */
-  headers: string | null;
-  paused_at: number | null;
-  paused_reason: string | null;
-  failing_since: number | null;
-  last_success_at: number | null;
-  created_at: number;
 }
 
 export function subscribe(
@@ -106,13 +91,6 @@ export function resume(tx: Tx, { teamId, id }: Target): Webhook | undefined {
     id,
   );
   return row === undefined ? get(tx, { teamId, id }) : changed(tx, row);
-}
-
-/** Whoever sends to it must look at it anew. */
-export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
-  if (row === undefined) return undefined;
-  touchLane(tx, row.team_id, row.id);
-  return toWebhook(row);
 }
 
 // The index of those that are not deleted is named, because the planner would walk through all that ever were.
@@ -203,21 +181,4 @@ export function headers(view: View, { teamId, id }: Target): string | null | und
     teamId,
     id,
   )?.headers;
-}
-
-export function toWebhook(row: WebhookRow): Webhook {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    workflowId: row.workflow_id,
-    url: row.url,
-    events: JSON.parse(row.events),
-    state: row.state,
-    settings: JSON.parse(row.settings),
-    pausedAt: row.paused_at,
-    pausedReason: row.paused_reason,
-    failingSince: row.failing_since,
-    lastSuccessAt: row.last_success_at,
-    createdAt: row.created_at,
-  };
 }

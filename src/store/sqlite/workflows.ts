@@ -1,29 +1,19 @@
 /** Workflows: their definitions and where their data stands. */
+
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { AppliedWorkflow } from '../store.ts';
+import {
+  LISTED,
+  type ListedRow,
+  nextRun,
+  toWorkflow,
+  type WorkflowRow as WorkflowColumns,
+} from '../workflow-row.ts';
 import type { Tx, View } from './transaction.ts';
 
-export interface WorkflowRow {
-  team_id: string;
-  id: string;
+export interface WorkflowRow extends WorkflowColumns {
+  /** What `record` calls it. */
   number: number;
-  definition: string;
-  definition_hash: string;
-  state: string | null;
-  paused_at: number | null;
-  archived_at: number | null;
-  current_version: number;
-  oldest_version: number;
-  pruned_version: number;
-  erasures: number;
-  next_run_at: number | null;
-  next_seq: number;
-  staged_added: number;
-  staged_changed: number;
-  staged_removed: number;
-  staged_largest: number;
-  created_at: number;
-  updated_at: number;
 }
 
 export function apply(
@@ -62,18 +52,6 @@ export function apply(
   park(tx, input);
   tx.touched.jobs = true;
   return stored.archived_at === null ? 'changed' : 'restored';
-}
-
-/** A schedule that has not changed keeps its time, unless nobody looked at it while the workflow was archived. */
-function nextRun(
-  input: { definition: Definition; nextRunAt: number | null },
-  stored: WorkflowRow | undefined,
-): number | null {
-  const { schedule } = input.definition;
-  if (schedule === null) return null;
-  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
-  const before = (JSON.parse(stored.definition) as Definition).schedule;
-  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
 export function get(view: View, { teamId, id }: { teamId: string; id: string }): Workflow | undefined {
@@ -165,38 +143,4 @@ function park(tx: Tx, { teamId, id }: { teamId: string; id: string }): void {
 /** The row, archived or not. */
 export function workflowRow(view: View, teamId: string, id: string): WorkflowRow | undefined {
   return view.db.get<WorkflowRow>('select * from workflow where team_id = ? and id = ?', teamId, id);
-}
-
-/** Without what may be long and is told by nobody: what a run left for the next one. */
-const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
-  next_run_at, created_at, updated_at`;
-type ListedRow = Pick<
-  WorkflowRow,
-  | 'team_id'
-  | 'id'
-  | 'definition'
-  | 'definition_hash'
-  | 'paused_at'
-  | 'archived_at'
-  | 'current_version'
-  | 'oldest_version'
-  | 'next_run_at'
-  | 'created_at'
-  | 'updated_at'
->;
-
-export function toWorkflow(row: ListedRow): Workflow {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    definition: JSON.parse(row.definition),
-    definitionHash: row.definition_hash,
-    pausedAt: row.paused_at,
-    archivedAt: row.archived_at,
-    currentVersion: row.current_version,
-    oldestVersion: row.oldest_version,
-    nextRunAt: row.next_run_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

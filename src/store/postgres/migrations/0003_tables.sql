@@ -242,8 +242,10 @@ create table delivery (
   check ((state = 'waiting') = (next_at is not null))
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index delivery_due on delivery (team_id, webhook_id, class, next_at, id) where state = 'waiting';
--- Of webhooks that want their deliveries one after the other.
-create index delivery_order on delivery (team_id, webhook_id, event_sequence, id) where state = 'waiting';
+-- Of webhooks that want their deliveries one after the other, for statements that say event_sequence > 0, as it always
+-- is: of two indexes over all that waits a planner that believes in few rows takes the wrong one.
+create index delivery_order on delivery (team_id, webhook_id, event_sequence, id)
+  where state = 'waiting' and event_sequence > 0;
 create index delivery_history on delivery (team_id, webhook_id, state, created_at, id);
 create index delivery_event on delivery (team_id, event_sequence);
 create unique index delivery_replay on delivery (team_id, replay_id, event_sequence) where replay_id is not null;

@@ -1,0 +1,56 @@
+/** A job as it stands in the table, the same in every database. */
+import type { Job, JobOrigin } from '../model/job.ts';
+
+export interface JobRow {
+  team_id: string;
+  id: string;
+  workflow_id: string;
+  slot: number;
+  state: Job['state'];
+  origin: JobOrigin;
+  attempt: number;
+  failures: number;
+  crashes: number;
+  priority: number;
+  /** 1 while the workflow is paused or archived: nobody claims it. */
+  parked: number;
+  run_at: number;
+  node_id: string | null;
+  lease_until: number | null;
+  cancel_requested_at: number | null;
+  process_pid: number | null;
+  process_started_at: string | null;
+  reason: Job['reason'];
+  error: string | null;
+  progress: string | null;
+  version: number | null;
+  records: string | null;
+  created_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+export function toJob(row: JobRow): Job {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    slot: row.slot,
+    state: row.state,
+    origin: row.origin,
+    attempt: row.attempt,
+    failures: row.failures,
+    crashes: row.crashes,
+    priority: row.priority,
+    runAt: row.run_at,
+    cancelRequestedAt: row.cancel_requested_at,
+    reason: row.reason,
+    error: row.error,
+    progress: row.progress === null ? null : JSON.parse(row.progress),
+    version: row.version,
+    records: row.records === null ? null : JSON.parse(row.records),
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}
