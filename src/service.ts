@@ -23,7 +23,7 @@ import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { newId } from './std/id.ts';
 import { isPostgres } from './store/database-url.ts';
-import { openStore } from './store/open.ts';
+import { openStore, ownDirectory } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
 import { openSealer } from './teams/open-sealer.ts';
@@ -98,6 +98,10 @@ export async function startService(
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
+    if (isShared) {
+      const owned = await ownDirectory(config.dataDirectory);
+      started.push(() => owned.release());
+    }
     const store = await openStore(config.databaseUrl, {
       own: true,
       publicUrl,
@@ -197,10 +201,7 @@ export async function startService(
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
-      directory: join(
-        config.dataDirectory,
-        isShared ? `representations-${config.port || nodeId}` : 'representations',
-      ),
+      directory: join(config.dataDirectory, 'representations'),
       maxBytes: config.representationCacheMb * 1_048_576,
       log,
     });

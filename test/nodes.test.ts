@@ -1,5 +1,7 @@
 /** Several nodes on one PostgreSQL, each with its part of the work. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { silentLogger } from '../src/observe/log.ts';
@@ -144,4 +146,15 @@ test('of nodes that start on an empty database at the same moment one makes the 
   assert.equal((await nodes[0]?.store.keys.list({}))?.length, 1);
   for (const each of nodes) await each.stop();
   await empty.drop();
+});
+
+test('a second node in the same data directory is refused, until the first has stopped', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-nodes-'));
+  const start = () => startService({ directory, settings: database.settings });
+  const first = await start();
+  await assert.rejects(start(), /data directory .*in use by another flowhook server.*FLOWHOOK_DATA/);
+  assert.equal((await first.call('GET', '/v1/workflows')).status, 200);
+  await first.stop();
+  await (await start()).stop();
+  await rm(directory, { recursive: true });
 });

@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { startService } from './support/service.ts';
+import { onPostgres } from './support/test-database.ts';
 
 const PUSHED = 'source: { type: push }\n';
 const service = await startService({
@@ -283,7 +284,10 @@ test('an idempotency key replays what was published, and never a refusal', async
   assert.deepEqual(await data('people'), [{ id: 'once' }]);
 });
 
-test('200,000 records go through with bounded memory', { timeout: 120_000 }, async (t) => {
+/** Half of them are still more than may be held, and PostgreSQL takes its time. */
+const MANY = onPostgres() ? 100_000 : 200_000;
+
+test(`${MANY} records go through with bounded memory`, { timeout: 120_000 }, async (t) => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   const heapOf = () => {
@@ -295,7 +299,7 @@ test('200,000 records go through with bounded memory', { timeout: 120_000 }, asy
   const startedAt = performance.now();
   const { request, answer } = openPush('large', { 'content-type': 'application/json' });
   request.write('[');
-  for (let from = 0; from < 200_000; from += 1_000) {
+  for (let from = 0; from < MANY; from += 1_000) {
     const batch = Array.from({ length: 1_000 }, (_, place) => {
       const id = from + place;
       return JSON.stringify({
@@ -312,10 +316,10 @@ test('200,000 records go through with bounded memory', { timeout: 120_000 }, asy
   request.end(']');
   const { status, body } = await answer;
   assert.equal(status, 200);
-  assert.deepEqual(body.records, { total: 200_000, added: 200_000, changed: 0, removed: 0 });
+  assert.deepEqual(body.records, { total: MANY, added: MANY, changed: 0, removed: 0 });
   const mb = (bytes: number) => `${Math.round(bytes / 1_048_576)} MB`;
   t.diagnostic(
-    `200,000 records, 56 MB: ${Math.round(performance.now() - startedAt)} ms; at their end the heap had grown by ${mb(grown)}`,
+    `${MANY} records, ${mb(MANY * 280)}: ${Math.round(performance.now() - startedAt)} ms; at their end the heap had grown by ${mb(grown)}`,
   );
   assert.ok(grown < 24 * 1_048_576, `the heap grew by ${mb(grown)}`);
 });
@@ -323,9 +327,8 @@ test('200,000 records go through with bounded memory', { timeout: 120_000 }, asy
 /** Waits until a push of this workflow runs; answers its job. */
 async function running(workflowId: string): Promise<string> {
   for (;;) {
-    const jobs = await service.store.jobs.abandoned({ nodeId: 'local' });
-    const found = jobs.find((job) => job.workflowId === workflowId);
-    if (found !== undefined) return found.held.jobId;
+    const [newest] = await service.store.jobs.list({ teamId: service.team.id, workflowId, limit: 1 });
+    if (newest?.state === 'running') return newest.id;
     await new Promise(setImmediate);
   }
 }

@@ -1,0 +1,24 @@
+/** Which servers are refused. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { administer, makeDatabase } from '../../../test/support/postgres.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { openStore, readSchema } from '../open.ts';
+
+const { url, server, name, drop } = await makeDatabase();
+after(drop);
+
+test('a PostgreSQL older than 15 is refused with a sentence, and nothing is made there', async () => {
+  // What this server says of itself: its own functions are found after those of the database.
+  await administer(
+    url,
+    `create function public.current_setting(text) returns text language sql as $$ select '140019' $$`,
+  );
+  await administer(server, `alter database ${name} set search_path = public, pg_catalog`);
+  const sentence =
+    /runs on PostgreSQL 14, and flowhook needs 15 or newer\. Upgrade it, or .*FLOWHOOK_DATABASE/;
+  await assert.rejects(openStore(url, { publicUrl: () => '', log: silentLogger, own: true }), sentence);
+  await assert.rejects(readSchema(url), sentence);
+  await administer(server, `alter database ${name} reset search_path`);
+  assert.equal((await readSchema(url)).found, 0);
+});
