@@ -11,7 +11,7 @@ import type { Sealer } from '../std/seal.ts';
 import type { Scrubbed, SuppressionRow, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
-import { createRedactor, type Person, tracesOf } from './person.ts';
+import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
 import { subjectHash, subjectKey } from './suppress.ts';
 
 /** Records that one transaction removes, and bytes of them. */
@@ -159,6 +159,11 @@ function personOf({ email, id }: ErasureRequest, { workflows }: Scope): Person {
   const given = [email, id].filter((value) => value !== null);
   if (given.length !== 1 || given[0]?.trim() === '') {
     throw new Problem('field_invalid', { sentence: 'Give either `email` or `id`, as a non-empty string' });
+  }
+  if (email !== null && !isAddress(email)) {
+    throw new Problem('field_invalid', {
+      sentence: '`email` must be an address, such as ada@example.com. What is not one can be erased by `id`',
+    });
   }
   return { email, ids: new Map(workflows.map((at) => [at, new Set(id === null ? [] : [id])])) };
 }

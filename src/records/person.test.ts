@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createRedactor, isTheirs, needlesOf, type Person } from './person.ts';
+import { createRedactor, isAddress, isTheirs, needlesOf, type Person } from './person.ts';
 
 const person = (ids: string[] = [], email: string | null = 'Ada.L@Example.com'): Person => ({
   email,
@@ -76,6 +76,85 @@ test('an event loses the differences of their records by id and by address, and 
   assert.equal(redactor.event(event(others, false), 'people'), event(others, false));
   assert.ok(redactor.tells(event(theirs.slice(0, 1), false), 'people'));
   assert.ok(!redactor.tells(event(theirs.slice(0, 1), false), 'products'));
+});
+
+test('an event keeps its numbers, its envelope and the ids of others, whatever the person is called', () => {
+  const record = (id: string) => ({
+    type: 'added',
+    id,
+    fields: [
+      { key: 'total', value: 2 },
+      { key: 'born', value: '20260101' },
+      { key: 'ref', value: 20260101 },
+      { key: 'tags', value: { 17: '17', 2: 2, a: ['17', 17] } },
+    ],
+  });
+  const event = (differences: unknown[], truncated: boolean) =>
+    JSON.stringify({
+      id: 'evt_20260101',
+      teamId: '17',
+      type: 'workflow_data_change',
+      timestamp: '2026-01-01T17:02:17.000Z',
+      sequence: 17,
+      workflowId: '1@2',
+      jobId: '20260101',
+      data: {
+        workflowId: '1@2',
+        jobId: '20260101',
+        version: 2,
+        records: { total: 20260101, added: 17, changed: 2, removed: 0 },
+        dataUrl: 'http://x/v1/workflows/1%402/data',
+        differences,
+        truncated,
+      },
+    });
+  const others = ['170', '1', '17-1', 'a17', '20260101-1', '2'].map(record);
+  const all = [...others.slice(0, 3), record('17'), record('20260101'), ...others.slice(3)];
+  const { event: without } = createRedactor({
+    email: '1@2',
+    ids: new Map([['1@2', new Set(['17', '20260101', 'workflowId', 'differences'])]]),
+  });
+  assert.equal(without(event(all, false), '1@2'), event(others, true));
+  assert.equal(without(event(others, false), '1@2'), event(others, false));
+  // Ids are those of a workflow: another one's records have their own.
+  assert.equal(without(event(all, false), 'other'), event(all, false));
+});
+
+test('an address goes out of the texts of an event, with the line of an error', () => {
+  const { event: without } = createRedactor(person());
+  const event = (data: object) => JSON.stringify({ id: 'evt_1', type: 'workflow_failed', data });
+  const field = (value: unknown) => ({
+    differences: [{ type: 'added', id: '8', fields: [{ key: 'x', value }] }],
+  });
+  for (const [data, rest] of [
+    [
+      { error: 'one\nno ADA.L@example.com\n3', state: 'failed' },
+      { error: 'one\n[erased]\n3', state: 'failed' },
+    ],
+    [{ reason: 'ada.l@example.com' }, { reason: '[erased]' }],
+    [{ url: 'http://x/?to=ada.l%40example.com' }, { url: 'http://x/?to=[erased]' }],
+    [field('ask ada.l@example.com, 7'), field('ask [erased], 7')],
+    [
+      field({ email: 'ada.l@example.com', name: 'Ada', n: 7 }),
+      field({ email: '[erased]', name: '[erased]', n: 7 }),
+    ],
+  ] as const) {
+    assert.equal(without(event(data), 'people'), event(rest));
+  }
+});
+
+test('a state keeps its numbers, also one that is an id of the person', () => {
+  const { json: without } = createRedactor(person(['12345678']));
+  assert.equal(
+    without('{"12345678":{"n":1,"name":"Ada"},"next":12345678,"big":12345678901234567890,"of":"12345678"}'),
+    '{"[erased]":{"n":1,"name":"[erased]"},"next":12345678,"big":12345678901234567890,"of":"[erased]"}',
+  );
+});
+
+test('an address has an @ between something', () => {
+  for (const text of ['1@2', ' ada.l@example.com ', 'ä@ö']) assert.ok(isAddress(text), text);
+  for (const text of ['2', '0', '@', 'a@', '@b', 'a @ b', 'a@@', 'true', ''])
+    assert.ok(!isAddress(text), text);
 });
 
 test('whatever names the person holds one of the needles', () => {

@@ -20,6 +20,11 @@ function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
 
+/** Whether a text can be the address of a person: what has no @ stands in texts for many other things. */
+export function isAddress(text: string): boolean {
+  return /[^@\s]@[^@\s]/.test(text);
+}
+
 /** The form in which addresses are compared. */
 export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
@@ -79,9 +84,13 @@ export interface Redactor {
   mentions(text: string): boolean;
   /** Plain text: each line that names the person becomes `[erased]`, for the rest of it may tell more. */
   lines(text: string): string;
-  /** The JSON text of a state: strings without the person, and nothing of an object that is theirs. */
+  /** The JSON text of a state: strings without the person, and nothing of an object that is theirs. Numbers stay. */
   json(text: string): string;
-  /** The body of an event: without the differences of their records, `truncated` if there were some. */
+  /**
+   * The body of an event: without the differences of their records, `truncated` if there were some; without the
+   * address in those of others, and without the lines of an error or a reason that name the person. Everything else
+   * is ours, and stays.
+   */
   event(text: string, workflowId: string | null): string;
   /** The lines that name the person. */
   excerpts(text: string): string[];
@@ -89,15 +98,28 @@ export interface Redactor {
   tells(text: string, workflowId: string | null): boolean;
 }
 
-export function createRedactor(person: Person): Redactor {
-  const patterns = patternsOf(person);
+/** What may tell of a person in an event. */
+interface EventData {
+  differences?: unknown[];
+  truncated?: boolean;
+  error?: unknown;
+  reason?: unknown;
+  /** Of a webhook. */
+  url?: unknown;
+}
 
-  const mentions = (text: string) =>
-    patterns.some((pattern) => {
+export function createRedactor(person: Person): Redactor {
+  const ofAddress = addressPatterns(person);
+  const patterns = [...ofAddress, ...idPatterns(person)];
+
+  const names = (some: readonly RegExp[], text: string) =>
+    some.some((pattern) => {
       pattern.lastIndex = 0;
       return pattern.test(text);
     });
-  const inline = (text: string) => patterns.reduce((rest, pattern) => rest.replace(pattern, ERASED), text);
+  const mentions = (text: string) => names(patterns, text);
+  const inline = (some: readonly RegExp[], text: string) =>
+    some.reduce((rest, pattern) => rest.replace(pattern, ERASED), text);
   const lines = (text: string) =>
     mentions(text)
       ? text
@@ -106,17 +128,23 @@ export function createRedactor(person: Person): Redactor {
           .join('\n')
       : text;
 
-  /** @param theirs whether it lies within an object that is the person's */
-  function clean(value: unknown, theirs: boolean, key = ''): unknown {
-    if (typeof value === 'string') return theirs ? ERASED : key === 'error' ? lines(value) : inline(value);
-    const number =
-      typeof value === 'number' ? String(value) : JSON.isRawJSON(value) ? value.rawJSON : undefined;
-    if (number !== undefined) return mentions(number) ? ERASED : value;
-    if (Array.isArray(value)) return value.map((one) => clean(one, theirs));
-    if (typeof value !== 'object' || value === null) return value;
+  /**
+   * A number is nobody's: who counts or adds must go on with one.
+   *
+   * @param by what names the person here
+   * @param theirs whether it lies within an object that is the person's
+   */
+  function clean(value: unknown, by: readonly RegExp[], theirs = false, key = ''): unknown {
+    if (typeof value === 'string')
+      return theirs ? ERASED : key === 'error' ? lines(value) : inline(by, value);
+    if (Array.isArray(value)) return value.map((one) => clean(one, by, theirs));
+    if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
     const inside = theirs || sameEmail((value as { email?: unknown }).email, person.email);
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [inline(name), clean(one, inside || mentions(name), name)]),
+      Object.entries(value).map(([name, one]) => [
+        inline(by, name),
+        clean(one, by, inside || names(by, name), name),
+      ]),
     );
   }
 
@@ -136,16 +164,20 @@ export function createRedactor(person: Person): Redactor {
     mentions,
     lines,
     excerpts: (text) => text.split('\n').filter(mentions),
-    json: (text) => JSON.stringify(clean(parseExactly(text), false)),
+    json: (text) => JSON.stringify(clean(parseExactly(text), patterns)),
     event(text, workflowId) {
-      const body = parseExactly(text) as { data?: { differences?: unknown[]; truncated?: boolean } };
+      const body = parseExactly(text) as { data?: EventData };
       const { data } = body;
       if (Array.isArray(data?.differences)) {
         const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
         if (others.length < data.differences.length) data.truncated = true;
-        data.differences = others;
+        // An id of theirs may be anything in the record of somebody else: a date, a part number.
+        data.differences = others.map((one) => clean(one, ofAddress));
       }
-      return JSON.stringify(clean(body, false));
+      if (typeof data?.error === 'string') data.error = lines(data.error);
+      if (typeof data?.reason === 'string') data.reason = lines(data.reason);
+      if (typeof data?.url === 'string') data.url = inline(ofAddress, data.url);
+      return JSON.stringify(body);
     },
     tells(text, workflowId) {
       const { data } = JSON.parse(text) as { data?: { differences?: unknown[] } };
@@ -158,29 +190,27 @@ export function createRedactor(person: Person): Redactor {
 const BEFORE = String.raw`(?<=^|[^\p{L}\p{N}_.+-]|\\[nrtbf]|%[0-9A-Fa-f]{2})`;
 const AFTER = String.raw`(?![\p{L}\p{N}_-]|\.[\p{L}\p{N}])`;
 
-function patternsOf({ email, ids }: Person): RegExp[] {
-  const patterns: RegExp[] = [];
-  if (email !== null) {
-    const address = email.trim();
-    const at = address.lastIndexOf('@');
-    const forms = spellings(address).map(RegExp.escape).join('|');
-    patterns.push(new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'giu'));
-    // An excerpt may have been cut within the domain: `ada@exam…`.
-    if (at !== -1) {
-      const cuts = [...address.slice(at + 1)].map((_, place, domain) => domain.slice(0, place).join(''));
-      const starts = spellings(address.slice(0, at + 1))
-        .map(RegExp.escape)
-        .join('|');
-      const ends = cuts.map((cut) => RegExp.escape(cut)).join('|');
-      patterns.push(new RegExp(`${BEFORE}(?:${starts})(?:${ends})(?=…|$)`, 'giu'));
-    }
-  }
-  const telling = searchedIds({ email, ids });
-  if (telling.length > 0) {
-    const forms = [...new Set(telling.flatMap(spellings))].map(RegExp.escape).join('|');
-    patterns.push(new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'gu'));
-  }
-  return patterns;
+function addressPatterns({ email }: Person): RegExp[] {
+  if (email === null) return [];
+  const address = email.trim();
+  const at = address.lastIndexOf('@');
+  const forms = spellings(address).map(RegExp.escape).join('|');
+  const whole = new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'giu');
+  if (at === -1) return [whole];
+  // An excerpt may have been cut within the domain: `ada@exam…`.
+  const cuts = [...address.slice(at + 1)].map((_, place, domain) => domain.slice(0, place).join(''));
+  const starts = spellings(address.slice(0, at + 1))
+    .map(RegExp.escape)
+    .join('|');
+  const ends = cuts.map((cut) => RegExp.escape(cut)).join('|');
+  return [whole, new RegExp(`${BEFORE}(?:${starts})(?:${ends})(?=…|$)`, 'giu')];
+}
+
+function idPatterns(person: Person): RegExp[] {
+  const telling = searchedIds(person);
+  if (telling.length === 0) return [];
+  const forms = [...new Set(telling.flatMap(spellings))].map(RegExp.escape).join('|');
+  return [new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'gu')];
 }
 
 function spellings(text: string): string[] {

@@ -39,7 +39,7 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
           type: 'object',
           description: 'Either `email` or `id`',
           properties: {
-            email: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT },
+            email: { type: 'string', minLength: 3, maxLength: MAX_SUBJECT, pattern: '[^@\\s]@[^@\\s]' },
             id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'The id of a record' },
             dryRun: { type: 'boolean', description: 'Only look' },
             suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
