@@ -26,7 +26,17 @@ export interface Benchmark {
   setUp(): Promise<{ contestants: Contestant[]; tearDown(): Promise<void> }>;
 }
 
-const NAMES = ['queue', 'read', 'million', 'stall', 'start', 'hostile', 'isolation', 'drain'] as const;
+const NAMES = [
+  'queue',
+  'read',
+  'million',
+  'stall',
+  'start',
+  'hostile',
+  'isolation',
+  'drain',
+  'extract',
+] as const;
 const ROUNDS = 5;
 
 const { values, positionals } = parseArgs({
