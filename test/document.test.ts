@@ -13,8 +13,7 @@ import { startService } from './support/service.ts';
 type Json = Record<string, unknown>;
 
 const REQUESTS = Number(process.env.DOCUMENT_REQUESTS ?? 3_000);
-/** The short form asks the same every time; the long one is for finding what it does not. */
-const SEED = Number(process.env.FUZZ_SEED ?? (REQUESTS > 3_000 ? Date.now() % 2 ** 31 : 2));
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 4;
 /** New things of both teams come in from time to time, because requests use them up. */
 const REFRESH_EVERY = 250;
@@ -163,6 +162,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
     workflowId: () => pick(['people', 'quick', 'made-mine']),
     webhookId: () => mine.webhookId,
     eventId: () => mine.eventId,
+    email: () => pick(['1@2', 'ada@example.com', undefined]),
     cursor: () => undefined,
     since: () => pick(['0', '1', undefined]),
     format: () => pick(['json', undefined]),
