@@ -49,6 +49,7 @@ export function exitCodeOf(error: unknown): number {
       return 2;
     case 'overloaded':
     case 'database_unavailable':
+    case 'database_busy':
     case 'stopping':
       return 6;
     default:

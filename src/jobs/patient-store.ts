@@ -1,6 +1,6 @@
 /** A store for a run: what the run writes is tried again while the database is away. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Problem } from '../model/error.ts';
+import { type ErrorCode, Problem } from '../model/error.ts';
 import { fullJitterMs } from '../std/backoff.ts';
 import type { Store } from '../store/store.ts';
 
@@ -49,6 +49,8 @@ export function patientStore(store: Store, signal: AbortSignal, random: () => nu
   };
 }
 
+const PASSING: ReadonlySet<ErrorCode> = new Set(['database_unavailable', 'database_busy', 'overloaded']);
+
 function isAway(error: unknown): boolean {
-  return error instanceof Problem && (error.code === 'database_unavailable' || error.code === 'overloaded');
+  return error instanceof Problem && PASSING.has(error.code);
 }

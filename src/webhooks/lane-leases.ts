@@ -105,17 +105,20 @@ export class LaneLeases {
     await this.#release(idle);
     const kept = held.filter((lane) => !idle.includes(lane));
     if (kept.length === 0) return;
-    let lost: HeldLane[];
+    let told: { lost: HeldLane[]; late: HeldLane[] };
     try {
       const { nodeId, leaseMs } = this.holder;
-      lost = await this.#deliveries.keepLanes({ nodeId, leaseMs, lanes: kept.map(nameOf) });
+      told = await this.#deliveries.keepLanes({ nodeId, leaseMs, lanes: kept.map(nameOf) });
     } catch (error) {
       this.#log.warn({ err: error, lanes: kept.length }, 'delivery.lanes_not_kept');
       return;
     }
-    const gone = new Set(lost.map(({ webhookId, epoch }) => `${webhookId} ${epoch}`));
+    const lost = new Set(told.lost.map(keyOf));
+    const late = new Set(told.late.map(keyOf));
     for (const lane of kept) {
-      if (gone.has(`${lane.due.webhookId} ${lane.due.epoch}`)) {
+      // Nobody can take it while it is locked, and the trust in it runs out by itself.
+      if (late.has(keyOf(lane.due))) continue;
+      if (lost.has(keyOf(lane.due))) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
         lane.leasedAtMs = undefined;
         lane.goneAtMs = askedMs;
@@ -147,6 +150,10 @@ export class LaneLeases {
 
 function isHeld(lane: Lane): boolean {
   return lane.leasedAtMs !== undefined;
+}
+
+function keyOf({ webhookId, epoch }: HeldLane): string {
+  return `${webhookId} ${epoch}`;
 }
 
 function nameOf({ due: { teamId, webhookId, epoch } }: Lane): HeldLane {

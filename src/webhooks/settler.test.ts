@@ -6,11 +6,11 @@ import { silentLogger } from '../observe/log.ts';
 import type { Settlement } from '../store/webhook-operations.ts';
 import { Settler } from './settler.ts';
 
-function settlement(deliveryId: string): Settlement {
+function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
   return {
     teamId: 'team_1',
     deliveryId,
-    webhookId: 'wh_1',
+    webhookId,
     epoch: 0,
     attempt: 1,
     log: {
@@ -98,4 +98,36 @@ test('gives up after a few tries once it is closed, and works again afterwards',
   settler.add(settlement('b'));
   await settler.idle();
   assert.deepEqual(settled, ['b']);
+});
+
+test('what something else has locked keeps back its own webhook and no other one, and is written when it is free', async () => {
+  const freed = Promise.withResolvers<void>();
+  let isLocked = true;
+  const { settler, settled } = settling(async (ids) => {
+    if (isLocked && ids.some((id) => id.startsWith('locked'))) throw new Problem('database_busy');
+    if (ids.includes('last')) freed.resolve();
+  });
+  settler.add(settlement('first'));
+  for (const id of ['a', 'locked-1', 'b']) settler.add(settlement(id, `wh_${id}`));
+  settler.add(settlement('locked-2', 'wh_locked-1'));
+  settler.add(settlement('last', 'wh_last'));
+  await freed.promise;
+  isLocked = false;
+  await settler.idle();
+  assert.deepEqual(settled.slice(-2), ['locked-1', 'locked-2']);
+  assert.deepEqual(settled.toSorted(), ['a', 'b', 'first', 'last', 'locked-1', 'locked-2']);
+  assert.equal(settler.size, 0);
+});
+
+test('gives up what stays locked a few tries after it is closed', async () => {
+  const tried = Promise.withResolvers<void>();
+  const { settler, settled, givenUp } = settling(async (ids) => {
+    tried.resolve();
+    if (ids.includes('locked')) throw new Problem('database_busy');
+  });
+  settler.add(settlement('locked', 'wh_locked'));
+  settler.add(settlement('a'));
+  await tried.promise;
+  await settler.close();
+  assert.deepEqual([settled, givenUp], [['a'], ['locked']]);
 });

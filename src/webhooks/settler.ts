@@ -9,11 +9,20 @@ const MAX_BATCH = 256;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
 /** How often a write is tried that fails for another reason than a store that is away, or while closing. */
 const MAX_TRIES = 3;
+/** Webhooks with a locked row that are tried at once: each keeps a connection while it waits. */
+const MAX_ASIDE = 4;
+
+/** What is to be settled of one webhook of which something else has a row locked. */
+interface Aside {
+  settlements: Settlement[];
+  tries: number;
+}
 
 /**
  * Holds what is to be settled until the store has taken it. A store that is away is tried until it is back,
  * or, once `close` was called, a few times only: what then stays unwritten is still `waiting` in the table and
- * is sent again after the next start, with the same `webhook-id`.
+ * is sent again after the next start, with the same `webhook-id`. A batch in which something else has a row locked is
+ * taken apart: each of its webhooks goes on by itself, and the next batches do not wait for it.
  */
 export class Settler {
   readonly #deliveries: Pick<DeliveryOperations, 'settle'>;
@@ -23,6 +32,10 @@ export class Settler {
   readonly #onGivenUp: (settlement: Settlement) => void;
   #waiting: Settlement[] = [];
   #writing = 0;
+  readonly #aside = new Map<string, Aside>();
+  /** Those of them that no loop has taken up. */
+  readonly #asideKeys: string[] = [];
+  readonly #asideLoops = new Set<Promise<void>>();
   #loop: Promise<void> | undefined;
   #closing = new AbortController();
 
@@ -43,7 +56,9 @@ export class Settler {
 
   /** How many attempts are not yet written down. */
   get size(): number {
-    return this.#waiting.length + this.#writing;
+    let size = this.#waiting.length + this.#writing;
+    for (const { settlements } of this.#aside.values()) size += settlements.length;
+    return size;
   }
 
   /** The caller bounds how much is waiting: see `size`. */
@@ -54,7 +69,9 @@ export class Settler {
 
   /** Resolves when nothing is waiting any more. */
   async idle(): Promise<void> {
-    while (this.#loop !== undefined) await this.#loop;
+    while (this.#loop !== undefined || this.#asideLoops.size > 0) {
+      await Promise.all([this.#loop, ...this.#asideLoops]);
+    }
   }
 
   /** Ends the pause under way and makes the next ones short; resolves when all is written or given up. */
@@ -66,37 +83,86 @@ export class Settler {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const batch = this.#waiting.splice(0, MAX_BATCH).filter((settlement) => !this.#joinAside(settlement));
+      if (batch.length === 0) continue;
       this.#writing = batch.length;
-      await this.#write(batch);
+      const outcome = await this.#write(batch);
       this.#writing = 0;
+      if (outcome === 'busy') this.#setAside(batch);
     }
     this.#loop = undefined;
   }
 
-  async #write(batch: readonly Settlement[]): Promise<void> {
+  /** Answers `busy`, with nothing written, when something else has a row of these locked. */
+  async #write(batch: readonly Settlement[]): Promise<'over' | 'busy'> {
     for (let tries = 1; ; tries += 1) {
       try {
         await this.#deliveries.settle({ settlements: batch });
         break;
       } catch (error) {
         const isAway = error instanceof Problem;
+        if (isAway && error.code === 'database_busy') return 'busy';
         // One settlement that cannot be written must not keep back the others of its batch.
         if (!isAway && batch.length > 1) {
-          for (const settlement of batch) await this.#write([settlement]);
-          return;
+          for (const settlement of batch) {
+            if ((await this.#write([settlement])) === 'busy') this.#setAside([settlement]);
+          }
+          return 'over';
         }
         const fields = { err: error, settlements: batch.length, tries };
         if (tries >= MAX_TRIES && (!isAway || this.#closing.signal.aborted)) {
           this.#log.error(fields, 'delivery.unsettled');
           for (const settlement of batch) this.#onGivenUp(settlement);
-          return;
+          return 'over';
         }
         this.#log.warn(fields, 'delivery.settle_failed');
         await this.#pause(tries);
       }
     }
     for (const settlement of batch) this.#onSettled(settlement);
+    return 'over';
+  }
+
+  #setAside(batch: readonly Settlement[]): void {
+    for (const settlement of batch) {
+      if (this.#joinAside(settlement)) continue;
+      this.#aside.set(asideKey(settlement), { settlements: [settlement], tries: 0 });
+      this.#asideKeys.push(asideKey(settlement));
+    }
+    while (this.#asideLoops.size < Math.min(MAX_ASIDE, this.#aside.size)) {
+      const loop: Promise<void> = this.#runAside().finally(() => this.#asideLoops.delete(loop));
+      this.#asideLoops.add(loop);
+    }
+  }
+
+  #joinAside(settlement: Settlement): boolean {
+    const others = this.#aside.get(asideKey(settlement));
+    others?.settlements.push(settlement);
+    return others !== undefined;
+  }
+
+  /** Tries those that are aside in turn: most of a batch that was busy are not. */
+  async #runAside(): Promise<void> {
+    for (;;) {
+      const key = this.#asideKeys.shift();
+      const aside = key === undefined ? undefined : this.#aside.get(key);
+      if (key === undefined || aside === undefined) return;
+      const batch = aside.settlements.slice(0, MAX_BATCH);
+      const isBusy = (await this.#write(batch)) === 'busy';
+      aside.tries = isBusy ? aside.tries + 1 : 0;
+      const isGivenUp = isBusy && aside.tries >= MAX_TRIES && this.#closing.signal.aborted;
+      if (isGivenUp) for (const settlement of batch) this.#onGivenUp(settlement);
+      if (!isBusy || isGivenUp) aside.settlements.splice(0, batch.length);
+      if (aside.settlements.length === 0) {
+        this.#aside.delete(key);
+        continue;
+      }
+      if (isBusy) {
+        this.#log.warn({ settlements: batch.length, tries: aside.tries }, 'delivery.settle_busy');
+        await this.#pause(aside.tries);
+      }
+      this.#asideKeys.push(key);
+    }
   }
 
   async #pause(failures: number): Promise<void> {
@@ -105,4 +171,8 @@ export class Settler {
     const ms = fullJitterMs({ failures, ...PAUSE, random: this.#random() });
     await pause(ms, undefined, { signal }).catch(() => undefined);
   }
+}
+
+function asideKey({ teamId, webhookId }: Settlement): string {
+  return `${teamId} ${webhookId}`;
 }

@@ -3,8 +3,11 @@
  *
  * First one statement ranks what is due and locks it; what another node has locked is stepped over and not waited for.
  * Then the rows of the teams are locked, as every claim does, and what runs now is counted: of the locked jobs those
- * are taken that keep within `perTeam`. That holds up no claim for longer than the end of another.
+ * are taken that keep within `perTeam`. A team that is locked is not waited for either, else whoever hangs with one
+ * would keep the jobs of all: the claim goes on without it, and comes back to it once.
  */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
@@ -18,17 +21,52 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
 /** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
-export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
+/** Other claims, and calls that queue, lock a team for a few milliseconds. */
+const COME_BACK_MS = 10;
+
+/** What is claimed in one transaction, and the teams that were passed over because somebody has them locked. */
+interface Claimed {
+  jobs: ClaimedJob[];
+  locked: string[];
+}
+
+/** Makes `claim` of its transaction: of all teams, then without those that are locked, and then of all once more. */
+export function claiming(
+  claim: (input: ClaimInput & { without: readonly string[] }) => Promise<Claimed>,
+): JobOperations['claim'] {
+  return async (input) => {
+    const claimed: ClaimedJob[] = [];
+    const more = async (without: readonly string[]) => {
+      const { jobs, locked } = await claim({ ...input, limit: input.limit - claimed.length, without });
+      claimed.push(...jobs);
+      return claimed.length < input.limit ? locked : [];
+    };
+    const locked = await more([]);
+    if (locked.length === 0) return claimed;
+    try {
+      await more(locked);
+      await pause(COME_BACK_MS);
+      if (claimed.length < input.limit) await more([]);
+    } catch (error) {
+      // What was claimed before is this node's all the same.
+      if (!(error instanceof Problem) || claimed.length === 0) throw error;
+    }
+    return claimed;
+  };
+}
+
+export async function claim(tx: Tx, input: ClaimInput & { without: readonly string[] }): Promise<Claimed> {
   const free = await lockDue(tx, input);
-  if (free.length === 0) return [];
+  if (free.length === 0) return { jobs: [], locked: [] };
   const [room, workflows] = await Promise.all([roomOf(tx, free, input.perTeam), workflowsOf(tx, free)]);
+  const locked = [...new Set(free.map((job) => job.team_id))].filter((teamId) => !room.has(teamId));
   const jobs = free.filter((job) => takeRoom(room, job.team_id)).map((job) => started(tx, job, input));
-  if (jobs.length === 0) return [];
+  if (jobs.length === 0) return { jobs: [], locked };
   await Promise.all([
     save(tx, jobs, input),
     ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
   ]);
-  return jobs.map((job) => {
+  const claimed = jobs.map((job) => {
     const workflow = workflows.get(nameOf(job.team_id, job.workflow_id)) as WorkflowRow;
     return {
       job: toJob(job),
@@ -36,6 +74,7 @@ export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
       state: workflow.state === null ? null : JSON.parse(workflow.state),
     };
   });
+  return { jobs: claimed, locked };
 }
 
 /** What `job_due` holds: each use of that index repeats its condition. */
@@ -81,7 +120,7 @@ const DUE = `
       from waiting
       join team on team.id = waiting.team_id
       left join running on running.team_id = waiting.team_id
-      where coalesce(running.jobs, 0) < $3
+      where coalesce(running.jobs, 0) < $3 and not waiting.team_id = any($9::text[])
     ),
     turn as materialized (
       select * from open order by running, claimed_at, team_id limit $8
@@ -126,7 +165,7 @@ const DUE = `
   order by free.rank`;
 
 /** Of few teams: those whose turn it is. When these have too little that is due: of all. */
-async function lockDue(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
+async function lockDue(tx: Tx, input: ClaimInput & { without: readonly string[] }): Promise<JobRow[]> {
   // Others may be taking as many at this moment.
   const candidates = 2 * input.limit + 8;
   const { jobs, teams } = await lockDueOf(tx, input, { candidates, teams: candidates });
@@ -137,7 +176,7 @@ async function lockDue(tx: Tx, input: ClaimInput): Promise<JobRow[]> {
 /** The jobs, locked, in the order of their turns, and how many teams wait for one. */
 async function lockDueOf(
   tx: Tx,
-  { limit, perTeam, except = [] }: ClaimInput,
+  { limit, perTeam, except = [], without }: ClaimInput & { without: readonly string[] },
   most: { candidates: number; teams: number },
 ): Promise<{ jobs: JobRow[]; teams: number }> {
   const rows = await tx.db.all<(JobRow | { id: null }) & { teams: number }>(
@@ -150,6 +189,7 @@ async function lockDueOf(
     except.map(({ teamId }) => teamId),
     except.map(({ workflowId }) => workflowId),
     most.teams,
+    without,
   );
   return {
     jobs: rows.filter((row): row is JobRow & { teams: number } => row.id !== null),
@@ -157,12 +197,18 @@ async function lockDueOf(
   };
 }
 
-/** Locks the teams, in the order of their ids as everybody who locks several, and counts what each may still run. */
+/**
+ * Locks the teams that nobody else has locked, and counts what each of them may still run; the others are missing. In
+ * the order of their ids as everybody who locks several.
+ */
 async function roomOf(tx: Tx, jobs: readonly JobRow[], perTeam: number): Promise<Map<string, number>> {
   const teams = [...new Set(jobs.map((job) => job.team_id))];
-  const [, running] = await Promise.all([
-    tx.db.run('select 1 from team where id = any($1::text[]) order by id for update', teams),
-    // By a statement of its own: it sees what was committed while the locks were waited for.
+  const [open, running] = await Promise.all([
+    tx.db.all<{ id: string }>(
+      'select id from team where id = any($1::text[]) order by id for update skip locked',
+      teams,
+    ),
+    // By a statement of its own: it sees what was committed until the locks were there.
     tx.db.all<{ team_id: string; jobs: number }>(
       `select team_id, count(*) as jobs from job where state = 'running' and team_id = any($1::text[])
        group by team_id`,
@@ -170,7 +216,7 @@ async function roomOf(tx: Tx, jobs: readonly JobRow[], perTeam: number): Promise
     ),
   ]);
   const counted = new Map(running.map((row) => [row.team_id, row.jobs]));
-  return new Map(teams.map((teamId) => [teamId, perTeam - (counted.get(teamId) ?? 0)]));
+  return new Map(open.map(({ id }) => [id, perTeam - (counted.get(id) ?? 0)]));
 }
 
 function takeRoom(room: Map<string, number>, teamId: string): boolean {

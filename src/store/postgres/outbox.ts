@@ -26,7 +26,12 @@ interface Running {
 }
 
 /** Makes the three groups of operations. */
-export function outbox({ read, write, lease, now }: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
+export function outbox({
+  read,
+  write,
+  lease,
+  now,
+}: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
   const find = read(lanes);
   const findOne = read(lane);
   const take = write(leases.take);

@@ -7,7 +7,7 @@ import * as attempts from './attempts.ts';
 import * as beat from './beat.ts';
 import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
-import { claim } from './claim.ts';
+import { claim, claiming } from './claim.ts';
 import { startClock } from './clock.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database, openPool } from './database.ts';
@@ -142,7 +142,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     jobs: {
       enqueue: write(jobs.enqueue),
       begin: write(begin),
-      claim: write(claim),
+      claim: claiming(write(claim)),
       setProcess: write(attempts.setProcess),
       beat: beat.beating({ free: lease(beat.renewFree), locked: write(beat.renewLocked) }),
       fail: write(attempts.fail),
