@@ -125,6 +125,26 @@ test('an answer cannot write into the file what a run would fill in', async (t) 
   }
 });
 
+test('a table without headings, and a file in CSV', async (t) => {
+  const row = (id: number, born: string) =>
+    `<tr class="person"><td><a class="profile" href="/p/${id}">Ada ${id}</a></td><td>${born}</td><td><a href="mailto:a${id}@x.org">Write</a></td></tr>`;
+  const there = await site(t, {
+    '/list': `<table>${row(1, '10.12.1815')}${row(2, '09.12.1906')}${row(3, '23.03.1882')}</table>`,
+    '/people.csv': (_request, response) =>
+      response.setHeader('content-type', 'text/csv').end('Key;Born\n007;10.12.1815\n008;09.12.1906\n'),
+  });
+  const list = parse(await proposed(`${there.url}/list`));
+  assert.deepEqual((await take(list)).records[0], {
+    url: `${there.url}/p/1`,
+    profile: 'Ada 1',
+    column: '1815-12-10',
+    email: 'a1@x.org',
+  });
+  assert.deepEqual(list.key, ['url']);
+  const csv = await take(parse(await proposed(`${there.url}/people.csv`)));
+  assert.deepEqual(csv.records[0], { Key: '007', Born: '1815-12-10' });
+});
+
 test('where nothing is like a record, that is said with the next step', async (t) => {
   const there = await site(t, {
     '/empty': '<div id=root></div><script src=app.js></script>',

@@ -3,7 +3,7 @@ import { jsonPages } from './json-pages.ts';
 import { freeName, keyOf, propertyName } from './names.ts';
 import { isMap, pathOf, propertiesOf } from './properties.ts';
 import type { Doubt, Proposal } from './proposal.ts';
-import { isMoment } from './value-kinds.ts';
+import { isMoment, textKind } from './value-kinds.ts';
 
 const MAX_DEPTH = 6;
 const MAX_LISTS = 1_000;
@@ -152,6 +152,12 @@ function settingOf(name: string, path: string, values: readonly unknown[], doubt
       text: `A text in the answer (${JSON.stringify(values[0])}), read as a number.`,
     });
     return { from: path, number: true };
+  }
+  // ISO 8601 is a date as it stands.
+  const kind = values.every((one) => typeof one === 'string') ? textKind(values as string[], '') : undefined;
+  if (kind !== undefined && 'date' in kind.setting) {
+    if (kind.doubt !== undefined) doubts.push({ at: ['fields', name], text: kind.doubt });
+    return { from: path, ...kind.setting };
   }
   return path;
 }

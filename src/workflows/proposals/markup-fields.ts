@@ -155,7 +155,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
   for (let at: Element | null = element; at !== null && at !== record; at = parentOf(at)) {
     const own = mainClass(at);
     if (own === undefined) {
-      below.unshift(at.name);
+      below.unshift(at.name === 'td' ? `td:nth-child(${positionOf(at)})` : at.name);
       continue;
     }
     const named = `${at.name}.${own}`;
@@ -168,8 +168,21 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
       return { path: named, name };
     return { path: `${named} ${below.join(' > ')}`, name };
   }
-  const name = /^h[1-6]$/.test(element.name) ? 'title' : element.name === 'a' ? 'name' : element.name;
+  const name = NAMES.find(([form]) => form.test(element.name))?.[1] ?? element.name;
   return { path: below.join(' > '), name: wordOf(element.attribs.itemprop ?? name) };
+}
+
+/** What elements without a class are called. */
+const NAMES: readonly [RegExp, string][] = [
+  [/^h[1-6]$/, 'title'],
+  [/^a$/, 'name'],
+  [/^td$/, 'column'],
+];
+
+function positionOf(cell: Element): number {
+  let position = 1;
+  for (let at = cell.prev; at !== null; at = at.prev) if (at.type === 'tag') position += 1;
+  return position;
 }
 
 /** `staff-card__name` in a `staff-card` is the name; `price__was` is the price_was, and `price__now` the price. */

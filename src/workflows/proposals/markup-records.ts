@@ -13,7 +13,7 @@ export interface Repeated {
   selector: string;
   elements: Element[];
   score: number;
-  /** Headings of the columns of a table, by position. */
+  /** Headings of the columns of a table, by position; undefined where there are none. */
   headings: string[] | undefined;
   doubt: string | undefined;
 }
@@ -117,9 +117,7 @@ function rowsOf(table: Element): Repeated[] {
   if (plain.length === 0 || columns < 2) return [];
   const hasSpans = plain.length < body.length;
   const headings =
-    head === undefined
-      ? Array.from({ length: columns }, (_, at) => `column ${at + 1}`)
-      : childElements(head).map((cell) => textOf(cell, { trim: true }));
+    head === undefined ? undefined : childElements(head).map((cell) => textOf(cell, { trim: true }));
   return [
     {
       selector: `${selectorOf(table)} > tbody > tr:has(> td)${hasSpans ? ':not(:has(> [colspan]))' : ''}`,

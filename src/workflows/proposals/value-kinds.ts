@@ -7,8 +7,9 @@ export interface ValueKind {
 }
 
 const COMMA_LANGUAGES = /^(?:de|fr|es|it|nl|pt|pl|sv|da|nb|no|fi|cs|sk|hu|ro|ru|uk|tr|el|hr|sl|bg)\b/i;
-/** With a currency or a unit around it, or in parentheses. */
-const NUMBER = /^[^\d+]{0,5}[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?[^\d\s]{1,8})?$/u;
+/** With a currency or a short unit around it, or in parentheses; words before it make it a name. */
+const NUMBER =
+  /^(?:[A-Z]{3}\s?|[^\d+\p{L}]{0,3})[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?(?:\p{L}{1,3}[²³]?|[^\d\s\p{L}]{1,3}))?$/u;
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*';
 const DATES: readonly [RegExp, string][] = [
   [/^\d\d\.\d\d\.\d{4}$/, 'DD.MM.YYYY'],
