@@ -88,6 +88,22 @@ export interface TeamOperations {
   ensureSigningKey(input: SigningKey): Promise<SigningKey>;
   /** Every signing key of the team that receivers should accept, oldest first. */
   signingKeys(input: { teamId: string }): Promise<SigningKey[]>;
+  /**
+   * Takes a team away from everybody, at once and for good: its keys are gone, its slug is free, nothing of it starts
+   * and nothing is sent any more. Changes nothing when jobs are running, unless `force` says so: those are to be
+   * canceled. Answers the ids of the running jobs; nothing when there is no such team.
+   */
+  retire(input: {
+    teamId: string;
+    force: boolean;
+  }): Promise<{ outcome: 'retired' | 'running'; running: string[] } | undefined>;
+  /** Retired teams that are not deleted yet, with the slugs that they had. */
+  retired(): Promise<{ id: string; slug: string }[]>;
+  /**
+   * Deletes what a retired team has, up to `limit` rows and some 1 MiB a call; a run under way ends as one that has lost
+   * its job. To be called until done: then nothing is left of it. Rejects with an Error for a team that is in use.
+   */
+  delete(input: { teamId: string; limit: number }): Promise<{ done: boolean }>;
 }
 
 /** An ed25519 key of a team. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */

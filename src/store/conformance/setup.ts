@@ -38,7 +38,9 @@ export type Open = () => Promise<Opened>;
 export const PUBLIC_URL = 'https://flowhook.test';
 
 /** Answers a function that registers a case with a store of its own. */
-export function caseWith(open: Open): (name: string, run: (opened: Opened) => Promise<void>) => void {
+export function caseWith<O extends Opened>(
+  open: () => Promise<O>,
+): (name: string, run: (opened: O) => Promise<void>) => void {
   return (name, run) => {
     test(name, async () => {
       const opened = await open();

@@ -92,7 +92,7 @@ export async function rotate(
 }
 
 /** Counts the changes, so that other nodes notice that what they remember of keys is no longer true. */
-async function touchKeys(tx: Tx): Promise<void> {
+export async function touchKeys(tx: Tx): Promise<void> {
   tx.touched.keys = true;
   const row = await tx.db.get<{ value: string }>(
     `insert into instance (name, value) values ('keys_changed', '1')

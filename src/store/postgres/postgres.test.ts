@@ -19,6 +19,7 @@ import { testPush } from '../conformance/push.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
+import { type Counted, testRemovingTeams } from '../conformance/removing-teams.ts';
 import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
@@ -30,6 +31,7 @@ import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
 import { testWorkflows } from '../conformance/workflows.ts';
 import { openStore } from '../open.ts';
+import { TEAM_TABLES } from '../team-tables.ts';
 import { Database, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();
@@ -38,6 +40,7 @@ const db = new Database(pool);
 
 describe('PostgreSQL', () => {
   testTeams(open);
+  testRemovingTeams(open);
   testWatch(open);
   testWorkflows(open);
   testJobs(open);
@@ -70,7 +73,7 @@ after(async () => {
   await drop();
 });
 
-async function open(): Promise<Opened> {
+async function open(): Promise<Opened & Counted> {
   let nowMs = Date.UTC(2026, 0, 1);
   const options = { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, own: true };
   // Before it is opened, for it remembers what it finds.
@@ -84,12 +87,21 @@ async function open(): Promise<Opened> {
       return store;
     },
     inspect,
+    rows,
     advance: (ms) => {
       nowMs += ms;
     },
     another: () => openStore(url, options),
     close: () => store.close(),
   };
+}
+
+async function rows(): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const name of ['team', 'lane', ...TEAM_TABLES.map((table) => table.name)]) {
+    counts[name] = (await db.get<{ count: number }>(`select count(*) as count from ${name}`))?.count ?? 0;
+  }
+  return counts;
 }
 
 async function empty(): Promise<void> {

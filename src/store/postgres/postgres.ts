@@ -25,6 +25,7 @@ import { prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
 import * as records from './records.ts';
+import * as removeTeam from './remove-team.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
 import { stage } from './stage.ts';
@@ -122,6 +123,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       list: read(teams.list) as Store['teams']['list'],
       ensureSigningKey: write(teams.ensureSigningKey),
       signingKeys: read(teams.signingKeys),
+      retire: write(removeTeam.retire),
+      retired: read(removeTeam.retired) as Store['teams']['retired'],
+      delete: write(removeTeam.remove),
     },
     keys: {
       create: write(keys.create),

@@ -2,6 +2,7 @@
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { SigningKey } from '../store.ts';
+import { RETIRED } from '../team-tables.ts';
 import type { Tx, View } from './transaction.ts';
 
 const TEAM = 'select id, slug, created_at as "createdAt" from team';
@@ -16,16 +17,18 @@ export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> 
   return (await bySlug(tx, { slug })) as Team;
 }
 
-export function get(view: View, { teamId }: { teamId: string }): Promise<Team | undefined> {
-  return view.db.get<Team>(`${TEAM} where id = $1`, teamId);
+export async function get(view: View, { teamId }: { teamId: string }): Promise<Team | undefined> {
+  const team = await view.db.get<Team>(`${TEAM} where id = $1`, teamId);
+  return team?.slug.startsWith(RETIRED) ? undefined : team;
 }
 
 export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | undefined> {
   return view.db.get<Team>(`${TEAM} where slug = $1`, slug);
 }
 
-export function list(view: View): Promise<Team[]> {
-  return view.db.all<Team>(`${TEAM} order by created_at, id`);
+export async function list(view: View): Promise<Team[]> {
+  const teams = await view.db.all<Team>(`${TEAM} order by created_at, id`);
+  return teams.filter(({ slug }) => !slug.startsWith(RETIRED));
 }
 
 /** The row of the team is locked, so that of several nodes one makes the key and the others find it. */

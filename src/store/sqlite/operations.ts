@@ -13,6 +13,7 @@ import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import { remove as deleteTeam, retire } from './remove-team.ts';
 import { replay, startReplay, stepReplays } from './replays.ts';
 import { fire } from './schedules.ts';
 import { stage } from './stage.ts';
@@ -26,6 +27,8 @@ export const WRITES = {
   'instance.claim': claimInstance,
   'teams.ensure': ensure,
   'teams.ensureSigningKey': ensureSigningKey,
+  'teams.retire': retire,
+  'teams.delete': deleteTeam,
   'keys.create': create,
   'keys.revoke': revoke,
   'keys.rotate': rotateKey,

@@ -24,6 +24,7 @@ import { testPush } from '../conformance/push.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
+import { type Counted, testRemovingTeams } from '../conformance/removing-teams.ts';
 import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
@@ -35,13 +36,15 @@ import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
 import { testWorkflows } from '../conformance/workflows.ts';
 import { openStore } from '../open.ts';
+import { TEAM_TABLES } from '../team-tables.ts';
 import { Database } from './database.ts';
 
-const withoutDisk: Open = () => open('OFF');
+const withoutDisk = () => open('OFF');
 const withDisk: Open = () => open('FULL');
 
 describe('SQLite, synchronous=OFF', () => {
   testTeams(withoutDisk);
+  testRemovingTeams(withoutDisk);
   testWorkflows(withoutDisk);
   testJobs(withoutDisk);
   testClaims(withoutDisk);
@@ -75,7 +78,7 @@ describe('SQLite, synchronous=FULL', () => {
   testPublishing(withDisk);
 });
 
-async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
+async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened & Counted> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-store-'));
   const path = join(directory, 'flowhook.db');
   let nowMs = Date.UTC(2026, 0, 1);
@@ -96,6 +99,14 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
         db.close();
       }
     },
+    rows: async () => {
+      const db = new Database(path, { readOnly: true });
+      try {
+        return rows(db);
+      } finally {
+        db.close();
+      }
+    },
     advance: (ms) => {
       nowMs += ms;
     },
@@ -105,6 +116,16 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened> {
       await rm(directory, { recursive: true });
     },
   };
+}
+
+function rows(db: Database): Record<string, number> {
+  const names = ['team', ...TEAM_TABLES.map(({ name }) => name)];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      db.get<{ count: number }>(`select count(*) as count from ${name}`)?.count ?? 0,
+    ]),
+  );
 }
 
 /** Counts rows as publishing would have to if nothing were counted while it is written. */

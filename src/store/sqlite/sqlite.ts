@@ -26,6 +26,7 @@ import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
 import { reading } from './reader.ts';
 import * as records from './records.ts';
+import { retired } from './remove-team.ts';
 import { getReplay, REPLAY_START } from './replays.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
@@ -128,6 +129,9 @@ function compose(parts: {
       list: read(teams.list) as Store['teams']['list'],
       ensureSigningKey: write('teams.ensureSigningKey'),
       signingKeys: read(teams.signingKeys),
+      retire: write('teams.retire'),
+      retired: read(retired) as Store['teams']['retired'],
+      delete: write('teams.delete'),
     },
     keys: {
       create: write('keys.create'),

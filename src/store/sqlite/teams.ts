@@ -2,6 +2,7 @@
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { SigningKey } from '../store.ts';
+import { RETIRED } from '../team-tables.ts';
 import type { Tx, View } from './transaction.ts';
 
 interface TeamRow {
@@ -22,7 +23,7 @@ export function ensure(tx: Tx, { slug }: { slug: string }): Team {
 
 export function get(view: View, { teamId }: { teamId: string }): Team | undefined {
   const row = view.db.get<TeamRow>('select id, slug, created_at from team where id = ?', teamId);
-  return row && toTeam(row);
+  return row === undefined || row.slug.startsWith(RETIRED) ? undefined : toTeam(row);
 }
 
 export function bySlug(view: View, { slug }: { slug: string }): Team | undefined {
@@ -31,7 +32,10 @@ export function bySlug(view: View, { slug }: { slug: string }): Team | undefined
 }
 
 export function list(view: View): Team[] {
-  return view.db.all<TeamRow>('select id, slug, created_at from team order by created_at, id').map(toTeam);
+  return view.db
+    .all<TeamRow>('select id, slug, created_at from team order by created_at, id')
+    .filter(({ slug }) => !slug.startsWith(RETIRED))
+    .map(toTeam);
 }
 
 function toTeam(row: TeamRow): Team {

@@ -1,0 +1,128 @@
+/** What every driver must do when a team is deleted. */
+import assert from 'node:assert/strict';
+import { FencedError } from '../../model/error.ts';
+import type { Store } from '../store.ts';
+import { load, OK, settle, subscribe } from './sending.ts';
+import {
+  caseWith,
+  claimOne,
+  makeJob,
+  makeRunning,
+  makeWorkflow,
+  type Opened,
+  people,
+  publishRun,
+  readVersion,
+  stageRecords,
+} from './setup.ts';
+
+/** What these cases need besides: how many rows each table has that teams have rows in. */
+export interface Counted {
+  rows(): Promise<Record<string, number>>;
+}
+
+export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
+  const it = caseWith(open);
+
+  it('takes a team away from everybody at once', async ({ store, advance }) => {
+    const at = await fill(store, 'acme');
+    const { teamId } = at;
+    await store.webhooks.test({ teamId, id: (await store.webhooks.list({ teamId }))[0]?.id ?? '' });
+    await makeJob(store, at);
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'retired', running: [] });
+    advance(3_600_000);
+    assert.equal(await store.keys.byHash({ hash: 'key of acme' }), undefined);
+    assert.deepEqual(await store.teams.list(), []);
+    assert.equal(await store.teams.get({ teamId }), undefined);
+    assert.equal(await store.teams.bySlug({ slug: 'acme' }), undefined);
+    assert.deepEqual(await store.teams.retired(), [{ id: teamId, slug: 'acme' }]);
+    assert.deepEqual(await store.jobs.claim({ nodeId: 'node-a', limit: 9, leaseMs: 1_000, perTeam: 9 }), []);
+    assert.deepEqual(await store.schedules.due({ limit: 9 }), []);
+    assert.deepEqual(await store.workflows.list({ teamId }), []);
+    assert.deepEqual(await store.webhooks.list({ teamId }), []);
+    assert.deepEqual(await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }), {
+      outcome: 'not_found',
+    });
+    assert.equal(await store.teams.retire({ teamId, force: false }), undefined);
+    assert.notEqual((await store.teams.ensure({ slug: 'acme' })).id, teamId);
+  });
+
+  it('leaves a team alone whose jobs run, unless it is forced', async ({ store }) => {
+    const at = await makeWorkflow(store, { team: 'acme' });
+    const held = await makeRunning(store, at);
+    const { teamId } = at;
+    const running = [held.jobId];
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'running', running });
+    assert.equal((await store.teams.bySlug({ slug: 'acme' }))?.id, teamId);
+    assert.deepEqual(await store.teams.retire({ teamId, force: true }), { outcome: 'retired', running });
+    await stageRecords(store, held, 'replace', people({ a: 'Ada' }));
+    while (!(await store.teams.delete({ teamId, limit: 1 })).done);
+    await assert.rejects(
+      store.records.publish({
+        held,
+        guards: { minRecords: 0, maxDropPercent: null },
+        state: null,
+        fields: [],
+      }),
+      FencedError,
+    );
+  });
+
+  it('deletes every row of a team a little at a time, and none of another', async ({ store, rows }) => {
+    const other = await fill(store, 'other');
+    const before = await rows();
+    const { teamId } = await fill(store, 'acme');
+    assert.notDeepEqual(await rows(), before);
+    await assert.rejects(store.teams.delete({ teamId, limit: 5 }), /must be retired/);
+    await store.teams.retire({ teamId, force: false });
+    let last = total(await rows());
+    for (let done = false; !done; ) {
+      ({ done } = await store.teams.delete({ teamId, limit: 5 }));
+      const left = total(await rows());
+      assert.ok(last - left >= 1 && last - left <= 6, `${last - left} rows at once`);
+      last = left;
+    }
+    assert.deepEqual(await rows(), before);
+    assert.deepEqual(await store.teams.delete({ teamId, limit: 5 }), { done: true });
+    assert.deepEqual(await store.teams.retired(), []);
+    assert.equal((await readVersion(store, { ...other, version: 2 })).length, 2);
+    assert.notEqual(await store.keys.byHash({ hash: 'key of other' }), undefined);
+  });
+}
+
+/** A team with something in every table. */
+async function fill(store: Store, team: string): Promise<{ teamId: string; workflowId: string }> {
+  const at = await makeWorkflow(store, {
+    team,
+    nextRunAt: store.now() + 60_000,
+    schedule: { everyMs: 60_000, missed: 'run' },
+  });
+  const { teamId } = at;
+  const hash = `key of ${team}`;
+  await store.keys.create({ teamId, name: '', hash, prefix: 'fh_', scopes: [], expiresAt: null });
+  await store.teams.ensureSigningKey({ teamId, id: 'sk_1', publicKey: 'AA', privateKey: 'x', createdAt: 1 });
+  const webhookId = await subscribe(store, { ...at, workflowId: null });
+  await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: 'once' });
+  const held = await claimOne(store);
+  await store.jobs.report({
+    held,
+    progress: { records: 1, bytes: 9, pages: null, message: null },
+    lines: [{ seq: 1, at: 1, level: 'info', text: 'reading' }],
+  });
+  const seqs = await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Grace' }));
+  assert.equal(seqs.length, 2);
+  const guards = { minRecords: 0, maxDropPercent: null };
+  await store.records.publish({ held, guards, state: { page: 1 }, fields: ['id', 'name'] });
+  await publishRun(store, at, { b: 'Grace', c: 'Joan' });
+  const [due] = await load(store, teamId, webhookId);
+  await settle(store, due, 1, { state: 'delivered' }, OK);
+  await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'], since: 0, until: store.now() });
+  await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
+  const audit = { action: 'erase', actor: 'cli', workflowId: null, subject: 'x', details: {} };
+  await store.erasure.audit({ teamId, ...audit });
+  return at;
+}
+
+function total(rows: Record<string, number>): number {
+  return Object.values(rows).reduce((sum, count) => sum + count, 0);
+}
