@@ -9,7 +9,7 @@ import { readCsv } from '../sources/http/csv.ts';
 import { createExchange } from '../sources/http/exchange.ts';
 import { whole } from '../sources/http/items.ts';
 import { parseMarkup } from '../sources/http/markup.ts';
-import { createOutbound } from '../sources/http/outbound.ts';
+import { createOutbound, namedOrigins } from '../sources/http/outbound.ts';
 import { createPermission } from '../sources/http/permission.ts';
 import { FIRST_PAGE, pageRequest } from '../sources/http/request.ts';
 import { proposeJson } from './json-proposal.ts';
@@ -28,7 +28,11 @@ export async function proposeFor(
   source: HttpSource,
   input: { allowNetworks: string; agent: string; signal: AbortSignal; onLog(text: string): void },
 ): Promise<Proposal> {
-  const dispatcher = await createOutbound({ allowNetworks: input.allowNetworks, proxy: null });
+  const dispatcher = await createOutbound({
+    allowNetworks: input.allowNetworks,
+    proxy: null,
+    named: namedOrigins(source),
+  });
   const request = pageRequest(source, source.urls[0] as string, FIRST_PAGE, new Map());
   const pace = { ...PACE };
   const client = createClient({

@@ -34,18 +34,23 @@ if (import.meta.main) {
 
 async function run(input: HarnessInput): Promise<void> {
   // Only now, so that the compile cache covers them.
-  const [{ createOutbound }, { readSource }, { remoteTurns }, { outcomeOf }] = await Promise.all([
-    import('./outbound.ts'),
-    import('./read-source.ts'),
-    import('../../../net/host-turns-channel.ts'),
-    import('./outcome.ts'),
-  ]);
+  const [{ createOutbound, namedOrigins }, { readSource }, { remoteTurns }, { outcomeOf }] =
+    await Promise.all([
+      import('./outbound.ts'),
+      import('./read-source.ts'),
+      import('../../../net/host-turns-channel.ts'),
+      import('./outcome.ts'),
+    ]);
   const stopping = new AbortController();
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();
   const writer = createWriter();
   const reading = readSource(input, {
-    dispatcher: await createOutbound({ allowNetworks: input.allowNetworks, proxy: input.source.proxy }),
+    dispatcher: await createOutbound({
+      allowNetworks: input.allowNetworks,
+      proxy: input.source.proxy,
+      named: namedOrigins(input.source),
+    }),
     turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
     agent: input.agent,
     signal: stopping.signal,

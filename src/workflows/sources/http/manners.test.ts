@@ -117,9 +117,10 @@ test('redirects are followed with what belongs to the host, and end', async (t) 
     '/inside': (_request, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
   });
   const headers = { 'x-own': '1', cookie: 'a=b' };
-  const { records } = await take({
-    source: { url: `${url}/a`, headers, auth: { type: 'basic', username: 'u', password: 'p' } },
-  });
+  const { records } = await take(
+    { source: { url: `${url}/a`, headers, auth: { type: 'basic', username: 'u', password: 'p' } } },
+    { named: [other.url] },
+  );
   assert.deepEqual(records, [{ id: 7 }]);
   const sent = other.requests[0]?.headers ?? {};
   assert.deepEqual([sent['x-own'], sent.authorization, sent.cookie], [undefined, undefined, undefined]);

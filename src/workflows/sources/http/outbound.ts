@@ -1,6 +1,12 @@
-/** The way out of an `http` source: only to addresses that are allowed, by a proxy where one is named. */
+/**
+ * The way out of an `http` source: only to addresses that are allowed, by a proxy where one is named.
+ *
+ * What `FLOWHOOK_ALLOW_NETWORKS` opens is open for the hosts that the definition names. Where those redirect or link
+ * to is theirs to say, and may be public addresses only: else any page could have a neighbour of this machine read.
+ */
 import { isIP } from 'node:net';
-import { type Dispatcher, ProxyAgent } from 'undici';
+import { Dispatcher, ProxyAgent } from 'undici';
+import type { HttpSource } from '../../../model/http-source.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../../../net/address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from '../../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../../net/resolver.ts';
@@ -9,15 +15,22 @@ import { createResolver, type Resolver } from '../../../net/resolver.ts';
  * With a proxy its own address is judged, and each target as far as this machine knows it: an address that is written
  * out, and all that a name resolves to here. The proxy looks names up for itself: one that is unknown here, or that
  * it resolves to something else, is for whoever runs it to refuse.
+ *
+ * @param options.named origins that the definition itself names, see `namedOrigins`
  */
 export async function createOutbound(options: {
   allowNetworks: string;
   proxy: string | null;
+  named: ReadonlySet<string>;
 }): Promise<Dispatcher> {
   const policy = parseAllowNetworks(options.allowNetworks);
+  const policyOf = (target: URL) => (isNamed(target, options.named) ? policy : publicOnly(policy));
   const resolver = createResolver();
-  const guarded = createGuardedDispatcher({ policy, resolver });
-  if (options.proxy === null) return guarded;
+  if (options.proxy === null) {
+    const named = createGuardedDispatcher({ policy, resolver });
+    const others = createGuardedDispatcher({ policy: publicOnly(policy), resolver });
+    return new Fork([named, others], (target) => (isNamed(target, options.named) ? named : others));
+  }
   const proxy = new URL(options.proxy);
   for (const address of await resolver.resolve(proxy.hostname)) {
     const verdict = policy.verdict(address);
@@ -32,7 +45,8 @@ export async function createOutbound(options: {
         }),
   });
   return agent.compose((dispatch) => (request, handler) => {
-    refusalOf(new URL(String(request.origin)).hostname, policy, resolver).then(
+    const target = new URL(String(request.origin));
+    refusalOf(target.hostname, policyOf(target), resolver).then(
       (refusal) => {
         if (refusal === undefined) dispatch(request, handler);
         else handler.onResponseError?.(null as never, refusal);
@@ -41,6 +55,56 @@ export async function createOutbound(options: {
     );
     return true;
   });
+}
+
+/** Of a source's start URLs and of its tokens: all that may be at addresses that are not public. */
+export function namedOrigins({ urls, auth }: Pick<HttpSource, 'urls' | 'auth'>): Set<string> {
+  const named = auth?.type === 'oauth2' ? [...urls, auth.tokenUrl] : urls;
+  return new Set(named.flatMap((url) => URL.parse(url)?.origin ?? []));
+}
+
+/** The same host by TLS is the same host. */
+function isNamed(target: URL, named: ReadonlySet<string>): boolean {
+  return named.has(target.origin) || (target.protocol === 'https:' && named.has(`http://${target.hostname}`));
+}
+
+function publicOnly(policy: AddressPolicy): AddressPolicy {
+  const strict = parseAllowNetworks('none');
+  return {
+    ...strict,
+    verdict(address) {
+      const verdict = strict.verdict(address);
+      if (verdict.allowed || !policy.verdict(address).allowed) return policy.verdict(address);
+      return {
+        allowed: false,
+        why: `${address} is no public address: only hosts that \`source.url\` names may be at one, not where they redirect or link to`,
+      };
+    },
+  };
+}
+
+/** Sends each request by one of several ways. */
+class Fork extends Dispatcher {
+  readonly #ways: readonly Dispatcher[];
+  readonly #choose: (target: URL) => Dispatcher;
+
+  constructor(ways: readonly Dispatcher[], choose: (target: URL) => Dispatcher) {
+    super();
+    this.#ways = ways;
+    this.#choose = choose;
+  }
+
+  override dispatch(...[request, handler]: Parameters<Dispatcher['dispatch']>): boolean {
+    return this.#choose(new URL(String(request.origin))).dispatch(request, handler);
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all(this.#ways.map((way) => way.close()));
+  }
+
+  override async destroy(): Promise<void> {
+    await Promise.all(this.#ways.map((way) => way.destroy()));
+  }
 }
 
 async function refusalOf(

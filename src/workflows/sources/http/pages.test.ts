@@ -237,15 +237,18 @@ test('details of an API are asked for with the headers of its list, and of anoth
     ],
     '/1': { mail: 'a@x' },
   });
-  const { records } = await take({
-    source: {
-      url: `${url}/list`,
-      headers: { 'x-own': 'secret' },
-      auth: { type: 'bearer', token: 'sesame' },
-      follow: { url: '$.url', fields: { email: '$.mail' } },
+  const { records } = await take(
+    {
+      source: {
+        url: `${url}/list`,
+        headers: { 'x-own': 'secret' },
+        auth: { type: 'bearer', token: 'sesame' },
+        follow: { url: '$.url', fields: { email: '$.mail' } },
+      },
+      fields: { id: '$.id' },
     },
-    fields: { id: '$.id' },
-  });
+    { named: [other.url] },
+  );
   assert.deepEqual(records, [
     { id: 1, email: 'a@x' },
     { id: 2, email: 'b@x' },
@@ -254,4 +257,31 @@ test('details of an API are asked for with the headers of its list, and of anoth
   assert.equal(requests[1]?.headers.authorization, 'Bearer sesame');
   assert.equal(other.requests[0]?.headers['x-own'], undefined);
   assert.equal(other.requests[0]?.headers.authorization, undefined);
+});
+
+test('what a page links or redirects to may be public only, unless the definition names it', async (t) => {
+  const inner = await site(t, { '/list': { items: [{ id: 'inner' }] }, '/admin': { secret: 'inner' } });
+  const { url } = await site(t, {
+    '/redirect': (_request, response) => response.writeHead(302, { location: `${inner.url}/list` }).end(),
+    '/next': { items: [{ id: 'o' }], next: `${inner.url}/list` },
+    '/follow': { items: [{ id: 1, url: `${inner.url}/admin` }] },
+  });
+  const ways = {
+    redirect: {},
+    next: { paginate: { type: 'next_link', from: '$.next' } },
+    follow: { follow: { url: '$.url', parse: 'json', fields: { leaked: '$.secret' } } },
+  };
+  for (const [path, settings] of Object.entries(ways)) {
+    await assert.rejects(
+      take({
+        source: { url: `${url}/${path}`, records: '$.items', ...settings },
+        fields: { id: '$.id' },
+      }),
+      /failed: 127\.0\.0\.1 is no public address: only hosts that `source\.url` names may be at one/,
+      path,
+    );
+  }
+  assert.deepEqual(inner.asked, []);
+  const both = { url: [`${inner.url}/list`, `${url}/redirect`], records: '$.items' };
+  assert.equal((await take({ source: both, fields: { id: '$.id' } })).records.length, 2);
 });

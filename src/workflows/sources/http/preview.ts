@@ -4,7 +4,7 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import { createHostTurns } from '../../../net/host-turns.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
 import { countFills } from './fill-count.ts';
-import { createOutbound } from './outbound.ts';
+import { createOutbound, namedOrigins } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
 import { readSource, type SourceEnd } from './read-source.ts';
 import { fieldNames } from './record-maker.ts';
@@ -59,7 +59,11 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
     error: null,
   };
   const fills = countFills(fieldNames(source));
-  const dispatcher = await createOutbound({ allowNetworks: input.allowNetworks, proxy: source.proxy });
+  const dispatcher = await createOutbound({
+    allowNetworks: input.allowNetworks,
+    proxy: source.proxy,
+    named: namedOrigins(source),
+  });
   const reading = readSource(
     {
       source: from === undefined ? source : { ...source, robots: 'ignore' },

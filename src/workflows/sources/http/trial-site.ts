@@ -8,7 +8,7 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import type { Definition } from '../../../model/workflow.ts';
 import { createHostTurns, type HostTurns } from '../../../net/host-turns.ts';
 import { parseYamlDefinition } from '../../definition.ts';
-import { createOutbound } from './outbound.ts';
+import { createOutbound, namedOrigins } from './outbound.ts';
 import { readSource, type SourceDeps, type SourceEnd } from './read-source.ts';
 
 export interface Site {
@@ -63,16 +63,30 @@ export interface Taken {
   waits: number[];
 }
 
-/** Reads a source to its end in this process; nothing is waited for. */
+/**
+ * Reads a source to its end in this process; nothing is waited for.
+ *
+ * @param input.named further origins that may be at loopback, for which public hosts would be needed otherwise
+ */
 export async function take(
   settings: { source: object; fields?: object; guards?: object; mode?: string },
-  input: { state?: unknown; turns?: HostTurns; deps?: Partial<SourceDeps>; definitionHash?: string } = {},
+  input: {
+    state?: unknown;
+    turns?: HostTurns;
+    deps?: Partial<SourceDeps>;
+    definitionHash?: string;
+    named?: string[];
+  } = {},
 ): Promise<Taken> {
   const definition = definitionOf({ ...settings, source: { type: 'http', ...settings.source } });
   const source = definition.source as HttpSource;
   const said: string[] = [];
   const waits: number[] = [];
-  const dispatcher = await createOutbound({ allowNetworks: 'loopback', proxy: source.proxy });
+  const dispatcher = await createOutbound({
+    allowNetworks: 'loopback',
+    proxy: source.proxy,
+    named: namedOrigins(source).union(new Set(input.named)),
+  });
   const records: unknown[] = [];
   try {
     const reading = readSource(
