@@ -29,9 +29,10 @@ export async function testDatabase(directory: string): Promise<TestDatabase> {
     };
   }
   const { url, server, name, drop } = await makeDatabase();
+  const { FLOWHOOK_DATABASE_LISTEN: listen = 'on' } = process.env;
   return {
     url,
-    settings: { FLOWHOOK_DATABASE: url, FLOWHOOK_ENCRYPTION_KEY: KEY },
+    settings: { FLOWHOOK_DATABASE: url, FLOWHOOK_ENCRYPTION_KEY: KEY, FLOWHOOK_DATABASE_LISTEN: listen },
     async letIn(allowed) {
       await administer(server, `alter database ${name} with allow_connections ${allowed}`);
       if (allowed) return;
