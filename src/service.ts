@@ -32,7 +32,7 @@ import { webhookReplay } from './webhooks/replay.ts';
 import { webhookRetention } from './webhooks/retention.ts';
 import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
 import { type Comparison, LocalFiles } from './workflows/local-files.ts';
-import { teamSecrets } from './workflows/secrets.ts';
+import { apiSecrets, runSecrets } from './workflows/secrets.ts';
 
 /** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
 const SOLE_NODE = 'local';
@@ -171,8 +171,8 @@ export async function startService(
       renewPush: (held) => pushes.renew(held),
       workflowsDirectory: config.workflowsDirectory,
       environment: config.environment,
-      secrets: (slug) =>
-        teamSecrets({
+      secrets: (slug, workflow) =>
+        runSecrets(workflow, {
           directory: config.workflowsDirectory,
           team: slug,
           environment: config.environment,
@@ -228,6 +228,12 @@ export async function startService(
         limit: config.maxWebhooksPerWorkflow,
       },
       pushes,
+      apiSecrets: (slug) =>
+        apiSecrets({
+          directory: config.workflowsDirectory,
+          team: slug,
+          environment: config.environment,
+        }),
       log,
       isReady: () => ready,
       servesApi: has('api'),

@@ -69,9 +69,13 @@ test('what is wrong with a definition is said by the name of the setting', async
       /`limits\.timeout`.*; ?.*|`guards\.minRecords`/,
     ],
     [{ ...PUSH, schedule: { every: '1h' } }, /`schedule` has no place here/],
-    [{ source: { type: 'command', command: ['id'] } }, /`source\.type` must be push/],
-    [{ source: { type: 'http', url: 'http://169.254.169.254/' } }, /`source\.type` must be push/],
-    [{}, /`source\.type` must be push/],
+    [{ source: { type: 'command', command: ['id'] } }, /`source\.type` must be push or http/],
+    [
+      { source: { type: 'http', url: 'ftp://x', pars: 'json' } },
+      /`source\.pars`.*`source\.url`|`source\.url`.*`source\.pars`/,
+    ],
+    [{ source: { type: 'http', url: 'http://x/', proxy: 'http://y/' } }, /`source\.proxy` has no place here/],
+    [{}, /`source\.type` must be push or http/],
     [[], /must be a JSON object/],
   ] as const) {
     refused(await put('wrong', body), 400, sentence);

@@ -6,7 +6,7 @@ import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
-import { teamSecrets } from '../workflows/secrets.ts';
+import { runSecrets } from '../workflows/secrets.ts';
 
 /** The server's own name: who owns the database takes back what is left of it, and the next server of this. */
 const NODE_ID = 'local';
@@ -32,8 +32,8 @@ export async function openEngine(config: Config, store: Store): Promise<CommandE
     log: silentLogger,
     workflowsDirectory: config.workflowsDirectory,
     environment: config.environment,
-    secrets: (team) =>
-      teamSecrets({ directory: config.workflowsDirectory, team, environment: config.environment }),
+    secrets: (team, workflow) =>
+      runSecrets(workflow, { directory: config.workflowsDirectory, team, environment: config.environment }),
     random: Math.random,
     nodeId: NODE_ID,
     capacity: config.maxRunningJobs,

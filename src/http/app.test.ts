@@ -77,6 +77,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     }),
     log,
     servesApi: true,
+    apiSecrets: async () => new Map(),
     isReady: () => true,
     trustProxy: false,
     corsOrigins: [],

@@ -9,6 +9,7 @@ import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
+import type { ApiSecret } from '../workflows/api-secrets.ts';
 import { logAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
@@ -29,6 +30,8 @@ export interface HttpServices {
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
   pushes: PushJobs;
+  /** The secrets that workflows made over the API may use; the team by its slug. */
+  apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
   log: Logger;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;

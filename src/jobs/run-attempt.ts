@@ -2,7 +2,7 @@
 import { FencedError } from '../model/error.ts';
 import type { FailureReason, Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
-import type { Definition, Source } from '../model/workflow.ts';
+import type { Definition, Source, Workflow } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Logger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
@@ -24,8 +24,8 @@ export interface RunJobDeps {
   workflowsDirectory: string;
   /** The server's environment, of which children inherit a few variables. */
   environment: ReadonlyMap<string, string>;
-  /** The secrets of a team, by its slug. */
-  secrets(team: string): Promise<ReadonlyMap<string, string>>;
+  /** What a workflow of a team may use of its secrets; the team by its slug. */
+  secrets(team: string, workflow: Workflow): Promise<ReadonlyMap<string, string>>;
   /** In [0, 1): spreads retries. */
   random(): number;
   /** What modules may fetch; only public addresses unless told. */
@@ -131,7 +131,7 @@ async function start(attempt: Attempt): Promise<Run> {
   const { definition } = workflow;
   const team = await store.teams.get({ teamId: job.teamId });
   if (team === undefined) throw new RunFailure('error', `The team ${job.teamId} of this job is gone`);
-  const secrets = await deps.secrets(team.slug);
+  const secrets = await deps.secrets(team.slug, workflow);
   attempt.clean = createMask(secrets).clean;
   signal.throwIfAborted();
   // What it says before it is known as which process it runs comes after the line that tells that.

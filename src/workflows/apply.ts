@@ -128,7 +128,8 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
   }
 }
 
-function firstRunAt({ schedule }: Definition, now: number): number | null {
+/** When a schedule is due first, in epoch milliseconds; null without one. */
+export function firstRunAt({ schedule }: Definition, now: number): number | null {
   return schedule === null ? null : nextRunAt(schedule, now);
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { teamSecrets } from './secrets.ts';
+import { apiSecrets, teamSecrets } from './secrets.ts';
 import { directoryOf } from './sources/trial.ts';
 
 test('secrets come from the file beside the workflows, and settings win', async (t) => {
@@ -29,6 +29,29 @@ test('secrets come from the file beside the workflows, and settings win', async 
   ]);
 });
 
+test('workflows made over the API get what is marked for them, with where it may be sent', async (t) => {
+  const directory = await directoryOf(t, {
+    'secrets/acme.yaml':
+      'PLAIN: x\n' +
+      'TOKEN: { value: from-file, api: true, hosts: [API.example.com, "api.example.com:8443", "http://localhost:80"] }\n' +
+      'SET: { api: true, hosts: [a.example] }\nUNSET: { api: true, hosts: [a.example] }\n',
+  });
+  const place = {
+    directory: join(directory, 'workflows'),
+    team: 'acme',
+    environment: new Map([['FLOWHOOK_SECRET__ACME__SET', 'from-setting']]),
+  };
+  const origins = ['https://api.example.com', 'https://api.example.com:8443', 'http://localhost'];
+  assert.deepEqual(
+    await apiSecrets(place),
+    new Map([
+      ['TOKEN', { value: 'from-file', origins: new Set(origins) }],
+      ['SET', { value: 'from-setting', origins: new Set(['https://a.example']) }],
+    ]),
+  );
+  assert.equal((await teamSecrets(place)).get('TOKEN'), 'from-file');
+});
+
 test('without a file there are the settings alone', async (t) => {
   const directory = await directoryOf(t, {});
   const environment = new Map([['FLOWHOOK_SECRET__ACME__A', 'b']]);
@@ -42,6 +65,15 @@ test('a file that cannot be used is refused without showing what is in it', asyn
     ['- hunter2', /must be a map of names to strings/],
     ['TOKEN: 12345', /TOKEN must be a string; put numbers and dates into quotes/],
     ['TOKEN: { value: hunter2 }', /TOKEN must be a string/],
+    ['TOKEN: { value: hunter2, api: true }', /TOKEN must say with `hosts` where/],
+    ['TOKEN: { value: hunter2, api: true, hosts: [] }', /TOKEN must say with `hosts` where/],
+    ['TOKEN: { value: hunter2, api: yes, hosts: [x] }', /TOKEN has an `api` that can only be true/],
+    ['TOKEN: { value: 12345, api: true, hosts: [x] }', /TOKEN has a `value` that must be a string/],
+    [
+      'TOKEN: { value: hunter2, api: true, hosts: ["*.example.com"] }',
+      /TOKEN has in `hosts` "\*\.example\.com"/,
+    ],
+    ['TOKEN: { value: hunter2, api: true, hosts: [example.com/path] }', /TOKEN has in `hosts` "example/],
     ['A__B: hunter2', /single underscores between them, found "A__B"/],
   ];
   for (const [text, sentence] of cases) {

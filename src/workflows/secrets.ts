@@ -1,8 +1,18 @@
 /** The secrets of a team: from settings, and from a file beside the workflows directory. */
-import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { isOfApi, type Workflow } from '../model/workflow.ts';
+import { type ApiSecret, apiMistakes } from './api-secrets.ts';
 import { isSecretName, secretPrefix } from './secret-names.ts';
+import { readSecretsFile } from './secrets-file.ts';
+
+/** Where a team's secrets are. */
+export interface SecretsPlace {
+  /** Of the workflows. */
+  directory: string;
+  /** The team's slug. */
+  team: string;
+  environment: ReadonlyMap<string, string>;
+}
 
 /**
  * Collects what `${secret.NAME}` and `ctx.secret('NAME')` answer for a team: `secrets/<team>.yaml` beside the
@@ -12,51 +22,47 @@ import { isSecretName, secretPrefix } from './secret-names.ts';
  * Read for each run, so that a changed secret needs no restart. Rejects with a sentence that shows no value when
  * the file cannot be used.
  */
-export async function teamSecrets(input: {
-  directory: string;
-  team: string;
-  environment: ReadonlyMap<string, string>;
-}): Promise<ReadonlyMap<string, string>> {
-  const secrets = await secretsFile(join(dirname(resolve(input.directory)), 'secrets', `${input.team}.yaml`));
-  const prefix = secretPrefix(input.team);
-  for (const [setting, value] of input.environment) {
+export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, string>> {
+  const secrets = new Map<string, string>();
+  for (const [name, { value }] of await readSecretsFile(fileOf(place))) {
+    if (value !== undefined) secrets.set(name, value);
+  }
+  const prefix = secretPrefix(place.team);
+  for (const [setting, value] of place.environment) {
     const name = setting.slice(prefix.length);
     if (setting.startsWith(prefix) && isSecretName(name)) secrets.set(name, value);
   }
   return secrets;
 }
 
-async function secretsFile(file: string): Promise<Map<string, string>> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return new Map();
-    throw new Error(`The secrets file ${file} cannot be read: ${message}`, { cause: error });
-  }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const broken = document.errors[0];
-  if (broken !== undefined) {
-    // The parser's own sentence could quote a secret.
-    throw new Error(`${file}:${lines.linePos(broken.pos[0]).line} is not valid YAML (${broken.code})`);
-  }
-  const content: unknown = document.toJS() ?? {};
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    throw new Error(`${file} must be a map of names to strings, such as TOKEN: "…"`);
-  }
-  const secrets = new Map<string, string>();
-  for (const [name, value] of Object.entries(content)) {
-    if (!isSecretName(name)) {
-      throw new Error(
-        `${file}: a secret's name must be letters, digits and single underscores between them, found ${JSON.stringify(name)}`,
-      );
-    }
-    if (typeof value !== 'string') {
-      throw new Error(`${file}: ${name} must be a string; put numbers and dates into quotes`);
-    }
-    secrets.set(name, value);
+/** The secrets that workflows made over the API may use; their values may come from settings as well. */
+export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, ApiSecret>> {
+  const [filed, values] = await Promise.all([readSecretsFile(fileOf(place)), teamSecrets(place)]);
+  const secrets = new Map<string, ApiSecret>();
+  for (const [name, { origins }] of filed) {
+    const value = values.get(name);
+    if (origins !== null && value !== undefined) secrets.set(name, { value, origins });
   }
   return secrets;
+}
+
+/**
+ * What a run of a workflow may use. One that was made over the API is checked again: what the file allows may have
+ * changed since.
+ *
+ * @throws Error with a sentence
+ */
+export async function runSecrets(
+  workflow: Pick<Workflow, 'definition' | 'definitionHash'>,
+  place: SecretsPlace,
+): Promise<ReadonlyMap<string, string>> {
+  if (!isOfApi(workflow)) return teamSecrets(place);
+  const secrets = await apiSecrets(place);
+  const [mistake] = apiMistakes(workflow.definition.source, secrets);
+  if (mistake !== undefined) throw new Error(mistake);
+  return new Map([...secrets].map(([name, { value }]) => [name, value]));
+}
+
+function fileOf({ directory, team }: SecretsPlace): string {
+  return join(dirname(resolve(directory)), 'secrets', `${team}.yaml`);
 }

@@ -1,4 +1,4 @@
-/** Workflows that are made over the API: those that run no code of their own and hold no secrets, so `push` alone. */
+/** Workflows that are made over the API: those that run no code of their own, which are of kind `push` and `http`. */
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -6,10 +6,13 @@ import {
   isOfApi,
   MODES,
   ON_INVALID,
+  OVERLAPS,
   ofApiHash,
   type Workflow,
 } from '../../model/workflow.ts';
 import type { Store } from '../../store/store.ts';
+import { apiMistakes } from '../../workflows/api-secrets.ts';
+import { firstRunAt } from '../../workflows/apply.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
 import { bodyFields } from '../fields.ts';
 import { workflowIdFrom } from '../ids.ts';
@@ -18,6 +21,8 @@ import { jsonResponse } from '../schemas.ts';
 import { checkIfMatch } from '../tag.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 
+/** They run no code but ours. */
+const TYPES: readonly unknown[] = ['push', 'http'];
 /** More mistakes than this are counted. */
 const MAX_TOLD = 10;
 
@@ -31,10 +36,14 @@ const refusals = {
 export const putWorkflow: Operation<KeyedCall> = {
   id: 'putWorkflow',
   group: 'Workflows',
-  summary: 'Makes a workflow that receives its records by push, or changes one that was made here',
+  summary:
+    'Makes a workflow that receives its records by push or reads them over HTTP, or changes one made here',
   description:
     'The body is what a workflow file holds, as JSON. One that was deleted comes back with its records. Workflows ' +
-    'of other kinds come from the files of the operator.',
+    'of other kinds come from the files of the operator. An `http` source may use a secret, as `$' +
+    '{secret.NAME}` in ' +
+    "`headers`, `body`, `form` and `auth`, when the operator has marked it with `api: true` in the team's secrets " +
+    'file, and only where all that it is sent to is among the `hosts` that stand there. `proxy` is refused.',
   parameters: [
     ...parameters,
     {
@@ -53,10 +62,22 @@ export const putWorkflow: Operation<KeyedCall> = {
           required: ['source'],
           properties: {
             name: { type: 'string', maxLength: 200 },
-            source: { type: 'object', required: ['type'], properties: { type: { const: 'push' } } },
+            source: {
+              type: 'object',
+              required: ['type'],
+              description: 'What stands under `source` in a workflow file',
+              properties: {
+                type: { enum: TYPES },
+                url: { description: 'Of `http`: one address, or a list of them' },
+              },
+            },
+            fields: { type: 'object', description: 'Of `http`: where each field of a record is found' },
             key: { type: 'array', items: { type: 'string' }, description: "What makes a record's id" },
             mode: { enum: MODES },
             onInvalid: { enum: ON_INVALID },
+            schedule: { type: 'object', description: 'Of `http`: `cron` with `timezone`, or `every`' },
+            overlap: { enum: OVERLAPS },
+            retries: { type: 'object', description: 'Of `http`: `max`, `backoff`' },
             guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
             limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
           },
@@ -89,10 +110,15 @@ export const putWorkflow: Operation<KeyedCall> = {
       });
     }
     if (stored !== undefined) checkIfMatch(call, stored.definitionHash);
-    const team = await store.teams.get({ teamId });
-    const definition = definitionFrom(fields, `${team?.slug}/${id}.yaml`);
+    const slug = (await store.teams.get({ teamId }))?.slug ?? '';
+    const definition = definitionFrom(fields, `${slug}/${id}.yaml`);
+    if (definition.source.type === 'http') {
+      const mistakes = apiMistakes(definition.source, await secretsOf(services, slug));
+      if (mistakes.length > 0) throw invalidBy(mistakes);
+    }
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
-    const outcome = await store.workflows.apply({ teamId, id, definition, hash, nextRunAt: null });
+    const nextRunAt = firstRunAt(definition, store.now());
+    const outcome = await store.workflows.apply({ teamId, id, definition, hash, nextRunAt });
     const workflow = await store.workflows.get({ teamId, id });
     if (workflow === undefined) throw new Problem('workflow_not_found');
     return { message: `Workflow ${outcome}`, workflow: await shownWorkflow(store, workflow) };
@@ -130,18 +156,31 @@ async function ownWorkflow(store: Store, teamId: string, id: string): Promise<Wo
 
 function definitionFrom(fields: Record<string, unknown>, file: string): Definition {
   const type = (fields.source as { type?: unknown } | null | undefined)?.type;
-  if (type !== 'push') {
-    throw new Problem('definition_invalid', {
-      sentence:
-        '`source.type` must be push: over the API only workflows are made that receive their records. ' +
+  if (!TYPES.includes(type)) {
+    throw invalidBy([
+      '`source.type` must be push or http: over the API only workflows are made that run no code of their own. ' +
         'Others come from the files of the operator',
-    });
+    ]);
   }
   // JSON is YAML: one reader, and one set of rules and sentences.
   const parsed = parseYamlDefinition(JSON.stringify(fields), { file });
-  if ('definition' in parsed) return parsed.definition;
-  const told = parsed.mistakes.slice(0, MAX_TOLD).map(({ message }) => message);
-  const more = parsed.mistakes.length - told.length;
+  if ('mistakes' in parsed) throw invalidBy(parsed.mistakes.map(({ message }) => message));
+  return parsed.definition;
+}
+
+/** None when the operator's file cannot be used: what is wrong with it is for the operator's eyes. */
+async function secretsOf({ apiSecrets, log }: KeyedCall['services'], slug: string) {
+  try {
+    return await apiSecrets(slug);
+  } catch (err) {
+    log.warn({ err }, 'secrets.unreadable');
+    return new Map();
+  }
+}
+
+function invalidBy(mistakes: readonly string[]): Problem {
+  const told = mistakes.slice(0, MAX_TOLD);
+  const more = mistakes.length - told.length;
   const sentence = more === 0 ? told.join('; ') : `${told.join('; ')}; and ${more} more`;
-  throw new Problem('definition_invalid', { sentence });
+  return new Problem('definition_invalid', { sentence });
 }

@@ -1,0 +1,114 @@
+/**
+ * What a source that was made over the API may do with secrets: send those that the team's file marks for it to the
+ * hosts that the file names, and nothing else. Whoever may make workflows must not learn the secrets of the operator.
+ */
+import type { HttpSource } from '../model/http-source.ts';
+import type { Source } from '../model/workflow.ts';
+import { secretReferences } from './secret-names.ts';
+import { PLAIN_HEADERS } from './sources/http/plain-headers.ts';
+
+/** A secret that workflows made over the API may use. */
+export interface ApiSecret {
+  value: string;
+  /** Where it may be sent. */
+  origins: ReadonlySet<string>;
+}
+
+/**
+ * Where secrets may stand: what is sent to the hosts of the definition alone. Addresses stand in logs and, as links, in
+ * records; fields are records; and some headers are sent wherever a redirect or a link leads.
+ */
+const PLACES =
+  /^source\.(?:headers\.|body\b|form\.|auth\.(?:token|username|password|value|clientId|clientSecret)$)/;
+
+/** Every sentence begins with the place in the definition. */
+export function apiMistakes(source: Source, secrets: ReadonlyMap<string, ApiSecret>): string[] {
+  if (source.type !== 'http') return [];
+  const mistakes: string[] = [];
+  if (source.proxy !== null) {
+    mistakes.push(
+      '`source.proxy` has no place here: proxies are for workflows from the files of the operator',
+    );
+  }
+  const used = [...textsOf(source)].flatMap(({ place, text }) =>
+    [...text.matchAll(secretReferences())].map(([, name = '']) => ({ place, name })),
+  );
+  for (const { place, name } of used) {
+    const secret = secrets.get(name);
+    if (!PLACES.test(place) || isPlain(place, source)) {
+      mistakes.push(
+        `\`${place}\` must hold no secret: over the API one may stand in \`headers\` that belong to one host alone, in \`body\`, \`form\` and \`auth\``,
+      );
+    } else if (secret === undefined) {
+      mistakes.push(
+        `\`${place}\` uses the secret ${name}, which workflows made over the API may not use: the operator must set it ` +
+          "in the team's secrets file with `api: true` and `hosts`",
+      );
+    } else {
+      for (const { place: at, url } of targetsOf(source)) {
+        const origin = originOf(url);
+        if (origin !== undefined && secret.origins.has(origin)) continue;
+        mistakes.push(
+          `\`${at}\` would be sent the secret ${name}, which may be sent to ${[...secret.origins].join(', ')} only`,
+        );
+      }
+    }
+  }
+  return [...new Set(mistakes)];
+}
+
+/** Whether it is a header that goes to hosts of all sorts. */
+function isPlain(place: string, { auth }: HttpSource): boolean {
+  const header =
+    place === 'source.auth.value' && auth?.type === 'header'
+      ? auth.name
+      : place.replace(/^source\.headers\./, '');
+  return PLAIN_HEADERS.includes(header.trim().toLowerCase());
+}
+
+/** All that are sent what a definition holds: a token that a secret was given for is worth as much as the secret. */
+function targetsOf({ urls, auth }: HttpSource): { place: string; url: string }[] {
+  return [
+    ...urls.map((url, position) => ({
+      place: urls.length === 1 ? 'source.url' : `source.url[${position}]`,
+      url,
+    })),
+    ...(auth?.type === 'oauth2' ? [{ place: 'source.auth.tokenUrl', url: auth.tokenUrl }] : []),
+  ];
+}
+
+/** Undefined when the state or anything else could lead it elsewhere. */
+function originOf(url: string): string | undefined {
+  const authority = /^https?:\/\/([^/?#\\]*)[/?#]/i.exec(`${url}/`)?.[1] ?? '';
+  if (/[$@{}\s]/.test(authority)) return undefined;
+  return URL.parse(url.replace(/\$\{[^}]*\}/g, '0'))?.origin;
+}
+
+/** Every text of a source by its place, in the words of the definition file. */
+function* textsOf({
+  urls,
+  body,
+  remember,
+  fields,
+  ...rest
+}: HttpSource): Generator<{ place: string; text: string }> {
+  const sent =
+    body === null
+      ? {}
+      : 'form' in body
+        ? { form: body.form }
+        : { body: 'json' in body ? body.json : body.text };
+  yield* textsWithin(
+    { url: urls.length === 1 ? urls[0] : urls, ...rest, state: remember, ...sent },
+    'source',
+  );
+  yield* textsWithin(fields, 'fields');
+}
+
+function* textsWithin(value: unknown, place: string): Generator<{ place: string; text: string }> {
+  if (typeof value === 'string') yield { place, text: value };
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    yield* textsWithin(inner, Array.isArray(value) ? `${place}[${name}]` : `${place}.${name}`);
+  }
+}
