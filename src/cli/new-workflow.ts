@@ -50,7 +50,7 @@ async function propose(url: string, options: Options): Promise<void> {
     const proposal = await proposeFor(bare, asked);
     const text = proposalText(proposal);
     const source = checkedSource(text, 'default/new.yaml');
-    const preview = await previewSource({ source, from: undefined, pages: 1, ...asked });
+    const preview = await previewSource({ source, secrets: [], from: undefined, pages: 1, ...asked });
     // Between the first look and now somebody else may have written it.
     if (out !== undefined) await writeFile(out, text, { flag: 'wx' });
     const lines = previewLines(preview);

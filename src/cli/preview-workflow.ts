@@ -40,15 +40,26 @@ async function preview(path: string | undefined, options: Options): Promise<void
     if (from !== undefined && !existsSync(from)) throw new NotFoundError(`There is no file ${from}`);
     const pages = Number(options.pages);
     if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
-    const source =
-      path === undefined ? sourceOfFlags(withUrl(options)) : await sourceOfFile(path, options, signal);
+    const { source, secrets } =
+      path === undefined
+        ? { source: sourceOfFlags(withUrl(options)), secrets: [] }
+        : await sourceOfFile(path, options, signal);
     // Loaded here: the other commands beside this one send no requests.
     const { previewSource } = await import('../workflows/sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
     const onLog = (text: string) => void process.stderr.write(`${printable(text)}\n`);
     show(
-      await previewSource({ source, from, pages, allowNetworks: allowNetworks.text, agent, signal, onLog }),
+      await previewSource({
+        source,
+        secrets,
+        from,
+        pages,
+        allowNetworks: allowNetworks.text,
+        agent,
+        signal,
+        onLog,
+      }),
       options,
     );
   } finally {
@@ -64,7 +75,11 @@ function withUrl(options: Options): Options {
   return { ...options, url: [`http://saved.invalid/${encodeURIComponent(name)}`] };
 }
 
-async function sourceOfFile(path: string, options: Options, signal: AbortSignal): Promise<HttpSource> {
+async function sourceOfFile(
+  path: string,
+  options: Options,
+  signal: AbortSignal,
+): Promise<{ source: HttpSource; secrets: string[] }> {
   const loaded = await loadWorkflowFile(path, { log: silentLogger, signal });
   if ('mistakes' in loaded) {
     throw new UsageError(
@@ -78,7 +93,10 @@ async function sourceOfFile(path: string, options: Options, signal: AbortSignal)
     throw new UsageError(`${path} is no http source: \`flowhook workflows test\` tries any kind`);
   }
   const secrets = await teamSecrets({ directory, team, environment: configOf(options).environment });
-  return configWithSecrets(definition.source, { team, secrets }) as HttpSource;
+  return {
+    source: configWithSecrets(definition.source, { team, secrets }) as HttpSource,
+    secrets: [...secrets.values()],
+  };
 }
 
 function show(found: Preview, options: Options): void {

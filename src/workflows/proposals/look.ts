@@ -7,6 +7,7 @@ import { createAuthorization } from '../sources/http/authorization.ts';
 import { createClient } from '../sources/http/client.ts';
 import { readCsv } from '../sources/http/csv.ts';
 import { createExchange } from '../sources/http/exchange.ts';
+import { createHidden } from '../sources/http/hidden.ts';
 import { whole } from '../sources/http/items.ts';
 import { parseMarkup } from '../sources/http/markup.ts';
 import { createOutbound, namedOrigins } from '../sources/http/outbound.ts';
@@ -35,7 +36,9 @@ export async function proposeFor(
   });
   const request = pageRequest(source, source.urls[0] as string, FIRST_PAGE, new Map());
   const pace = { ...PACE };
+  const hidden = createHidden();
   const client = createClient({
+    hidden,
     dispatcher,
     turns: createHostTurns(),
     pace,
@@ -60,7 +63,7 @@ export async function proposeFor(
       pace.delayMs = Math.max(pace.delayMs, delayMs);
     },
   });
-  const auth = createAuthorization(null, client, Date.now);
+  const auth = createAuthorization(null, { client, hidden, now: Date.now });
   const exchange = createExchange({ source, client, auth, permission, warn: input.onLog });
   try {
     const answer = await exchange.ask(request, []);

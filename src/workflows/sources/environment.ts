@@ -54,6 +54,12 @@ export function configWithSecrets(config: unknown, input: TeamSecrets): unknown 
   );
 }
 
+/** The values of the secrets that a configuration names. */
+export function secretsIn(config: unknown, secrets: ReadonlyMap<string, string>): string[] {
+  const named = JSON.stringify(config).matchAll(secretReferences());
+  return [...new Set([...named].flatMap(([, name = '']) => secrets.get(name) ?? []))];
+}
+
 function fill(text: string, input: TeamSecrets): string {
   return text.replace(secretReferences(), (_reference, name: string) => {
     const value = input.secrets.get(name);

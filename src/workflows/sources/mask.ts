@@ -15,7 +15,7 @@ export interface Mask {
 
 /**
  * Knows each secret as it is printed: one of several lines, such as a private key, line by line; and as it stands
- * in JSON, where quotes and line breaks are escaped, and in addresses.
+ * in JSON, where quotes and line breaks are escaped, in addresses and in base64.
  */
 export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const written = [...secrets.values()].flatMap((value) => [
@@ -23,6 +23,8 @@ export function createMask(secrets: ReadonlyMap<string, string>): Mask {
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value.toWellFormed()),
     new URLSearchParams({ v: value }).toString().slice(2),
+    Buffer.from(value).toString('base64url'),
+    Buffer.from(value).toString('base64').replace(/=+$/, ''),
   ]);
   const hidden = [...new Set(written)]
     .filter((text) => text.length >= MASKED_LENGTH)

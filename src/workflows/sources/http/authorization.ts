@@ -1,6 +1,7 @@
 /** Adds what proves to a source who asks. */
 import type { HttpAuth } from '../../../model/http-source.ts';
 import type { Client } from './client.ts';
+import type { Hidden } from './hidden.ts';
 import type { HttpRequest } from './request.ts';
 import { SourceError } from './source-error.ts';
 
@@ -13,40 +14,46 @@ const MAX_TOKEN_BYTES = 64 * 1024;
 export interface Authorization {
   /** The request with it. */
   sign(request: HttpRequest): Promise<HttpRequest>;
-  /** The source did not take it. Answers whether another try is worth it. */
-  refused(): boolean;
+  /** The source did not take this request. Answers whether another try is worth it. */
+  refused(signed: HttpRequest): boolean;
 }
 
-/** @param client what tokens are asked for with */
-export function createAuthorization(auth: HttpAuth | null, client: Client, now: () => number): Authorization {
-  const fixed = (name: string, value: string): Authorization => ({
-    sign: async (request) => ({ ...request, headers: { ...request.headers, [name]: value } }),
-    refused: () => false,
-  });
+/** @param deps.client what tokens are asked for with; `hidden` is told whatever is sent */
+export function createAuthorization(
+  auth: HttpAuth | null,
+  deps: { client: Client; hidden: Hidden; now(): number },
+): Authorization {
+  const { hidden } = deps;
+  function fixed(name: string, value: string, ...secrets: string[]): Authorization {
+    hidden.add(value, ...secrets);
+    return {
+      sign: async (request) => ({ ...request, headers: { ...request.headers, [name]: value } }),
+      refused: () => false,
+    };
+  }
   switch (auth?.type) {
     case undefined:
       return { sign: async (request) => request, refused: () => false };
     case 'bearer':
-      return fixed('authorization', `Bearer ${auth.token}`);
-    case 'basic':
-      return fixed(
-        'authorization',
-        `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`,
-      );
+      return fixed('authorization', `Bearer ${auth.token}`, auth.token);
+    case 'basic': {
+      const proof = `${auth.username}:${auth.password}`;
+      return fixed('authorization', `Basic ${Buffer.from(proof).toString('base64')}`, proof, auth.password);
+    }
     case 'header':
       return fixed(auth.name.toLowerCase(), auth.value);
     case 'oauth2':
-      return byClientCredentials(auth, client, now);
+      return byClientCredentials(auth, deps);
   }
 }
 
 /** RFC 6749, section 4.4. */
 function byClientCredentials(
   auth: Extract<HttpAuth, { type: 'oauth2' }>,
-  client: Client,
-  now: () => number,
+  { client, hidden, now }: { client: Client; hidden: Hidden; now(): number },
 ): Authorization {
   let token: Promise<{ value: string; until: number }> | undefined;
+  let current: string | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
 
   async function ask(): Promise<{ value: string; until: number }> {
@@ -54,6 +61,7 @@ function byClientCredentials(
     if (auth.scope !== null) form.set('scope', auth.scope);
     if (auth.audience !== null) form.set('audience', auth.audience);
     const [id, secret] = [auth.clientId, auth.clientSecret].map((text) => encodeURIComponent(text));
+    hidden.add(`${id}:${secret}`, auth.clientSecret);
     const answer = await client.send({
       method: 'POST',
       url: auth.tokenUrl,
@@ -79,6 +87,8 @@ function byClientCredentials(
     if (typeof said.access_token !== 'string') {
       throw new SourceError(`${auth.tokenUrl} answered ${answer.status} without an \`access_token\``);
     }
+    hidden.add(said.access_token);
+    current = said.access_token;
     const life = Number(said.expires_in ?? Number.NaN) * 1_000 || LIFE_MS;
     return { value: said.access_token, until: now() + Math.max(life - EARLY_MS, life / 2) };
   }
@@ -90,11 +100,14 @@ function byClientCredentials(
       const { value } = await token;
       return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
     },
-    refused() {
+    refused({ headers }) {
+      // Requests that were under way together are refused together: the first of them had it renewed.
+      if (headers.authorization !== `Bearer ${current}`) return true;
       // One that is refused although it is new would be refused again.
       if (now() - renewedAt < RENEWAL_MS) return false;
       renewedAt = now();
       token = undefined;
+      current = undefined;
       return true;
     },
   };

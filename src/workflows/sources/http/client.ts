@@ -3,6 +3,8 @@ import type { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import type { CookieJar } from '../../../net/cookies.ts';
 import type { HostTurns, Pace } from '../../../net/host-turns.ts';
+import type { Hidden } from './hidden.ts';
+import { PLAIN_HEADERS } from './plain-headers.ts';
 import type { HttpRequest } from './request.ts';
 import { type Retry, retryOf } from './retry.ts';
 import { SourceError } from './source-error.ts';
@@ -12,16 +14,6 @@ const ENCODINGS = 'gzip, br, zstd, deflate';
 /** Silence: before the headers, and between two parts of the body. */
 const SILENCE_MS = 60_000;
 const MAX_EXCERPT_BYTES = 2_048;
-/** What may be told to anybody. */
-const PLAIN_HEADERS = [
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'if-none-match',
-  'if-modified-since',
-  'user-agent',
-];
-
 export interface Answer {
   status: number;
   /** Names in lower case. */
@@ -44,6 +36,7 @@ export interface ClientDeps {
   agent: string;
   /** Origins that may be sent the definition's own headers, cookies and body. */
   trusted: ReadonlySet<string>;
+  hidden: Hidden;
   signal: AbortSignal;
   log(level: 'debug' | 'info' | 'warn', text: string): void;
   /** Between two tries; rejects with the signal's reason. */
@@ -175,7 +168,7 @@ export function createClient(deps: ClientDeps): Client {
         });
         if (answer !== undefined && retry.again) discard(answer);
         if (!retry.again) {
-          const words = answer === undefined ? '' : await excerptOf(answer);
+          const words = answer === undefined ? '' : await excerptOf(answer, deps.hidden);
           throw new SourceError(`${retry.sentence}${words}`, {
             cause: failure,
             ...(answer === undefined ? {} : { status: answer.status }),
@@ -211,7 +204,7 @@ function isTrusted(target: URL, trusted: ReadonlySet<string>): boolean {
 }
 
 /** The first words of an answer that is an error. */
-async function excerptOf({ body, headers }: Answer): Promise<string> {
+async function excerptOf({ body, headers }: Answer, hidden: Hidden): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -227,8 +220,11 @@ async function excerptOf({ body, headers }: Answer): Promise<string> {
   } finally {
     discard({ body });
   }
-  const text = Buffer.concat(chunks)
-    .toString()
+  const raw = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString();
+  const text = hidden
+    .mask(raw)
+    // What is cut off in the middle of a secret is not known as one.
+    .slice(0, bytes > MAX_EXCERPT_BYTES ? -hidden.longest() : undefined)
     .replace(/<(script|style)\b.*?<\/\1>|<[^>]*>/gis, ' ')
     .replace(/\s+/g, ' ')
     .trim();

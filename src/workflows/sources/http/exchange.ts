@@ -27,10 +27,11 @@ export function createExchange(input: {
     async ask(request, accepted) {
       await permission.before(request.url);
       for (;;) {
+        const signed = await auth.sign(request);
         try {
-          return await client.send(await auth.sign(request), { accepted });
+          return await client.send(signed, { accepted });
         } catch (error) {
-          if (!(error instanceof SourceError) || error.status !== 401 || !auth.refused()) throw error;
+          if (!(error instanceof SourceError) || error.status !== 401 || !auth.refused(signed)) throw error;
         }
       }
     },

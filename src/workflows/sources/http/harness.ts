@@ -13,6 +13,8 @@ export interface HarnessInput {
   compileCache: string;
   /** With the secrets in it. */
   source: HttpSource;
+  /** Those secrets alone: not to be told. */
+  secrets: string[];
   state: unknown;
   definitionHash: string;
   agent: string;
@@ -34,29 +36,33 @@ if (import.meta.main) {
 
 async function run(input: HarnessInput): Promise<void> {
   // Only now, so that the compile cache covers them.
-  const [{ createOutbound, namedOrigins }, { readSource }, { remoteTurns }, { outcomeOf }] =
+  const [{ createOutbound, namedOrigins }, { readSource }, { remoteTurns }, { outcomeOf }, { createHidden }] =
     await Promise.all([
       import('./outbound.ts'),
       import('./read-source.ts'),
       import('../../../net/host-turns-channel.ts'),
       import('./outcome.ts'),
+      import('./hidden.ts'),
     ]);
   const stopping = new AbortController();
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();
   const writer = createWriter();
-  const reading = readSource(input, {
-    dispatcher: await createOutbound({
-      allowNetworks: input.allowNetworks,
-      proxy: input.source.proxy,
-      named: namedOrigins(input.source),
-    }),
-    turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
-    agent: input.agent,
-    signal: stopping.signal,
-    log: tellLog,
-    onPage: (pages, url) => progress.report({ pages, message: url }),
-  });
+  const reading = readSource(
+    { ...input, hidden: createHidden(input.secrets) },
+    {
+      dispatcher: await createOutbound({
+        allowNetworks: input.allowNetworks,
+        proxy: input.source.proxy,
+        named: namedOrigins(input.source),
+      }),
+      turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
+      agent: input.agent,
+      signal: stopping.signal,
+      log: tellLog,
+      onPage: (pages, url) => progress.report({ pages, message: url }),
+    },
+  );
   const result = await outcomeOf(async () => {
     for (;;) {
       const next = await reading.next();

@@ -222,6 +222,61 @@ test('OAuth 2 client credentials: one token for the run, another one when it is 
   );
 });
 
+test('requests that are refused together have the token renewed once', async (t) => {
+  let issued = 0;
+  let valid = 1;
+  let refused: (() => void)[] = [];
+  const { url } = await site(t, (request, response) => {
+    if (request.url === '/token') {
+      issued += 1;
+      return json(response, JSON.stringify({ access_token: `token-${issued}`, expires_in: 3600 }));
+    }
+    if (request.url === '/list') {
+      json(response, JSON.stringify([1, 2, 3, 4].map((id) => ({ id, url: `/${id}` }))));
+      valid = 2;
+      return;
+    }
+    if (request.headers.authorization === `Bearer token-${valid}`) return json(response, '{"x":1}');
+    refused.push(() => void response.writeHead(401).end());
+    if (refused.length < 4) return;
+    for (const refuse of refused) refuse();
+    refused = [];
+  });
+  const auth = { type: 'oauth2', tokenUrl: `${url}/token`, clientId: 'a', clientSecret: 'b' };
+  const follow = { url: '$.url', parse: 'json', concurrency: 4, fields: { x: '$.x' } };
+  const { records } = await take({
+    source: { url: `${url}/list`, perHost: 4, auth, follow },
+    fields: { id: '$.id' },
+  });
+  assert.deepEqual(
+    records.map(({ x }) => x),
+    [1, 1, 1, 1],
+  );
+  assert.equal(issued, 2);
+});
+
+test('what proved who asks is not told when a host says it again', async (t) => {
+  const token = `access-${'x'.repeat(40)}`;
+  const { url } = await site(t, (request, response) => {
+    if (request.url === '/token') return json(response, JSON.stringify({ access_token: token }));
+    response
+      .writeHead(400)
+      .end(`no: ${request.headers.authorization ?? request.headers['x-key']} ${'.'.repeat(60)}`);
+  });
+  const proofs: object[] = [
+    { type: 'basic', username: 'admin', password: 'hunter2hunter2' },
+    { type: 'bearer', token: 'sesame-sesame' },
+    { type: 'header', name: 'x-key', value: `key-${'k'.repeat(300)}` },
+    { type: 'oauth2', tokenUrl: `${url}/token`, clientId: 'a', clientSecret: 'b' },
+  ];
+  for (const auth of proofs) {
+    await assert.rejects(
+      take({ source: { url, auth } }),
+      /answered 400 Bad Request: no: \*\*\* \.{60}$|Bearer \*\*\* \.{60}$/,
+    );
+  }
+});
+
 test('robots.txt is respected where pages are HTML, and elsewhere if that is wanted', async (t) => {
   const robots =
     'User-agent: *\nDisallow: /private\n\nUser-agent: flowhook\nDisallow: /not-for-us\nCrawl-delay: 0.001\n';

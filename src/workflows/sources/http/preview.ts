@@ -4,6 +4,7 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import { createHostTurns } from '../../../net/host-turns.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
 import { countFills } from './fill-count.ts';
+import { createHidden } from './hidden.ts';
 import { createOutbound, namedOrigins } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
 import { readSource, type SourceEnd } from './read-source.ts';
@@ -23,6 +24,8 @@ export interface PreviewInput {
   pages: number;
   allowNetworks: string;
   agent: string;
+  /** What must not be shown, but in records. */
+  secrets: readonly string[];
   signal: AbortSignal;
   /** Told at once what is worth a word, such as that a host wants to be waited for. */
   onLog(text: string): void;
@@ -58,6 +61,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
     unfilled: [],
     error: null,
   };
+  const hidden = createHidden(input.secrets);
   const fills = countFills(fieldNames(source));
   const dispatcher = await createOutbound({
     allowNetworks: input.allowNetworks,
@@ -69,6 +73,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       source: from === undefined ? source : { ...source, robots: 'ignore' },
       state: null,
       definitionHash: '',
+      hidden,
     },
     {
       dispatcher,
@@ -104,7 +109,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
   });
   signal.throwIfAborted();
   if (!outcome.ok) preview.error = outcome.error;
-  preview.unfilled.push(...fills.sentences());
+  preview.unfilled.push(...fills.sentences().map(hidden.mask));
   // What a default stands in is not filled; with detail pages, some are counted that were not looked at.
   for (const [name, count] of fills.filled()) preview.filled[name] = Math.min(count, preview.read);
   return preview;
@@ -118,7 +123,7 @@ function add(preview: Preview, line: string): void {
 }
 
 /** Notes each request, and refuses the one that is too many. */
-function watched(client: Client, input: PreviewInput, preview: Preview, { now }: ClientDeps): Client {
+function watched(client: Client, input: PreviewInput, preview: Preview, { now, hidden }: ClientDeps): Client {
   const { source, pages } = input;
   let left = input.from === undefined ? pages * source.urls.length : 1;
   const isPage = (request: HttpRequest) => new URL(request.url).pathname !== '/robots.txt';
@@ -128,7 +133,7 @@ function watched(client: Client, input: PreviewInput, preview: Preview, { now }:
       if (isPage(request) && (source.follow === null || input.from !== undefined)) {
         left -= 1;
         if (left < 0) {
-          preview.next ??= { method: request.method, url: request.url };
+          preview.next ??= { method: request.method, url: hidden.mask(request.url) };
           throw new Enough();
         }
       }
@@ -136,7 +141,7 @@ function watched(client: Client, input: PreviewInput, preview: Preview, { now }:
       const answer = await client.send(request, options);
       preview.requests.push({
         method: request.method,
-        url: request.url,
+        url: hidden.mask(request.url),
         status: answer.status,
         ms: now() - startedAt,
       });

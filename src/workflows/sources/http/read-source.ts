@@ -13,6 +13,7 @@ import { type Client, type ClientDeps, createClient } from './client.ts';
 import { createExchange } from './exchange.ts';
 import { countFills, type FillCount } from './fill-count.ts';
 import { createFreshness } from './freshness.ts';
+import { createHidden, type Hidden } from './hidden.ts';
 import { createPager } from './pages.ts';
 import { createPermission } from './permission.ts';
 import { type PageDeps, readPage } from './read-page.ts';
@@ -48,6 +49,8 @@ export interface SourceInput {
   state: unknown;
   /** Tells one definition from another: what was unchanged for another one is read again. */
   definitionHash: string;
+  /** What must not be told; more is added to it. */
+  hidden?: Hidden;
 }
 
 export interface SourceEnd {
@@ -67,13 +70,30 @@ export interface SourceEnd {
  * @throws SourceError, UnreadableError; the signal's reason
  */
 export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGenerator<string[], SourceEnd> {
+  const hidden = input.hidden ?? createHidden();
+  const discreet: SourceDeps = {
+    ...deps,
+    log: (level, text) => deps.log(level, hidden.mask(text)),
+    onPage: (pages, url) => deps.onPage(pages, hidden.mask(url)),
+  };
+  try {
+    return yield* readAll({ ...input, hidden }, discreet);
+  } catch (error) {
+    throw hidden.masked(error);
+  }
+}
+
+async function* readAll(
+  input: SourceInput & { hidden: Hidden },
+  deps: SourceDeps,
+): AsyncGenerator<string[], SourceEnd> {
   const { source } = input;
   const now = deps.now ?? Date.now;
   const kept = readState(input.state);
   const memory = remember(source.remember, kept, new Date(now()).toISOString());
   const freshness = createFreshness(source, kept, input.definitionHash);
   const fills = deps.fills ?? countFills(fieldNames(source));
-  const { exchange, wait } = connect(source, { ...deps, now }, memory.values);
+  const { exchange, wait } = connect(source, { ...deps, now, hidden: input.hidden }, memory.values);
   const firstRequest = (start: string) =>
     pageRequest(source, start, createPager(source.paginate).first, memory.values);
   let pages = 0;
@@ -159,7 +179,7 @@ async function* readPages(
 /** Puts together what asks. */
 function connect(
   source: HttpSource,
-  deps: SourceDeps & { now(): number },
+  deps: SourceDeps & { now(): number; hidden: Hidden },
   state: ReadonlyMap<string, string>,
 ) {
   const pace = { perHost: source.perHost, delayMs: source.delayMs };
@@ -188,7 +208,7 @@ function connect(
       pace.delayMs = Math.max(pace.delayMs, delayMs);
     },
   });
-  const auth = createAuthorization(source.auth, tokens, deps.now);
+  const auth = createAuthorization(source.auth, { client: tokens, hidden: deps.hidden, now: deps.now });
   const warn = (text: string) => deps.log('warn', text);
   return { exchange: createExchange({ source, client, auth, permission, warn }), wait: clientDeps.wait };
 }

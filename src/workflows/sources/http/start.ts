@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../../model/http-source.ts';
 import { type ChildEnd, startChild } from '../child.ts';
 import { failed, runOf } from '../child-run.ts';
-import { cleanEnvironment, configWithSecrets, runEnvironment } from '../environment.ts';
+import { cleanEnvironment, configWithSecrets, runEnvironment, secretsIn } from '../environment.ts';
 import { temporaryPrefix } from '../leftover.ts';
 import { createMask } from '../mask.ts';
 import { COMPILE_CACHE } from '../module.ts';
@@ -28,6 +28,7 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
   const harnessInput: HarnessInput = {
     compileCache: COMPILE_CACHE,
     source: configWithSecrets(source, input) as HttpSource,
+    secrets: secretsIn(source, input.secrets),
     state: input.state,
     definitionHash: createHash('sha256')
       .update(JSON.stringify([FORMAT, source, key, mode]))
