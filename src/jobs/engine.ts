@@ -13,11 +13,13 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Problem } from '../model/error.ts';
 import { type Held, LEASE_MS } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { Wake } from '../std/wake.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
+import { OneByOne } from './one-by-one.ts';
 import type { RunJobDeps } from './run-attempt.ts';
 import { type Interruption, runJob } from './run-job.ts';
 
@@ -58,7 +60,10 @@ export class Engine {
   readonly #reaps: Wake;
   #fencing: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
+  readonly #reclaims: OneByOne<Abandoned>;
   #claiming: Promise<void> | undefined;
+  /** Whether a claim was not answered: it may have been committed all the same. */
+  #isUnsure = false;
   #stopping = new AbortController();
 
   constructor(options: EngineOptions) {
@@ -67,6 +72,10 @@ export class Engine {
     this.#leaseMs = leaseMs;
     const beatMs = leaseMs / 3;
     const report = (err: unknown) => options.log.error({ err }, 'engine.failed');
+    this.#reclaims = new OneByOne({
+      nameOf: ({ held: { teamId, jobId } }) => ({ teamId, key: jobId }),
+      failed: (err, { held }) => options.log.error({ err, ...held }, 'job.not_reclaimed'),
+    });
     this.#claims = new Wake({ everyMs: POLL_MS, random, look: () => this.#claim().catch(report) });
     this.#beats = new Wake({ everyMs: beatMs, random, look: () => this.#beatInTime() });
     this.#reaps = new Wake({
@@ -153,25 +162,28 @@ export class Engine {
 
   /** Takes back running jobs of a dead node (`nodeId`), or those whose lease is over. */
   async reap(input: { nodeId: string | null }): Promise<void> {
+    const found = await this.#options.store.jobs.abandoned(input);
+    await this.#reclaims.each(found, (abandoned) => this.#takeBack(abandoned, input));
+  }
+
+  async #takeBack(abandoned: Abandoned, input: { nodeId: string | null }): Promise<void> {
     const { store, log } = this.#options;
-    for (const abandoned of await store.jobs.abandoned(input)) {
-      if (this.#runsHere(abandoned)) {
-        this.#beats.nudge();
-        continue;
-      }
-      if (this.#options.renewPush?.(abandoned.held) === true) continue;
-      const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
-      await removeLeftoverFiles(abandoned.held);
-      const job = await store.jobs.reclaim({
-        ...input,
-        held: abandoned.held,
-        error: 'The process that ran this job ended without a word',
-      });
-      log.warn(
-        { workflowId: abandoned.workflowId, ...abandoned.held, killed, state: job?.state ?? 'taken' },
-        'job.reclaimed',
-      );
+    if (this.#runsHere(abandoned)) {
+      this.#beats.nudge();
+      return;
     }
+    if (this.#options.renewPush?.(abandoned.held) === true) return;
+    const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
+    await removeLeftoverFiles(abandoned.held);
+    const job = await store.jobs.reclaim({
+      ...input,
+      held: abandoned.held,
+      error: 'The process that ran this job ended without a word',
+    });
+    log.warn(
+      { workflowId: abandoned.workflowId, ...abandoned.held, killed, state: job?.state ?? 'taken' },
+      'job.reclaimed',
+    );
   }
 
   /** One that fails or hangs is followed by the next one soon: there is time for several before leases are over. */
@@ -194,13 +206,36 @@ export class Engine {
     const { store, nodeId, capacity, perTeam } = this.#options;
     const limit = capacity - this.#running.size;
     if (this.#stopping.signal.aborted || limit <= 0) return;
+    if (this.#isUnsure) await this.#giveBackUnanswered();
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
-    const claimed = await store.jobs.claim({ nodeId, limit, leaseMs: this.#leaseMs, perTeam, except });
-    for (const job of claimed) {
-      if (await this.#isForUs(job)) this.#begin(job, sentAt);
-      else await this.#leave(job);
+    const input = { nodeId, limit, leaseMs: this.#leaseMs, perTeam, except };
+    const claimed = await store.jobs.claim(input).catch((error: unknown) => {
+      this.#isUnsure ||= error instanceof Problem;
+      throw error;
+    });
+    // Each by itself: nobody renews the lease of one that waits until it is known of another whether it runs here.
+    await Promise.all(
+      claimed.map(async (job) => {
+        if (await this.#isForUs(job)) this.#begin(job, sentAt);
+        else await this.#leave(job);
+      }),
+    );
+  }
+
+  /** What was claimed without an answer is running by the table and nowhere else: else that would pass for a crash. */
+  async #giveBackUnanswered(): Promise<void> {
+    const { store, nodeId, log } = this.#options;
+    const here = new Set([...this.#running].map(({ held }) => `${held.jobId} ${held.attempt}`));
+    const held = (await store.jobs.abandoned({ nodeId }))
+      .filter((one) => one.nodeId === nodeId && one.origin !== 'push' && one.process === null)
+      .map((one) => one.held)
+      .filter(({ jobId, attempt }) => !here.has(`${jobId} ${attempt}`));
+    if (held.length > 0) {
+      await store.jobs.release({ held });
+      log.warn({ jobs: held.length }, 'jobs.claimed_without_answer');
     }
+    this.#isUnsure = false;
   }
 
   async #isForUs({ job, workflow }: ClaimedJob): Promise<boolean> {

@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { DueSchedule } from '../store/job-operations.ts';
 import type { Store } from '../store/store.ts';
+import { OneByOne } from './one-by-one.ts';
 
 const EVERY_MS = 1_000;
 /** Schedules that are looked up at once, and how often in one tick. */
@@ -22,23 +23,39 @@ interface SchedulerOptions {
 /** What starts, stops and ticks; a tick fires all that is due. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
+  const schedules = new OneByOne<DueSchedule>({
+    nameOf: (due) => ({ teamId: due.teamId, key: keyOf(due) }),
+    failed: (err, { workflowId }) => log.error({ err, workflowId }, 'schedule.failed'),
+  });
   return new Chore({
     everyMs: EVERY_MS,
     random,
-    work: (signal) => fireDue(options, signal),
+    work: (signal) => fireDue(options, schedules, signal),
     failed: (err) => log.error({ err }, 'schedule.failed'),
   });
 }
 
-async function fireDue({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const due = await store.schedules.due({ limit: PAGE });
-    for (const schedule of due) {
-      if (signal.aborted) return;
-      await fire(store, log, schedule);
-    }
-    if (due.length < PAGE) return;
+async function fireDue(
+  { store, log }: SchedulerOptions,
+  schedules: OneByOne<DueSchedule>,
+  signal: AbortSignal,
+): Promise<void> {
+  // Those that could not be moved on are due as before: the next page goes on behind them.
+  const left = new Set<string>();
+  for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
+    const limit = PAGE + left.size;
+    const due = await store.schedules.due({ limit });
+    const others = due.filter((one) => !left.has(keyOf(one)));
+    const failed = await schedules.each(others, async (schedule) => {
+      if (!signal.aborted) await fire(store, log, schedule);
+    });
+    for (const one of failed) left.add(keyOf(one));
+    if (due.length < limit) return;
   }
+}
+
+function keyOf({ teamId, workflowId }: DueSchedule): string {
+  return `${teamId} ${workflowId}`;
 }
 
 async function fire(store: Store, log: Logger, due: DueSchedule): Promise<void> {

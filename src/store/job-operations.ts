@@ -186,5 +186,8 @@ export interface DueSchedule {
 export interface Abandoned {
   held: Held;
   workflowId: string;
+  /** Who has claimed it, or received it. */
+  nodeId: string | null;
+  origin: JobOrigin;
   process: ProcessMark | null;
 }

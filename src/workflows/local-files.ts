@@ -68,6 +68,7 @@ export class LocalFiles {
   readonly #log: Logger;
   readonly #chore: Chore;
   #last: Comparison | undefined;
+  #looking: Promise<void> | undefined;
 
   constructor(input: { store: Store; directory: string; log: Logger; random: () => number }) {
     this.#store = input.store;
@@ -88,12 +89,15 @@ export class LocalFiles {
 
   /**
    * Whether what would run here is what was applied. When it is not as it was at the last look, this looks again: the
-   * file may have come since.
+   * file may have come since. Calls at one moment share a look.
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
     const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
     if (!needsFiles(definition.source.type) || isSame()) return true;
-    await this.#look();
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
     return isSame();
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { Database, inTransaction, isBusy, isOutside, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 1, log: silentLogger });
@@ -45,4 +45,51 @@ test('what nobody waited for does not run after the commit', async () => {
   committed.resolve();
   await assert.rejects(late as Promise<unknown>, /over/);
   assert.equal(await lines(), 1);
+});
+
+test('of several statements at once the first error is thrown, whichever was waited for', async () => {
+  const failing = inTransaction(pool, async (tx) => {
+    const wrong = tx.get('select 1 / 0');
+    wrong.catch(() => undefined);
+    await tx.get('select 1');
+  });
+  await assert.rejects(failing, /division by zero/);
+});
+
+test('what has failed is not committed, also when nobody waited for the failure', async () => {
+  const before = await lines();
+  const failing = inTransaction(pool, async (tx) => {
+    await tx.run('insert into line values (10)');
+    await tx.get('select 1 / 0').catch(() => undefined);
+  });
+  await assert.rejects(failing, /division by zero/);
+  assert.equal(await lines(), before);
+});
+
+test('a lock is waited for no longer than told, and that is a database that is busy', async () => {
+  const others = openPool({ url, size: 1, log: silentLogger });
+  await db.run('insert into line values (20)');
+  const update = 'update line set number = number where number = 20';
+  await inTransaction(others, async (tx) => {
+    await tx.run(update);
+    const waiting = inTransaction(pool, (other) => other.run(update), { lockMs: 1 });
+    await assert.rejects(waiting, (error) => isBusy(error) && isOutside(error));
+  });
+  assert.equal(await db.run(update), 1);
+  await others.end();
+});
+
+test('what only reads is limited in the database, reads, and leaves its connection as it was', async () => {
+  const reads = new Database(pool, { reads: true });
+  assert.deepEqual(await reads.get(`select current_setting('statement_timeout') as most`), { most: '30s' });
+  await assert.rejects(reads.run('insert into line values (30)'), /read-only/);
+  await assert.rejects(reads.get('select 1 / $1::integer', 0), /division by zero/);
+  assert.deepEqual(await reads.all('select $1::integer as number', 4), [{ number: 4 }]);
+  assert.deepEqual(await db.get(`select current_setting('statement_timeout') as most`), { most: '0' });
+});
+
+test('a text that speaks of clients and connections is no lost connection', () => {
+  assert.equal(isOutside(new Error('The row customer-1 of the client has no connection')), false);
+  assert.equal(isOutside(new Error('Connection terminated unexpectedly')), true);
+  assert.equal(isOutside(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })), true);
 });

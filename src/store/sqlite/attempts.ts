@@ -85,6 +85,8 @@ export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Ab
     .map((row) => ({
       held: { teamId: row.team_id, jobId: row.id, attempt: row.attempt },
       workflowId: row.workflow_id,
+      nodeId: row.node_id,
+      origin: row.origin,
       process:
         row.process_pid === null || row.process_started_at === null
           ? null

@@ -1,0 +1,64 @@
+/** Claims whose answer is lost, or of which one job has to wait: on a real store, with real child processes. */
+import assert from 'node:assert/strict';
+import { engineTest, QUICK } from '../../test/support/engine.ts';
+import { Problem } from '../model/error.ts';
+
+engineTest('a claim whose answer was lost is given back, and costs the job nothing', async (bench) => {
+  const { store, another, queue, job } = bench;
+  const queued = await queue('quick', QUICK);
+  let isLost = true;
+  const engine = another({
+    store: {
+      ...store,
+      jobs: {
+        ...store.jobs,
+        claim: async (input) => {
+          const claimed = await store.jobs.claim(input);
+          if (isLost) throw new Problem('database_unavailable');
+          return claimed;
+        },
+      },
+    },
+  });
+  await assert.rejects(engine.tick());
+  assert.equal((await job(queued.id)).state, 'running');
+  isLost = false;
+  await engine.tick();
+  const { state, attempt, crashes } = await job(queued.id);
+  assert.deepEqual({ state, attempt, crashes }, { state: 'finished', attempt: 2, crashes: 0 });
+});
+
+engineTest('of several jobs one that is still compared with the files here holds up none', async (bench) => {
+  const { another, queue, until } = bench;
+  const waiting = await queue('waiting', QUICK);
+  const other = await queue('other', QUICK);
+  const compared = Promise.withResolvers<boolean>();
+  const engine = another({ runsHere: async ({ id }) => id === 'other' || compared.promise });
+  const ticked = engine.tick();
+  await until(other.id, ({ state }) => state === 'finished');
+  compared.resolve(true);
+  await ticked;
+  await until(waiting.id, ({ state }) => state === 'finished');
+});
+
+engineTest('one job that cannot be taken back keeps none of the others', async (bench) => {
+  const { store, another, queue, job } = bench;
+  const jobs = [await queue('locked', QUICK), await queue('other', QUICK)];
+  await store.jobs.claim({ nodeId: 'gone', limit: 4, leaseMs: 0, perTeam: 4 });
+  const engine = another({
+    store: {
+      ...store,
+      jobs: {
+        ...store.jobs,
+        reclaim: (input) =>
+          input.held.jobId === jobs[0]?.id
+            ? Promise.reject(new Problem('database_busy'))
+            : store.jobs.reclaim(input),
+      },
+    },
+  });
+  bench.advance(1);
+  await engine.reap({ nodeId: null });
+  const states = await Promise.all(jobs.map(async ({ id }) => (await job(id)).state));
+  assert.deepEqual(states, ['running', 'retrying']);
+});

@@ -1,0 +1,41 @@
+/** One after the other, some of which fail. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OneByOne } from './one-by-one.ts';
+
+function rounds() {
+  const failed: string[] = [];
+  const items = new OneByOne<string>({
+    nameOf: (key) => ({ teamId: key[0] ?? '', key }),
+    failed: (_, key) => failed.push(key),
+  });
+  return {
+    failed,
+    async round(keys: string[], isLocked: (key: string) => boolean) {
+      const tried: string[] = [];
+      await items.each(keys, async (key) => {
+        tried.push(key);
+        if (isLocked(key)) throw new Error('Locked');
+      });
+      return tried;
+    },
+  };
+}
+
+test('one that fails stops no other one, and comes last the next time', async () => {
+  const { round, failed } = rounds();
+  const isLocked = (key: string) => key === 'a1';
+  assert.deepEqual(await round(['a1', 'a2', 'b1'], isLocked), ['a1', 'a2', 'b1']);
+  assert.deepEqual(failed, ['a1']);
+  assert.deepEqual(await round(['a1', 'a3', 'b2'], isLocked), ['a3', 'b2', 'a1']);
+  await round(['a1'], () => false);
+  assert.deepEqual(await round(['a1', 'b3'], isLocked), ['a1', 'b3']);
+});
+
+test('of a team of which three have failed the rest is tried the next time, before those', async () => {
+  const { round } = rounds();
+  const locked = ['a1', 'a2', 'a3'];
+  const isLocked = (key: string) => locked.includes(key);
+  assert.deepEqual(await round(['a1', 'a2', 'a3', 'a4', 'b1'], isLocked), ['a1', 'a2', 'a3', 'b1']);
+  assert.deepEqual(await round(['a1', 'a2', 'a3', 'a4'], isLocked), ['a4', 'a1', 'a2', 'a3']);
+});
