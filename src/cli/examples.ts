@@ -71,6 +71,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'keys revoke': ['keys revoke KEY'],
   'teams list': ['teams list'],
   'teams create': ['teams create acme'],
+  'teams delete': ['teams delete acme', 'teams delete acme --yes --export /backups/acme'],
   login: ['login https://flowhook.example.com', 'login http://127.0.0.1:8080 --profile local < key.txt'],
   logout: ['logout', 'logout --profile local'],
   profiles: ['profiles'],

@@ -12,10 +12,16 @@ export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 
+/** Something stands in the way that may go away. */
+export class ConflictError extends Error {
+  override readonly name = 'ConflictError';
+}
+
 /** 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
   if (error instanceof NotFoundError) return 3;
+  if (error instanceof ConflictError) return 5;
   if (error instanceof InUseError || codeOf(error) === 'EADDRINUSE') return 5;
   if (error instanceof Error && 'requestId' in error) return codeOfAnswer(error);
   if (!(error instanceof Problem)) return 1;

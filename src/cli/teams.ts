@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { isTeamSlug, isUsable } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
+import { addDeleteTeam } from './delete-team.ts';
 import { UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say } from './say.ts';
@@ -19,6 +20,7 @@ export function addTeams(program: Command): void {
       .description('create a team; one that is there stays as it is')
       .argument('<slug>', 'a–z, 0–9 and -, as its folder of workflow files is called'),
   ).action(createTeam);
+  addDeleteTeam(teams);
 }
 
 async function listTeams(options: Options): Promise<void> {

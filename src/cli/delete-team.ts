@@ -1,0 +1,154 @@
+/** `flowhook teams delete`: exports what a team has, takes it away from everybody, and deletes it. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import type { Team } from '../model/team.ts';
+import { createLiveLine } from '../std/live-line.ts';
+import type { Store } from '../store/store.ts';
+import { openSealer } from '../teams/open-sealer.ts';
+import { ConflictError, UsageError } from './exit.ts';
+import { exportTeam } from './export-team.ts';
+import { findTeams } from './find.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import { say, screen } from './say.ts';
+import type { Options } from './settings.ts';
+import { countWords } from './words.ts';
+
+/** Rows that one transaction deletes. */
+const ROWS_AT_ONCE = 500;
+/** So long runs may take to end by themselves; after it they lose their jobs, which ends them as well. */
+const END_MS = 15_000;
+const LOOK_MS = 100;
+const BY = 'Its team was deleted at the command line';
+
+export function addDeleteTeam(teams: Command): void {
+  const command = teams
+    .command('delete')
+    .description('delete a team with everything that it has, for good; it is exported first')
+    .argument('<slug>', 'as `flowhook teams list` shows it')
+    .option('--yes', 'do not ask')
+    .option('--export <directory>', 'a new directory to export to (default: its slug and the time)')
+    .option('--no-export', 'export nothing')
+    .option('--force', 'also while jobs are running: they are canceled');
+  addStoreOptions(command).action((slug: string, options: Options) =>
+    withStore(options, { make: false, own: true }, (store, config, owned) =>
+      deleteTeam(store, slug, { config, owned, options }),
+    ),
+  );
+}
+
+async function deleteTeam(
+  store: Store,
+  slug: string,
+  { config, owned, options }: { config: Config; owned: boolean; options: Options },
+): Promise<void> {
+  const interrupted = (await store.teams.retired()).filter((team) => team.slug === slug);
+  if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: it is gone on with`);
+  for (const { id } of interrupted) await deleteRows(store, id);
+  if (interrupted.length > 0 && (await store.teams.bySlug({ slug })) === undefined) {
+    await leaveNoTraces(store, config);
+    return print(options, { slug, deleted: true, exported: null }, [`deleted ${slug}`]);
+  }
+  const [team] = (await findTeams(store, slug)) as [Team];
+  const teamId = team.id;
+  const running = await store.jobs.list({ teamId, states: ['running'], limit: ROWS_AT_ONCE });
+  if (options.force !== true)
+    refuseRunning(
+      slug,
+      running.map(({ id }) => id),
+    );
+  if (options.yes !== true) await ask(slug);
+
+  const exported =
+    options.export === false ? null : String(options.export ?? `${slug}-${stamp(store.now())}`);
+  if (exported !== null) {
+    await exportTeam({ store, sealer: await openSealer(config, store) }, team, exported);
+    say(`Exported to ${exported}`);
+  }
+  const retired = await store.teams.retire({ teamId, force: options.force === true });
+  if (retired?.outcome === 'running') refuseRunning(slug, retired.running);
+  await cancel(store, { teamId, ids: retired?.running ?? [], owned });
+  await deleteRows(store, teamId);
+  await leaveNoTraces(store, config);
+  print(options, { id: teamId, slug, deleted: true, exported }, [`deleted ${slug}`]);
+  say(
+    `Files stay: while there are workflow files in ${slug}/, the next \`flowhook apply\` or start makes the team again`,
+  );
+  if (slug === 'default') say('The next `flowhook serve` makes a team "default" without anything in it');
+}
+
+/** @throws ConflictError */
+function refuseRunning(slug: string, ids: readonly string[]): void {
+  if (ids.length === 0) return;
+  throw new ConflictError(
+    `${countWords(ids.length, 'job')} of "${slug}" ${ids.length === 1 ? 'is' : 'are'} running (${ids.slice(0, 5).join(', ')}): ` +
+      'nothing was deleted. Wait for the end, or cancel and delete with --force',
+  );
+}
+
+/** @throws UsageError unless the slug comes back */
+async function ask(slug: string): Promise<void> {
+  // No message: without it nobody knows what is waited for.
+  process.stderr.write(`Everything of the team "${slug}" will be deleted for good. Type its slug to go on: `);
+  const lines = createInterface({ input: process.stdin });
+  try {
+    for await (const line of lines) {
+      if (line.trim() === slug) return;
+      break;
+    }
+  } finally {
+    lines.close();
+    process.stdin.pause();
+  }
+  throw new UsageError(`That was not "${slug}": nothing was deleted. In scripts, say --yes`);
+}
+
+/** Lets runs end in good order where somebody is there who ends them. */
+async function cancel(
+  store: Store,
+  { teamId, ids, owned }: { teamId: string; ids: readonly string[]; owned: boolean },
+): Promise<void> {
+  for (const id of ids) await store.jobs.cancel({ teamId, id, by: BY });
+  if (owned || ids.length === 0) return;
+  say(`Canceling ${countWords(ids.length, 'job')}`);
+  const until = performance.now() + END_MS;
+  for (const id of ids) {
+    while ((await store.jobs.get({ teamId, id }))?.state === 'running' && performance.now() < until) {
+      await pause(LOOK_MS);
+    }
+  }
+}
+
+/** As long as each step takes, everybody else has the database afterwards. */
+async function deleteRows(store: Store, teamId: string): Promise<void> {
+  const line = createLiveLine(screen, () => performance.now());
+  try {
+    for (let steps = 1; ; steps += 1) {
+      const began = performance.now();
+      const { done } = await store.teams.delete({ teamId, limit: ROWS_AT_ONCE });
+      if (done) return;
+      line.show(() => `up to ${(steps * ROWS_AT_ONCE).toLocaleString('en-GB')} rows deleted`);
+      await pause(performance.now() - began);
+    }
+  } finally {
+    line.stop();
+  }
+}
+
+/** Not in the log of the database either, and not in answers that a server has kept. */
+async function leaveNoTraces(store: Store, config: Config): Promise<void> {
+  await rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true });
+  const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
+  if (logEmptied === false) {
+    say(
+      'The write-ahead log could not be emptied, because others were reading or writing; it will be in time',
+    );
+  }
+}
+
+function stamp(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-');
+}
