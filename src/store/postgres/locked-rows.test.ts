@@ -1,0 +1,98 @@
+/** A transaction that hangs with one row locked: what goes on without it. */
+import assert from 'node:assert/strict';
+import { after, beforeEach, test } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import { Problem } from '../../model/error.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { subscribe } from '../conformance/sending.ts';
+import { CLAIM, makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
+import { openStore } from '../open.ts';
+import { Database, inTransaction, openPool, type Value } from './database.ts';
+
+const LEASE_MS = 15_000;
+const { url, drop } = await makeDatabase();
+let nowMs = Date.UTC(2026, 0, 1);
+const store = await openStore(url, { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger });
+const pool = openPool({ url, size: 1, log: silentLogger });
+after(async () => {
+  await Promise.all([store.close(), pool.end()]);
+  await drop();
+});
+beforeEach(() =>
+  new Database(pool).exec('truncate team, workflow, job, webhook, lane, delivery, event cascade'),
+);
+
+const isBusy = (error: unknown) => error instanceof Problem && error.code === 'database_busy';
+
+/** Does something while somebody else has these rows locked. */
+function whileLocked(sql: string, values: Value[], perform: () => Promise<void>): Promise<void> {
+  return inTransaction(pool, async (tx) => {
+    assert.ok((await tx.all(`${sql} for update`, ...values)).length > 0);
+    await perform();
+  });
+}
+
+test('a team that is locked keeps only its own jobs from being claimed', async () => {
+  const one = await makeWorkflow(store, { team: 'one' });
+  const other = await makeWorkflow(store, { team: 'other' });
+  await makeJob(store, one);
+  nowMs += 1;
+  const job = await makeJob(store, other);
+  await whileLocked('select 1 from team where id = $1', [one.teamId], async () => {
+    // Room for one, and the locked one would be the first.
+    const claimed = await store.jobs.claim({ ...CLAIM, limit: 1 });
+    assert.deepEqual(
+      claimed.map((found) => found.job.id),
+      [job.id],
+    );
+  });
+  assert.equal((await store.jobs.claim({ ...CLAIM, limit: 1 }))[0]?.job.teamId, one.teamId);
+});
+
+test('a lane that is locked is neither taken, kept nor lost, and no other one waits for it', async () => {
+  const at = await makeWorkflow(store);
+  const { teamId } = at;
+  const ids = [
+    await subscribe(store, at, ['workflow_queued', 'a']),
+    await subscribe(store, at, ['workflow_queued', 'b']),
+  ];
+  await makeJob(store, at);
+  const holder = { nodeId: 'a', leaseMs: LEASE_MS };
+  assert.equal((await store.deliveries.lanes({ ...holder, limit: 9 })).length, 2);
+  const lanes = ids.map((webhookId) => ({ teamId, webhookId, epoch: 1 }));
+  await whileLocked('select 1 from lane where webhook_id = $1', [ids[0] as string], async () => {
+    assert.deepEqual(await store.deliveries.keepLanes({ ...holder, lanes }), {
+      lost: [],
+      late: lanes.slice(0, 1),
+    });
+    nowMs += 2 * LEASE_MS;
+    const found = await store.deliveries.lanes({ nodeId: 'b', leaseMs: LEASE_MS, limit: 9 });
+    assert.deepEqual(
+      found.map(({ webhookId }) => webhookId),
+      ids.slice(1),
+    );
+  });
+  const told = await store.deliveries.keepLanes({ ...holder, lanes });
+  assert.deepEqual(told, { lost: lanes.slice(1), late: [] });
+});
+
+test('who waits too long for a row is told that the database is busy, and leases are renewed meanwhile', async () => {
+  const at = await makeWorkflow(store);
+  await whileLocked('select 1 from workflow where id = $1', [at.workflowId], async () => {
+    // More than there are connections.
+    const calls = Array.from({ length: 10 }, () =>
+      store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }),
+    );
+    const refused = Promise.all(calls.map((call) => assert.rejects(call, isBusy)));
+    const mark = await Promise.race([
+      refused.then(() => 'refused'),
+      store.deliveries.keepLanes({
+        nodeId: 'a',
+        leaseMs: LEASE_MS,
+        lanes: [{ teamId: at.teamId, webhookId: 'w', epoch: 1 }],
+      }),
+    ]);
+    assert.notEqual(mark, 'refused');
+    await refused;
+  });
+});
