@@ -172,6 +172,15 @@ test('compressed bodies are read, and so are compressed files', async (t) => {
   );
 });
 
+test('an answer that is compressed over and over is refused', async (t) => {
+  for (const encoding of ['gzip', 'br', 'zstd']) {
+    const { url } = await site(t, (_request, response) => {
+      response.writeHead(200, { 'content-encoding': Array(400).fill(encoding).join(',') }).end('xxxxxxxx');
+    });
+    await assert.rejects(take({ source: { url } }), /compressed 400 times over; more than 4 are not undone/);
+  }
+});
+
 test('answers that are broken are told with what is wrong in them', async (t) => {
   const cases: [body: string, settings: Parameters<typeof read>[3], sentence: RegExp][] = [
     ['[{"id":1},{"id":', {}, /breaks off after record 1/],

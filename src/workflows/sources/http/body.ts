@@ -13,6 +13,8 @@ import { kindOf } from './kind.ts';
 
 /** What is looked at before anything is decided. */
 const PEEKED_BYTES = 64 * 1024;
+/** Servers use one, rarely two; each is a decoder with its own memory. */
+const MAX_ENCODINGS = 4;
 /** A content type, a file name and these bytes tell what an answer is. */
 export interface BodyHints {
   parse: Parse | null;
@@ -107,6 +109,11 @@ function withoutCompression({ head, rest }: Peeked, contentEncoding: string): As
   if (encodings.length === 0 && head.length >= 4) {
     if (head[0] === 0x1f && head[1] === 0x8b) encodings.push('gzip');
     else if (head.readUInt32LE(0) === 0xfd2fb528) encodings.push('zstd');
+  }
+  if (encodings.length > MAX_ENCODINGS) {
+    throw new UnreadableError(
+      `The answer is compressed ${encodings.length} times over; more than ${MAX_ENCODINGS} are not undone`,
+    );
   }
   let stream: AsyncIterable<Uint8Array> = chain(head, rest);
   for (const encoding of encodings.reverse())

@@ -48,7 +48,7 @@ export interface ClientDeps {
 
 export interface Client {
   /**
-   * The answer to a request: 2xx, 304, or one of `accepted`. Others are tried again where that may help.
+   * The answer to a request: 2xx, 304 where it was asked whether something has changed, or one of `accepted`. Others are tried again where that may help.
    *
    * @throws SourceError
    */
@@ -148,7 +148,7 @@ export function createClient(deps: ClientDeps): Client {
           );
           if (
             (answer.status >= 200 && answer.status < 300) ||
-            answer.status === 304 ||
+            (answer.status === 304 && isConditional(request)) ||
             accepted.includes(answer.status)
           ) {
             return answer;
@@ -189,6 +189,10 @@ function limitTime(target: URL, ms: number | null): { signal: AbortSignal; clear
   const sentence = `${target.href} had not answered to the last byte within ${ms / 1_000} s, its \`source.timeout\``;
   const timer = setTimeout(() => late.abort(new SourceError(sentence)), ms);
   return { signal: late.signal, clear: () => clearTimeout(timer) };
+}
+
+function isConditional({ headers }: HttpRequest): boolean {
+  return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined;
 }
 
 /** Lets go of an answer that is not read. */

@@ -13,6 +13,7 @@ import { baseOf, parseMarkup } from './markup.ts';
 import { isMarkup, type PageKind, type RecordMaker } from './record-maker.ts';
 import { linkedRequest } from './request.ts';
 import { type RereadDeps, waitToReread } from './reread.ts';
+import { SourceError } from './source-error.ts';
 
 export interface DetailDeps extends RereadDeps {
   exchange: Exchange;
@@ -66,7 +67,13 @@ async function addDetails(
   async function attempt(): Promise<void> {
     const { follow } = source;
     const answer = await deps.exchange.ask(linkedRequest(source, url, deps.state, follow.parse), [404, 410]);
-    if (answer.status === 404 || answer.status === 410) {
+    if (answer.status === 304) {
+      discard(answer);
+      throw new SourceError(
+        `The detail page ${url} answered 304 Not Modified: remove the header from \`source.headers\` that asks for it`,
+      );
+    }
+    if (answer.status === 204 || answer.status === 404 || answer.status === 410) {
       discard(answer);
       deps.log('warn', `The detail page ${url} answered ${answer.status}: its record goes without`);
       return;

@@ -1,5 +1,6 @@
 /** How a source asks: who it is, what it may, how patient it is, and what it does not ask for twice. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -339,8 +340,9 @@ test('what has not changed is not sent again, and a run that brings nothing new 
   assert.equal(other.records.length, 2);
 
   version = 2;
+  const key = (path: string) => createHash('sha256').update(`${url}${path}`).digest('base64url');
   const half = {
-    answers: { of: 'one', validators: { [`${url}/a`]: { etag: '"/a2"' }, [`${url}/b`]: { etag: '"/b1"' } } },
+    answers: { of: 'one', validators: { [key('/a')]: { etag: '"/a2"' }, [key('/b')]: { etag: '"/b1"' } } },
   };
   asked.length = 0;
   const third = await take(settings, { state: half });
@@ -350,6 +352,51 @@ test('what has not changed is not sent again, and a run that brings nothing new 
     'one that has changed is not alone',
   );
   assert.deepEqual(asked, ['GET /a', 'GET /b', 'GET /a']);
+});
+
+test('what is kept to ask whether answers have changed is small and tells no address', async (t) => {
+  const { url } = await site(t, (request, response) => {
+    response.setHeader('etag', `"${'e'.repeat(request.url === '/long' ? 1_100 : 900)}"`);
+    json(response);
+  });
+  const urls = ['/long', ...Array.from({ length: 400 }, (_, n) => `/${n}?key=secret`)].map(
+    (path) => url + path,
+  );
+  const { end } = await take({ source: { url: urls, perHost: 64 } });
+  const kept = JSON.stringify(end.state);
+  assert.ok(kept.length > 200_000 && kept.length < 300_000, `${kept.length}`);
+  assert.ok(!kept.includes('secret'));
+  const again = await take({ source: { url: urls, perHost: 64 } }, { state: end.state });
+  assert.equal(again.records.length, 401);
+});
+
+test('an answer that nothing has changed counts only where that was asked', async (t) => {
+  const { url } = await site(t, {
+    '/never': (_request, response) => response.writeHead(304).end(),
+    '/list?page=1': [{ id: 1 }],
+    '/list?page=2': (_request, response) => response.writeHead(304).end(),
+    '/people': [
+      { id: 1, url: '/none' },
+      { id: 2, url: '/never' },
+    ],
+    '/none': (_request, response) => response.writeHead(204).end(),
+  });
+  const sentence = /answered 304 Not Modified, and was not asked whether anything has changed/;
+  await assert.rejects(take({ source: { url: `${url}/never`, parse: 'json' } }), sentence);
+  const paged = { url: `${url}/list`, paginate: { type: 'page' } };
+  await assert.rejects(take({ source: paged }), sentence);
+  const headers = { 'if-modified-since': 'Fri, 20 Nov 2026 10:00:00 GMT' };
+  await assert.rejects(
+    take({ source: { ...paged, headers } }),
+    /page=2 answered 304 Not Modified, and the page before/,
+  );
+  const follow = { url: '$.url', parse: 'json', fields: { x: '$.x' } };
+  const detailed = { source: { url: `${url}/people`, follow }, fields: { id: '$.id' } };
+  await assert.rejects(take(detailed), sentence);
+  await assert.rejects(
+    take({ ...detailed, source: { ...detailed.source, headers } }),
+    /The detail page .*\/never answered 304 Not Modified: remove the header/,
+  );
 });
 
 test('jobs that ask the same host share its turns and its rest', async (t) => {

@@ -155,6 +155,10 @@ async function* readPages(
       url === undefined ? pageRequest(source, start, at, state) : linkedRequest(source, url, state);
     const accepted = pager.numbered && count > 1 ? [404, 410] : [];
     const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
+    if (page === 'unchanged' && count > 1) {
+      // Only headers of the definition's own can have asked for it.
+      throw new SourceError(`${request.url} answered 304 Not Modified, and the page before it has been read`);
+    }
     if (page === 'unchanged') return false;
     if (page === 'missing') return true;
     const next = pager.next(page);

@@ -12,7 +12,7 @@ export interface Validators {
 /** As it is kept between runs. */
 export interface KeptState {
   values?: Record<string, string>;
-  /** Of answers that the run was made of, by URL; `of` tells of which definition. */
+  /** Of answers that the run was made of, by the SHA-256 of their URLs; `of` tells of which definition. */
   answers?: { of: string; validators: Record<string, Validators> };
 }
 

@@ -64,6 +64,7 @@ export function retryOf(input: {
 
 function adviceFor(status: number): string {
   if (status === 401 || status === 403) return '. Does it need `source.auth`, or another secret?';
+  if (status === 304) return ', and was not asked whether anything has changed';
   return '';
 }
 
