@@ -4,17 +4,30 @@ const UNITS = ['YYYY', 'YY', 'MMMM', 'MMM', 'MM', 'M', 'DD', 'D', 'HH', 'H', 'mm
 const TOKEN = new RegExp(UNITS.join('|'), 'g');
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** A number in a text such as `1.234,50 €`, or undefined when there is not exactly one. */
+/** What stands between thousands beside the mark that is not the decimal one. */
+const GROUPS = " \u00a0\u2009\u202f'’";
+const NUMBERS = { '.': numbers('.', ','), ',': numbers(',', '.') };
+
+/**
+ * A number in a text such as `1.234,50 €`, or undefined when there is not exactly one, or one that a double would
+ * change. Marks between thousands are such only before three digits: with the decimal mark `.`, `1,50` is none.
+ */
 export function readNumber(text: string, decimal: '.' | ','): number | undefined {
-  const group = decimal === '.' ? ',' : '.';
-  const mark = decimal === '.' ? '\\.' : ',';
-  const plain = text.replace(/[\s\u00a0\u202f'’]/gu, '').replace(/\u2212/g, '-');
-  const found = plain.match(
-    new RegExp(`[-+]?(?:\\d[\\d${group}]*(?:${mark}\\d+)?|${mark}\\d+)(?:e[-+]?\\d+)?`, 'gi'),
-  );
-  if (found?.length !== 1) return undefined;
-  const number = Number((found[0] as string).replaceAll(group, '').replace(decimal, '.'));
+  const [found, second] = text.replace(/\u2212/g, '-').matchAll(NUMBERS[decimal]);
+  if (found?.groups === undefined || second !== undefined) return undefined;
+  const { sign = '', whole = '', part = '', exponent = '' } = found.groups;
+  const number = Number(`${sign}${whole.replace(/\D/g, '')}${part.replace(decimal, '.')}${exponent}`);
+  if (exponent === '' && Math.abs(number) > Number.MAX_SAFE_INTEGER) return undefined;
   return Number.isFinite(number) ? number : undefined;
+}
+
+function numbers(decimal: string, group: string): RegExp {
+  const thousands = `\\d{1,3}(?<group>[${group}${GROUPS}])\\d{3}(?:\\k<group>\\d{3})*(?!\\d)`;
+  const part = `[${decimal}]\\d+`;
+  return new RegExp(
+    `(?<sign>[-+]?)[${GROUPS}]?(?:(?<whole>${thousands}|\\d+)(?<part>${part})?|(?<part>${part}))(?<exponent>e[-+]?\\d+)?`,
+    'gi',
+  );
 }
 
 /**

@@ -90,8 +90,8 @@ function compileField(
 
   function convert(raw: unknown, base: string): Read {
     if (plain) return { value: raw, outcome: isEmpty(raw) ? 'empty' : 'filled' };
-    // Lists and maps have no text.
-    if (typeof raw === 'object' && raw !== null && !JSON.isRawJSON(raw))
+    // Lists and maps have no text, and a number is one, also where a double would change it.
+    if (typeof raw === 'object' && raw !== null && (field.number !== null || !JSON.isRawJSON(raw)))
       return { value: raw, outcome: 'filled' };
     if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
     let text = textOfValue(raw);

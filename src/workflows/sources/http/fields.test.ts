@@ -125,6 +125,17 @@ test('numbers are read as people write them', () => {
     ['2e3', '.', 2000],
     ['12 of 20', '.', undefined],
     ['none', '.', undefined],
+    ['- 3', '.', -3],
+    ['1,234,567', '.', 1234567],
+    ['12,50 €', '.', undefined],
+    ['12.50 €', ',', undefined],
+    ['1.234', ',', 1234],
+    ['1,2345', '.', undefined],
+    ['1 23', '.', undefined],
+    ["1,234'567", '.', undefined],
+    ['9007199254740991', '.', 9007199254740991],
+    ['9007199254740993', '.', undefined],
+    ['-9,007,199,254,740,993.0', '.', undefined],
   ];
   for (const [text, decimal, number] of cases) assert.equal(readNumber(text, decimal), number, text);
 });

@@ -20,7 +20,7 @@ const HARNESS_ARGV: readonly string[] = [
   fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 /** Counted up when the same answer would make other records than before: what was unchanged is then read again. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** Secrets are put in here: the child gets only those that its definition names. */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
