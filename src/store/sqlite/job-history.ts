@@ -1,5 +1,5 @@
 /** Jobs as a list, and giving up old ones. */
-import { hasEnded, type Job, type JobState } from '../../model/job.ts';
+import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { REMEMBERED_MS } from './jobs.ts';
@@ -18,6 +18,7 @@ const FILTERED = `
   order by id desc limit ?`;
 const OF_A_WORKFLOW = `select * from job indexed by job_history where team_id = ? and workflow_id = ? ${FILTERED}`;
 const OF_A_TEAM = `select * from job where team_id = ? ${FILTERED}`;
+const OF_AN_ORIGIN = `select * from job indexed by job_origin where team_id = ? and origin = ? ${FILTERED}`;
 // Few jobs are in these states: a search for them must not go through all that have finished.
 const UNFINISHED = `
   select * from job indexed by job_slot
@@ -28,25 +29,23 @@ const UNSUCCESSFUL = `
 export function list(view: View, input: ListInput): Job[] {
   const { teamId, workflowId, states, origin = null, before = LAST, limit } = input;
   const inStates = states === undefined ? null : JSON.stringify(states);
+  const [statement, narrowed] = statementFor({ workflowId, states, origin });
   return view.db
-    .all<JobRow>(
-      workflowId === undefined ? statementFor(states) : OF_A_WORKFLOW,
-      teamId,
-      ...(workflowId === undefined ? [] : [workflowId]),
-      before,
-      inStates,
-      inStates,
-      origin,
-      origin,
-      limit,
-    )
+    .all<JobRow>(statement, teamId, ...narrowed, before, inStates, inStates, origin, origin, limit)
     .map(toJob);
 }
 
-function statementFor(states: readonly JobState[] | undefined): string {
-  if (states === undefined) return OF_A_TEAM;
-  if (!states.some(hasEnded)) return UNFINISHED;
-  return states.every((state) => state === 'failed' || state === 'canceled') ? UNSUCCESSFUL : OF_A_TEAM;
+/** By the index that leads through the fewest, with what it is searched for beside the team. */
+function statementFor(filter: {
+  workflowId: string | undefined;
+  states: readonly JobState[] | undefined;
+  origin: JobOrigin | null;
+}): [statement: string, narrowed: string[]] {
+  const { workflowId, states, origin } = filter;
+  if (workflowId !== undefined) return [OF_A_WORKFLOW, [workflowId]];
+  if (states !== undefined && !states.some(hasEnded)) return [UNFINISHED, []];
+  if (states?.every((state) => state === 'failed' || state === 'canceled')) return [UNSUCCESSFUL, []];
+  return origin === null ? [OF_A_TEAM, []] : [OF_AN_ORIGIN, [origin]];
 }
 
 /** Workflows that one call looks at. */
