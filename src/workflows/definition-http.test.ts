@@ -55,6 +55,10 @@ const CASES: [text: string, mistakes: RegExp[]][] = [
     'source: { type: http, url: "https://ada:pw@example.org" }\n',
     [/^1: `source\.url` must not hold a user: write `auth/],
   ],
+  [
+    `source: { type: http, url: "https://${PLACE('state.host')}.example.org/" }\nmode: upsert\n`,
+    [/^1: `source\.url` must name its host/, /`source\.state` has no host/],
+  ],
   [`${SOURCE}  heders: {}\n`, [/^4: `source\.heders` is not a setting .* Did you mean `headers`\?/]],
   [`${SOURCE}  method: GET\n  body: x\n`, [/^4: `source\.method` must be POST where a body is sent/]],
   [`${SOURCE}  headers: { Host: x }\n`, [/^4: `source\.headers\.Host` is set by Flowhook itself/]],

@@ -25,6 +25,12 @@ function checkUrl(checker: Checker, url: string, path: Path): void {
   } else if (parsed.username !== '' || parsed.password !== '') {
     checker.wrong(path, 'must not hold a user: write `auth: { type: basic, username: …, password: … }`');
   }
+  if (/^https?:\/\/[^/?#]*\$\{(?:state\.\w+|page)\}/i.test(url)) {
+    checker.wrong(
+      path,
+      'must name its host: what a source answered must not choose who is asked. Put it behind the first /',
+    );
+  }
   checkText(checker, url, path);
 }
 

@@ -124,7 +124,7 @@ async function* readAll(
     yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES);
   }
 
-  for (const sentence of fills.sentences()) deps.log('warn', sentence);
+  for (const sentence of [...fills.sentences(), ...memory.sentences()]) deps.log('warn', sentence);
   const values = memory.left();
   const answers = freshness.left();
   return {

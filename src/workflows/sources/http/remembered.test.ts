@@ -58,3 +58,44 @@ test('least, first, last, the beginning of the run, and what holds before the fi
     last: '11',
   });
 });
+
+test('a value of another kind than before is left out, and says so', async (t) => {
+  const { url } = await site(t, { '/p': [{ n: 10 }, { n: 'zzz' }, { n: 11 }, { n: '2026-01-01' }] });
+  const settings = {
+    source: { url: `${url}/p`, state: { since: { from: 'n', initial: 'never' } } },
+    mode: 'upsert',
+  };
+  const { end, said } = await take(settings);
+  assert.deepEqual((end.state as { values: object }).values, { since: '11' });
+  assert.match(
+    said.join('\n'),
+    /The state `since` was left as it is by 2 values of another kind .* such as "zzz"/,
+  );
+  const next = await take(settings, { state: { values: { since: '2025-12-31' } } });
+  assert.deepEqual((next.end.state as { values: object }).values, { since: '2026-01-01' });
+});
+
+test('whatever a state holds stays in its place of an address and a body', async (t) => {
+  const bodies: string[] = [];
+  const { url, asked } = await site(t, async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    bodies.push(body);
+    response.setHeader('content-type', 'application/json').end('[{"id":"\\ud800"}]');
+  });
+  const state = { since: { from: 'id', take: 'last' } };
+  const of = (since: string) => ({ state: { values: { since } } });
+  const inPath = { mode: 'upsert', source: { url: `${url}/a/$\{state.since}/p`, state } };
+  for (const step of ['..', '.'])
+    await assert.rejects(take(inPath, of(step)), /has a step of dots in its path/);
+  assert.deepEqual(asked, []);
+  const { end } = await take(inPath, of('a/../b?c'));
+  assert.deepEqual(asked, ['GET /a/a%2F..%2Fb%3Fc/p']);
+  assert.deepEqual((end.state as { values: object }).values, { since: '\ufffd' });
+  await take(inPath, of('\ud800'));
+  assert.equal(asked[1], 'GET /a/%EF%BF%BD/p');
+
+  const body = JSON.stringify({ since: `$\{state.since}` });
+  await take({ mode: 'upsert', source: { url, state, body } }, of('","admin":true,"x":"'));
+  assert.deepEqual(JSON.parse(bodies.at(-1) ?? ''), { since: '","admin":true,"x":"' });
+});

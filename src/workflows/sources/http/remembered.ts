@@ -9,6 +9,8 @@ export interface Validators {
   lastModified?: string;
 }
 
+const EXAMPLE = 60;
+
 /** As it is kept between runs. */
 export interface KeptState {
   values?: Record<string, string>;
@@ -25,6 +27,8 @@ export interface Remembering {
   values: ReadonlyMap<string, string>;
   /** Looks at a part that is a record. Undefined when nothing is to be taken from records. */
   look: ((part: unknown, grammar: Grammar) => void) | undefined;
+  /** What to say in the log about values that were left out. */
+  sentences(): string[];
   /** The values for the next run. */
   left(): Record<string, string>;
 }
@@ -38,10 +42,11 @@ export function remember(
   const values = new Map<string, string>();
   for (const [name, { initial }] of Object.entries(definitions)) {
     const value = kept.values?.[name] ?? initial;
-    if (typeof value === 'string') values.set(name, value);
+    if (typeof value === 'string') values.set(name, value.toWellFormed());
   }
   const left = new Map(values);
   const fresh = new Set<string>();
+  const strange = new Map<string, { count: number; example: string }>();
   const takers = Object.entries(definitions).flatMap(([name, one]) =>
     one.take === 'start' ? [] : [{ name, ...one }],
   );
@@ -56,12 +61,22 @@ export function remember(
       });
       finders.set(grammar, finds);
     }
-    for (const [at, { name, take }] of takers.entries()) {
-      const text = textOfValue(finds[at]?.(part));
+    for (const [at, { name, take, initial }] of takers.entries()) {
+      // Half of a character would fail every request that it is put into.
+      const text = textOfValue(finds[at]?.(part)).toWellFormed();
       if (text === '') continue;
       const before = left.get(name);
+      const ordered = take === 'max' || take === 'min';
+      const differs = ordered && before !== undefined && kindOf(before) !== kindOf(text);
+      if (differs && before !== initial) {
+        const { count, example } = strange.get(name) ?? { count: 0, example: text };
+        strange.set(name, { count: count + 1, example });
+        continue;
+      }
       const replaces =
         before === undefined ||
+        // What holds before the first run may be anything, such as 0 for a time.
+        differs ||
         take === 'last' ||
         (take === 'first'
           ? !fresh.has(name)
@@ -76,6 +91,11 @@ export function remember(
   return {
     values,
     look: takers.length === 0 ? undefined : look,
+    sentences: () =>
+      [...strange].map(
+        ([name, { count, example }]) =>
+          `The state \`${name}\` was left as it is by ${count} values of another kind than before, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
+      ),
     left() {
       for (const [name, { take }] of Object.entries(definitions))
         if (take === 'start') left.set(name, startedAt);
@@ -95,4 +115,9 @@ function compare(a: string, b: string): number {
 }
 
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
+const DAY = /^\d{4}-\d\d-\d\d/;
 const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
+
+function kindOf(text: string): 'number' | 'time' | 'text' {
+  return NUMBER.test(text) ? 'number' : DAY.test(text) ? 'time' : 'text';
+}

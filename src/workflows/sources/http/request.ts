@@ -1,6 +1,7 @@
 /** Makes the request for one page out of the definition, the state and where the pages stand. */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { fillIn, fillInAll, type Values } from './fill-in.ts';
+import { SourceError } from './source-error.ts';
 
 export interface HttpRequest {
   method: string;
@@ -37,7 +38,7 @@ export function pageRequest(
   state: Values['state'],
 ): HttpRequest {
   const values: Values = { state, page: at.page };
-  const target = new URL(fillIn(url, values, encodeURIComponent) ?? '');
+  const target = new URL(addressOf(url, values));
   for (const [name, text] of Object.entries(source.query)) {
     const value = fillIn(text, values);
     if (value !== undefined) target.searchParams.set(name, value);
@@ -51,7 +52,8 @@ export function pageRequest(
   }
   let body: string | null = null;
   if (source.body !== null && 'text' in source.body) {
-    body = fillIn(source.body.text, values) ?? '';
+    const isJson = /json/i.test(headers['content-type'] ?? '') || /^\s*[[{]/.test(source.body.text);
+    body = fillIn(source.body.text, values, isJson ? withinJson : String) ?? '';
     headers['content-type'] ??= 'text/plain; charset=utf-8';
   } else if (source.body !== null && 'form' in source.body) {
     const form = fillInAll({ ...source.body.form, ...at.params }, values) as Record<string, string>;
@@ -68,6 +70,23 @@ export function pageRequest(
   }
   target.hash = '';
   return { method: source.method, url: target.href, headers, body };
+}
+
+/** @throws SourceError when a value would lead elsewhere than into its own place */
+function addressOf(url: string, values: Values): string {
+  const address = fillIn(url, values, encodeURIComponent) ?? '';
+  const [path = ''] = address.split(/[?#]/, 1);
+  if (address !== url && /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) {
+    throw new SourceError(
+      `${address} has a step of dots in its path, which leads elsewhere. See the state of this workflow`,
+    );
+  }
+  return address;
+}
+
+/** As it stands between quotes. */
+function withinJson(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
 }
 
 /** A page that has an address of its own is asked for like the first, without what its address already says. */
