@@ -446,3 +446,28 @@ test('webhooks and events are listed in pages, each with a link to the next', as
     assert.deepEqual(paged.slice(0, whole.length), whole);
   }
 });
+
+test('a test or a replay that is asked for again with its idempotency key is answered as it was', async () => {
+  const made = (await post(WEBHOOKS, { webhookUrl: `${receiver.url}/keyed`, events: ['workflow_failed'] }))
+    .body as Json;
+  const path = `${WEBHOOKS}/${made.id}`;
+  const key = { 'idempotency-key': 'once' };
+  const tested = await post(`${path}/test`, undefined, key);
+  assert.equal(tested.status, 200, JSON.stringify(tested.body));
+  const { deliveryId } = tested.body as { deliveryId: string };
+  for (const [to, body] of [
+    [`${path}/test`, undefined],
+    [`${path}/replay`, { deliveryIds: [deliveryId] }],
+    [`${path}/replay`, { since: new Date(0).toISOString() }],
+    [`/v1/deliveries/${deliveryId}/replay`, undefined],
+  ] as const) {
+    const [first, second] = [await post(to, body, key), await post(to, body, key)];
+    assert.equal(first.status, 200, JSON.stringify(first.body));
+    // How far a replay is may be another thing by then.
+    const [one, other] = [first, second].map((answer) => answer.body as { replay?: Json });
+    assert.deepEqual({ ...other, replay: other?.replay?.id }, { ...one, replay: one?.replay?.id });
+    assert.equal((await post(to, body, { 'idempotency-key': 'x'.repeat(256) })).status, 400);
+  }
+  const { deliveries } = (await get(`${path}/deliveries`)).body as { deliveries: Json[] };
+  assert.equal(deliveries.filter(({ origin }) => origin === 'test' || origin === 'event').length, 1);
+});

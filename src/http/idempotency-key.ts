@@ -1,7 +1,16 @@
 /** The `idempotency-key` header: a call that is repeated with the same key is answered as the first was. */
 import { Problem } from '../model/error.ts';
+import type { Parameter } from './route.ts';
 
 export const MAX_IDEMPOTENCY_KEY = 255;
+
+/** The header in the document, of what is answered as the first call was. */
+export const IDEMPOTENCY_KEY: Parameter = {
+  name: 'idempotency-key',
+  in: 'header',
+  description: 'A call with the same key within 24 hours is answered as the first was, and makes nothing',
+  schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+};
 
 /**
  * The key, or null when there is none.

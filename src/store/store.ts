@@ -158,7 +158,8 @@ export interface AppliedWorkflow {
 export interface WorkflowOperations {
   /**
    * Stores a definition. An archived workflow comes back with its data. `nextRunAt` counts when the schedule is not
-   * the one that was there; one that has not changed keeps its time.
+   * the one that was there; one that has not changed keeps its time. With `expectedHash` it is `stale`, and nothing is
+   * changed, unless that is the definition's hash still.
    */
   apply(input: {
     teamId: string;
@@ -166,7 +167,8 @@ export interface WorkflowOperations {
     definition: Definition;
     hash: string;
     nextRunAt: number | null;
-  }): Promise<'created' | 'changed' | 'unchanged' | 'restored'>;
+    expectedHash?: string;
+  }): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'>;
   /** A workflow that is not archived. */
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
   /** A team's workflows that are not archived, by id. */

@@ -101,9 +101,13 @@ export interface WebhookOperations {
   resume(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
   /**
    * Makes an event `webhook_test` for this webhook alone, whatever it has subscribed. To a paused one it is sent
-   * when it is resumed, as all else.
+   * when it is resumed, as all else. A key that was used for this webhook within 24 h answers what the first call made.
    */
-  test(input: { teamId: string; id: string }): Promise<{ eventId: string; deliveryId: string } | undefined>;
+  test(input: {
+    teamId: string;
+    id: string;
+    idempotencyKey?: string | null;
+  }): Promise<{ eventId: string; deliveryId: string } | undefined>;
 }
 
 /** Who sends, and for how long a lane that it takes is its alone unless it keeps it. */
@@ -204,18 +208,21 @@ export interface DeliveryOperations {
   /**
    * Makes a new delivery of the same event to the same webhook (origin `replay`) for each of these; answers their
    * ids in the same order. All of them or none: nothing when one is not there or its webhook is gone, or is another
-   * one than `webhookId`.
+   * one than `webhookId`. Keys are remembered for the webhook, or without one for these ids.
    */
   replay(input: {
     teamId: string;
     webhookId?: string;
     ids: readonly string[];
+    idempotencyKey?: string | null;
   }): Promise<string[] | undefined>;
   /**
    * Begins a replay of a selection: each event once, however many of its deliveries are selected. What failed is left
    * out when a delivery of its event that was made since has arrived, or waits.
    */
-  startReplay(input: DeliveryFilter & { states: readonly DeliveryState[] }): Promise<Replay | undefined>;
+  startReplay(
+    input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
+  ): Promise<Replay | undefined>;
   getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
   /**
    * Takes running replays a little further: at most `limit` new deliveries, and none for a webhook for which

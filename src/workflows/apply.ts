@@ -123,7 +123,8 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
     });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      else report[outcome].push(name);
+      // Only who says what it expects is told so.
+      else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
 }

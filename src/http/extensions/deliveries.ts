@@ -3,6 +3,7 @@ import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { invalid, queryTime } from '../fields.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { queryNames } from '../one-of.ts';
@@ -90,7 +91,7 @@ export const replayDelivery: Operation<KeyedCall> = {
   id: 'replayDelivery',
   group: 'Integrations',
   summary: 'Sends the same event to the same webhook once more, as a delivery of its own',
-  parameters,
+  parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
     'The new delivery is on its way',
     {
@@ -100,11 +101,18 @@ export const replayDelivery: Operation<KeyedCall> = {
     },
     { location: 'Where the new delivery can be read' },
   ),
-  refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
+  refusals: {
+    field_invalid: 'The header `idempotency-key` is too long',
+    delivery_not_found: 'No delivery found, or its webhook is gone',
+  },
 
-  async handle({ services, caller, params, reply }) {
+  async handle({ services, caller, params, request, reply }) {
     const id = deliveryIdFrom(params.deliveryId);
-    const made = await services.store.deliveries.replay({ teamId: caller.teamId, ids: [id] });
+    const made = await services.store.deliveries.replay({
+      teamId: caller.teamId,
+      ids: [id],
+      idempotencyKey: idempotencyKeyFrom(request.headers['idempotency-key']),
+    });
     const deliveryId = made?.[0];
     if (deliveryId === undefined) throw new Problem('delivery_not_found');
     reply.header('location', `/v1/deliveries/${deliveryId}`);

@@ -4,7 +4,7 @@ import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin } from '../../model/job.ts';
 import { isWorkflowId } from '../../model/workflow.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { oneOf, queryNames } from '../one-of.ts';
@@ -112,16 +112,7 @@ export const rerunJob: Operation<KeyedCall> = {
   id: 'rerunJob',
   group: 'Jobs',
   summary: 'Queues a new job of the same workflow, under the rules of queueing',
-  parameters: [
-    ...parameters,
-    {
-      name: 'idempotency-key',
-      in: 'header',
-      description:
-        'A call with the same key within 24 hours answers with the job of the first, and queues none',
-      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
-    },
-  ],
+  parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse('The new job is queued', changed, {
     'x-job-id': 'The new job',
     location: 'Where the new job can be read',

@@ -2,6 +2,7 @@
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { bodyFields, invalid, timeFrom } from '../fields.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { oneOf } from '../one-of.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -24,7 +25,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
     'Every one is a new delivery of the same event, so receivers see the `webhook-id` they know. A selection by ' +
     'time goes on in the background, throttled, also over a restart; new events go first. What failed and has since ' +
     'been delivered by another replay, or waits in one, is left out of it.',
-  parameters: [pathParameter('webhookId', 'Webhook id')],
+  parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
   requestBody: {
     required: true,
     content: {
@@ -105,7 +106,12 @@ export const readReplay: Operation<KeyedCall> = {
 async function replayNamed(call: KeyedCall, ids: readonly string[]): Promise<object> {
   const { store } = call.services;
   const { teamId, id: webhookId } = await webhookOf(call);
-  const deliveryIds = await store.deliveries.replay({ teamId, webhookId, ids });
+  const deliveryIds = await store.deliveries.replay({
+    teamId,
+    webhookId,
+    ids,
+    idempotencyKey: idempotencyKeyFrom(call.request.headers['idempotency-key']),
+  });
   if (deliveryIds === undefined) throw new Problem('delivery_not_found');
   return { message: 'On their way once more', deliveryIds };
 }
@@ -124,6 +130,7 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
     states,
     since,
     until,
+    idempotencyKey: idempotencyKeyFrom(call.request.headers['idempotency-key']),
   });
   if (replay === undefined) throw new Problem('webhook_not_found');
   const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;

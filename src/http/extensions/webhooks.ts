@@ -22,6 +22,7 @@ import {
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { bodyFields, invalid } from '../fields.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
@@ -200,7 +201,7 @@ export const testWebhook: Operation<KeyedCall> = {
   id: 'testWebhook',
   group: 'Integrations',
   summary: 'Sends an event `webhook_test` to this webhook alone, whatever it has subscribed',
-  parameters,
+  parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
     'The event is on its way',
     {
@@ -214,11 +215,12 @@ export const testWebhook: Operation<KeyedCall> = {
     },
     { location: 'Where the delivery can be read' },
   ),
-  refusals,
+  refusals: { field_invalid: 'The header `idempotency-key` is too long', ...refusals },
 
   async handle(call) {
     const { teamId, id, state } = await webhookOf(call);
-    const made = await call.services.store.webhooks.test({ teamId, id });
+    const idempotencyKey = idempotencyKeyFrom(call.request.headers['idempotency-key']);
+    const made = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
     if (made === undefined) throw new Problem('webhook_not_found');
     call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);
     const message =

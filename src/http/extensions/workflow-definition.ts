@@ -109,7 +109,7 @@ export const putWorkflow: Operation<KeyedCall> = {
         sentence: 'There is no such workflow yet: leave If-Match out',
       });
     }
-    if (stored !== undefined) checkIfMatch(call, stored.definitionHash);
+    const isBound = stored !== undefined && checkIfMatch(call, stored.definitionHash);
     const slug = (await store.teams.get({ teamId }))?.slug ?? '';
     const definition = definitionFrom(fields, `${slug}/${id}.yaml`);
     if (definition.source.type === 'http') {
@@ -118,7 +118,11 @@ export const putWorkflow: Operation<KeyedCall> = {
     }
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
     const nextRunAt = firstRunAt(definition, store.now());
-    const outcome = await store.workflows.apply({ teamId, id, definition, hash, nextRunAt });
+    const change = { teamId, id, definition, hash, nextRunAt };
+    const outcome = await store.workflows.apply(
+      isBound ? { ...change, expectedHash: stored.definitionHash } : change,
+    );
+    if (outcome === 'stale') throw new Problem('precondition_failed');
     const workflow = await store.workflows.get({ teamId, id });
     if (workflow === undefined) throw new Problem('workflow_not_found');
     return { message: `Workflow ${outcome}`, workflow: await shownWorkflow(store, workflow) };

@@ -48,6 +48,39 @@ export function testReplays(open: Open): void {
     assert.equal(await count(), 6);
   });
 
+  it('answers a repeated key what the first call made, for its target alone and for a day', async ({
+    store,
+    advance,
+  }) => {
+    const { teamId, webhookId, ids } = await manyDeliveries(store, 2);
+    const idempotencyKey = 'k';
+    const count = async () => (await store.deliveries.list({ teamId, webhookId, limit: 99 })).length;
+    const states: DeliveryState[] = ['dead'];
+    const named = { teamId, webhookId, ids, idempotencyKey };
+    const calls = [
+      () => store.deliveries.replay(named),
+      () => store.deliveries.replay({ teamId, ids: ids.slice(0, 1), idempotencyKey }),
+      () => store.deliveries.startReplay({ teamId, webhookId, states, idempotencyKey }),
+      () => store.webhooks.test({ teamId, id: webhookId, idempotencyKey }),
+    ];
+    const made = [];
+    for (const call of calls) {
+      const [first, ...others] = await Promise.all([call(), call(), call()]);
+      assert.notEqual(first, undefined);
+      for (const other of others) assert.deepEqual(other, first);
+      made.push(first);
+    }
+    assert.equal(await count(), 2 + 2 + 1 + 1);
+    // What could not be done is not remembered.
+    const foreign = { teamId, webhookId: 'wh_x', states: ['dead'] as DeliveryState[], idempotencyKey };
+    assert.equal(await store.deliveries.startReplay(foreign), undefined);
+    assert.equal(await store.deliveries.startReplay(foreign), undefined);
+    assert.notDeepEqual(await store.deliveries.replay({ ...named, idempotencyKey: 'other' }), made[0]);
+    assert.notDeepEqual(await store.deliveries.replay({ ...named, idempotencyKey: null }), made[0]);
+    advance(24 * 3_600_000 + 1);
+    for (const [n, call] of calls.entries()) assert.notDeepEqual(await call(), made[n]);
+  });
+
   it('leaves out what failed and has arrived since, or is on its way, but not what is asked for as delivered', async ({
     store,
     advance,

@@ -32,6 +32,23 @@ export function testWorkflows(open: Open): void {
     assert.equal((await store.workflows.get(input))?.updatedAt, store.now());
   });
 
+  it('changes a definition only where it is still the one that is expected', async ({ store }) => {
+    const { teamId } = await makeWorkflow(store, { id: 'a' });
+    const input = { teamId, id: 'a', definition: definition(), nextRunAt: null };
+    const [one, other] = await Promise.all([
+      store.workflows.apply({ ...input, hash: 'h1', expectedHash: '{}' }),
+      store.workflows.apply({ ...input, hash: 'h2', expectedHash: '{}' }),
+    ]);
+    assert.deepEqual([one, other].sort(), ['changed', 'stale']);
+    const stored = (await store.workflows.get({ teamId, id: 'a' }))?.definitionHash ?? '';
+    assert.equal(stored, one === 'changed' ? 'h1' : 'h2');
+    await store.workflows.archive({ teamId, ids: ['a'] });
+    assert.equal(await store.workflows.apply({ ...input, hash: 'h3', expectedHash: stored }), 'stale');
+    const missing = { ...input, id: 'b', hash: 'h', expectedHash: stored };
+    assert.equal(await store.workflows.apply(missing), 'stale');
+    assert.equal(await store.workflows.get({ teamId, id: 'b' }), undefined);
+  });
+
   it('hides an archived workflow until it is applied again', async ({ store }) => {
     const { teamId } = await makeWorkflow(store, { id: 'a' });
     await makeWorkflow(store, { id: 'b' });

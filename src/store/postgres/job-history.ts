@@ -2,7 +2,7 @@
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
-import { REMEMBERED_MS } from './jobs.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Tx, View } from './transaction.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];

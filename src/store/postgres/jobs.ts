@@ -11,17 +11,14 @@ import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
 import { newId } from '../../std/id.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
+import { forget } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 import { lockWorkflow } from './workflows.ts';
-
-/** How long an idempotency key is remembered. */
-export const REMEMBERED_MS = 24 * 3_600_000;
-/** Older ones of its team that every new one removes: more than one, so that they get fewer. */
-const FORGOTTEN_AT_ONCE = 10;
 
 interface EnqueueInput {
   teamId: string;
@@ -172,19 +169,7 @@ export async function remember(
       jobId,
       tx.now,
     ),
-    // Those that others are forgetting at this moment are left to them.
-    tx.db.run(
-      `with old as materialized (
-         select team_id, operation, target, key from idempotency
-         where team_id = $1 and created_at <= $2
-         order by created_at limit $3 for update skip locked)
-       delete from idempotency using old
-       where idempotency.team_id = $1 and idempotency.operation = old.operation
-         and idempotency.target = old.target and idempotency.key = old.key`,
-      teamId,
-      tx.now - REMEMBERED_MS,
-      FORGOTTEN_AT_ONCE,
-    ),
+    forget(tx, teamId),
   ]);
 }
 

@@ -10,6 +10,7 @@ import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
 import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
 import type { Place } from './deliveries.ts';
+import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 /** Webhooks whose replays one step looks at; the next one goes on behind them. */
@@ -31,7 +32,16 @@ interface ReplayRow {
 
 export async function replay(
   tx: Tx,
-  { teamId, webhookId, ids }: { teamId: string; webhookId?: string; ids: readonly string[] },
+  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: string | null },
+): Promise<string[] | undefined> {
+  const { teamId, webhookId, ids, idempotencyKey = null } = input;
+  const target = webhookId ?? ids.join();
+  return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
+}
+
+async function again(
+  tx: Tx,
+  { teamId, webhookId, ids }: Parameters<typeof replay>[1],
 ): Promise<string[] | undefined> {
   const originals = await tx.db.all<{ webhookId: string; sequence: number }>(
     // The events are locked, so that none is deleted for its age before its new delivery waits.
@@ -53,8 +63,15 @@ export async function replay(
 
 export async function startReplay(
   tx: Tx,
-  input: DeliveryFilter & { states: readonly DeliveryState[] },
+  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
 ): Promise<Replay | undefined> {
+  const { teamId, webhookId: target, idempotencyKey = null } = input;
+  const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;
+  const id = await once(tx, call, async () => (await begin(tx, input))?.id);
+  return id === undefined ? undefined : getReplay(tx, { teamId, id });
+}
+
+async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const row = await tx.db.get<ReplayRow>(
     `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)

@@ -17,15 +17,20 @@ type ApplyInput = {
   definition: Definition;
   hash: string;
   nextRunAt: number | null;
+  expectedHash?: string;
 };
 
 export async function apply(
   tx: Tx,
   input: ApplyInput,
-): Promise<'created' | 'changed' | 'unchanged' | 'restored'> {
-  const { teamId, id, hash } = input;
+): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'> {
+  const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
-  const stored = (await lockWorkflow(tx, teamId, id)) ?? (await create(tx, input, definition));
+  const found = await lockWorkflow(tx, teamId, id);
+  if (expectedHash !== undefined && (found?.archived_at !== null || found.definition_hash !== expectedHash)) {
+    return 'stale';
+  }
+  const stored = found ?? (await create(tx, input, definition));
   if (stored === 'created') return stored;
   if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
   await Promise.all([

@@ -1,8 +1,8 @@
 /** Jobs as a list, and giving up old ones. */
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
-import { REMEMBERED_MS } from './jobs.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import type { Tx, View } from './transaction.ts';
 

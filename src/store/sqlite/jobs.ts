@@ -5,15 +5,12 @@ import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Overlap, Source } from '../../model/workflow.ts';
 import { newId } from '../../std/id.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { appendEvent } from './events.ts';
+import { forget } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
-
-/** How long an idempotency key is remembered. */
-export const REMEMBERED_MS = 24 * 3_600_000;
-/** Older ones that every new one removes: more than one, so that they get fewer. */
-const FORGOTTEN_AT_ONCE = 10;
 
 interface EnqueueInput {
   teamId: string;
@@ -164,13 +161,7 @@ export function remember(
     jobId,
     tx.now,
   );
-  tx.db.run(
-    `delete from idempotency where (team_id, operation, target, key) in
-       (select team_id, operation, target, key from idempotency
-        where created_at <= ? order by created_at limit ?)`,
-    tx.now - REMEMBERED_MS,
-    FORGOTTEN_AT_ONCE,
-  );
+  forget(tx);
 }
 
 export function get(view: View, at: { teamId: string; id: string }): Job | undefined {

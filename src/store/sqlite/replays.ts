@@ -10,6 +10,7 @@ import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
 import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
 import { byAge, type Place } from './deliveries.ts';
+import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 /** Webhooks whose replays one step looks at; the next one goes on behind them. */
@@ -31,8 +32,14 @@ interface ReplayRow {
 
 export function replay(
   tx: Tx,
-  { teamId, webhookId, ids }: { teamId: string; webhookId?: string; ids: readonly string[] },
+  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: string | null },
 ): string[] | undefined {
+  const { teamId, webhookId, ids, idempotencyKey = null } = input;
+  const target = webhookId ?? ids.join();
+  return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
+}
+
+function again(tx: Tx, { teamId, webhookId, ids }: Parameters<typeof replay>[1]): string[] | undefined {
   const originals = ids.flatMap((id) =>
     tx.db.all<{ webhookId: string; sequence: number }>(
       `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
@@ -51,8 +58,15 @@ export function replay(
 
 export function startReplay(
   tx: Tx,
-  input: DeliveryFilter & { states: readonly DeliveryState[] },
+  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
 ): Replay | undefined {
+  const { teamId, webhookId: target, idempotencyKey = null } = input;
+  const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;
+  const id = once(tx, call, () => begin(tx, input)?.id);
+  return id === undefined ? undefined : getReplay(tx, { teamId, id });
+}
+
+function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Replay | undefined {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const webhook = tx.db.get(
     `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,

@@ -3,6 +3,7 @@ import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
 import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
+import { once } from './idempotency.ts';
 import type { Tx } from './transaction.ts';
 import { get, type Target } from './webhooks.ts';
 
@@ -78,10 +79,15 @@ export function pause(tx: Tx, { teamId, id, reason }: Target & { reason: string 
   return changed(tx, row);
 }
 
-export function test(tx: Tx, { teamId, id }: Target): { eventId: string; deliveryId: string } | undefined {
+export function test(
+  tx: Tx,
+  { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: string | null },
+): { eventId: string; deliveryId: string } | undefined {
   const webhook = get(tx, { teamId, id });
   if (webhook === undefined) return undefined;
   const { workflowId } = webhook;
   const event = { teamId, workflowId, jobId: null, finishedAt: null, data: testData(id) };
-  return appendTestEvent(tx, { ...event, type: 'webhook_test' }, id);
+  return once(tx, { teamId, operation: 'webhooks.test', target: id, idempotencyKey }, () =>
+    appendTestEvent(tx, { ...event, type: 'webhook_test' }, id),
+  );
 }

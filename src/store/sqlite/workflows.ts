@@ -18,11 +18,24 @@ export interface WorkflowRow extends WorkflowColumns {
 
 export function apply(
   tx: Tx,
-  input: { teamId: string; id: string; definition: Definition; hash: string; nextRunAt: number | null },
-): 'created' | 'changed' | 'unchanged' | 'restored' {
-  const { teamId, id, hash } = input;
+  input: {
+    teamId: string;
+    id: string;
+    definition: Definition;
+    hash: string;
+    nextRunAt: number | null;
+    expectedHash?: string;
+  },
+): 'created' | 'changed' | 'unchanged' | 'restored' | 'stale' {
+  const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
   const stored = workflowRow(tx, teamId, id);
+  if (
+    expectedHash !== undefined &&
+    (stored?.archived_at !== null || stored.definition_hash !== expectedHash)
+  ) {
+    return 'stale';
+  }
   if (stored === undefined) {
     tx.db.run(
       `insert into workflow (team_id, id, number, definition, definition_hash, next_run_at, created_at, updated_at)

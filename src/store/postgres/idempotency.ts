@@ -1,0 +1,59 @@
+/** Calls that are repeated with the same key: they are answered as the first was. */
+import { type IdempotentCall, REMEMBERED_MS } from '../idempotent-call.ts';
+import type { Tx } from './transaction.ts';
+
+/** Older ones of its team that every new one removes: more than one, so that they get fewer. */
+const FORGOTTEN_AT_ONCE = 10;
+/** What a call is remembered with until it has made something. */
+const NOTHING = '';
+
+/** What the first call with this key made within the last 24 h, or what `make` makes: JSON, or nothing to remember. */
+export async function once<T>(
+  tx: Tx,
+  call: IdempotentCall,
+  make: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const { teamId, operation, target, idempotencyKey: key = null } = call;
+  if (key === null) return make();
+  const at = [teamId, operation, target, key] as const;
+  // The row stays locked until the commit, so that two calls at once make one thing.
+  const row = await tx.db.get<{ result_id: string }>(
+    `insert into idempotency (team_id, operation, target, key, result_id, created_at)
+     values ($1, $2, $3, $4, '', $5)
+     on conflict (team_id, operation, target, key) do update set
+       result_id = case when idempotency.created_at > $6 then idempotency.result_id else '' end,
+       created_at = case when idempotency.created_at > $6 then idempotency.created_at else $5 end
+     returning result_id`,
+    ...at,
+    tx.now,
+    tx.now - REMEMBERED_MS,
+  );
+  if (row !== undefined && row.result_id !== NOTHING) return JSON.parse(row.result_id) as T;
+  const made = await make();
+  if (made === undefined) return undefined;
+  await tx.db.run(
+    `update idempotency set result_id = $5, created_at = $6
+     where team_id = $1 and operation = $2 and target = $3 and key = $4`,
+    ...at,
+    JSON.stringify(made),
+    tx.now,
+  );
+  await forget(tx, teamId);
+  return made;
+}
+
+/** Removes some of a team's that are too old. Those that others are removing at this moment are left to them. */
+export async function forget(tx: Tx, teamId: string): Promise<void> {
+  await tx.db.run(
+    `with old as materialized (
+       select team_id, operation, target, key from idempotency
+       where team_id = $1 and created_at <= $2
+       order by created_at limit $3 for update skip locked)
+     delete from idempotency using old
+     where idempotency.team_id = $1 and idempotency.operation = old.operation
+       and idempotency.target = old.target and idempotency.key = old.key`,
+    teamId,
+    tx.now - REMEMBERED_MS,
+    FORGOTTEN_AT_ONCE,
+  );
+}
