@@ -5,11 +5,13 @@ import type { HostTurns } from './host-turns.ts';
 
 /** Nobody asks for more at a time; a process that does is not ours. */
 const MAX_ASKED = 10_000;
+const MAX_DELAY_MS = 60_000;
 
 type Asked =
   | { enter: number; host: string; perHost: number; delayMs: number }
   | { leave: number }
-  | { rest: number; host: string };
+  | { rest: number; host: string }
+  | { slowDown: number; host: string };
 
 /** Answers what the other process asks for. What it holds is given back when the stream ends. */
 export function serveTurns(stream: Duplex, turns: HostTurns): void {
@@ -28,10 +30,13 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
       held.delete(asked.leave);
     } else if ('rest' in asked) {
       turns.rest(asked.host, asked.rest);
+    } else if ('slowDown' in asked) {
+      turns.slowDown(asked.host, bounded(asked.slowDown));
     } else if (held.size < MAX_ASKED) {
       const { enter: id, host, ...pace } = asked;
       held.set(id, undefined);
-      turns.enter(host, pace, over.signal).then(
+      const fair = { perHost: Math.max(1, pace.perHost || 1), delayMs: bounded(pace.delayMs) };
+      turns.enter(host, fair, over.signal).then(
         (leave) => {
           // It may have given up meanwhile, or ended.
           if (over.signal.aborted || !held.has(id)) return leave();
@@ -47,6 +52,11 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
     const asked = parsed(line) as Asked | undefined;
     if (asked !== undefined) read(asked);
   });
+}
+
+/** What one process asks for holds for all: it may not stop a host for good. */
+function bounded(delayMs: number): number {
+  return Math.min(MAX_DELAY_MS, delayMs || 0);
 }
 
 /** A process that is killed leaves half a line behind. */
@@ -88,5 +98,6 @@ export function remoteTurns(stream: Duplex): HostTurns {
       return leave;
     },
     rest: (host, ms) => void ask({ rest: ms, host }),
+    slowDown: (host, delayMs) => void ask({ slowDown: delayMs, host }),
   };
 }

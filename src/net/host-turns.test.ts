@@ -87,6 +87,26 @@ for (const [where, make] of BOTH) {
   });
 }
 
+test('the strictest of those who ask or wait decides for all, and what a host says holds for good', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  const strict = await turns.enter('a', { perHost: 1, delayMs: 10_000 }, NEVER);
+  const free = turns.enter('a', { perHost: 64, delayMs: 0 }, NEVER);
+  advance(20_000);
+  assert.equal(await isDone(free), false);
+  strict();
+  (await free)();
+
+  turns.slowDown('b', 5_000);
+  turns.slowDown('b', 1_000);
+  (await turns.enter('b', { perHost: 64, delayMs: 0 }, NEVER))();
+  const next = turns.enter('b', { perHost: 64, delayMs: 0 }, NEVER);
+  advance(4_999);
+  assert.equal(await isDone(next), false);
+  advance(1);
+  (await next)();
+});
+
 function clock(t: TestContext): { now: () => number; advance(ms: number): void } {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let now = 1_000;

@@ -13,6 +13,8 @@ export interface HostTurns {
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
   /** Nobody asks this host for so long. */
   rest(host: string, ms: number): void;
+  /** From now on so long lies between two requests of anybody to this host: it said so itself. */
+  slowDown(host: string, delayMs: number): void;
 }
 
 interface Waiting {
@@ -21,7 +23,10 @@ interface Waiting {
 }
 
 interface Host {
-  asking: number;
+  /** The paces of those who ask. */
+  asking: Set<Pace>;
+  /** What the host itself wants to lie between two requests. */
+  delayMs: number;
   queue: Waiting[];
   /** When the last request began, and until when the host rests: by the monotonic clock. */
   lastAt: number;
@@ -40,7 +45,14 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
     let host = hosts.get(name);
     if (host === undefined) {
       if (hosts.size >= MAX_IDLE_HOSTS) forgetIdle();
-      host = { asking: 0, queue: [], lastAt: Number.NEGATIVE_INFINITY, restsUntil: 0, timer: undefined };
+      host = {
+        asking: new Set(),
+        delayMs: 0,
+        queue: [],
+        lastAt: Number.NEGATIVE_INFINITY,
+        restsUntil: 0,
+        timer: undefined,
+      };
       hosts.set(name, host);
     }
     return host;
@@ -48,7 +60,7 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
 
   function forgetIdle(): void {
     for (const [name, host] of hosts) {
-      if (host.asking === 0 && host.queue.length === 0 && host.restsUntil <= now()) hosts.delete(name);
+      if (host.asking.size === 0 && host.queue.length === 0 && host.restsUntil <= now()) hosts.delete(name);
     }
   }
 
@@ -56,16 +68,18 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
   function admit(host: Host): void {
     clearTimeout(host.timer);
     host.timer = undefined;
+    // Whoever is let in goes on counting: it does not change within the loop.
+    const { perHost, delayMs } = strictest(host);
     for (let next = host.queue[0]; next !== undefined; next = host.queue[0]) {
-      if (host.asking >= next.pace.perHost) return;
-      const at = Math.max(host.restsUntil, host.lastAt + next.pace.delayMs);
+      if (host.asking.size >= perHost) return;
+      const at = Math.max(host.restsUntil, host.lastAt + delayMs);
       const waitMs = at - now();
       if (waitMs > 0) {
         host.timer = setTimeout(() => admit(host), Math.ceil(waitMs));
         return;
       }
       host.queue.shift();
-      host.asking += 1;
+      host.asking.add(next.pace);
       host.lastAt = now();
       next.go();
     }
@@ -76,7 +90,8 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
       signal.throwIfAborted();
       const host = hostOf(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const waiting: Waiting = { pace, go: resolve };
+      // A pace of its own, for the same one may ask several times.
+      const waiting: Waiting = { pace: { ...pace }, go: resolve };
       host.queue.push(waiting);
       const giveUp = () => {
         const at = host.queue.indexOf(waiting);
@@ -92,7 +107,7 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
       return () => {
         if (over) return;
         over = true;
-        host.asking -= 1;
+        host.asking.delete(waiting.pace);
         admit(host);
       };
     },
@@ -101,5 +116,19 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
       host.restsUntil = Math.max(host.restsUntil, now() + ms);
       admit(host);
     },
+    slowDown(name, delayMs) {
+      const host = hostOf(name);
+      host.delayMs = Math.max(host.delayMs, delayMs);
+    },
   };
+}
+
+/** Of all who ask the host or wait for it, and of the host itself. */
+function strictest({ asking, queue, delayMs }: Host): Pace {
+  const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
+  for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {
+    strict.perHost = Math.min(strict.perHost, pace.perHost);
+    strict.delayMs = Math.max(strict.delayMs, pace.delayMs);
+  }
+  return strict;
 }

@@ -10,12 +10,16 @@ export interface Robots {
   verdict(url: string): Promise<RobotsVerdict>;
 }
 
+type Rules = ReturnType<typeof import('robots-parser').default>;
+
 /** No longer than this is waited between two requests, whatever `Crawl-delay` says. */
 const MAX_DELAY_MS = 30_000;
 
 /** @param agent the name that rules are looked up by: `flowhook` */
 export function createRobots(options: { agent: string; read(url: string): Promise<RobotsFile> }): Robots {
   const files = new Map<string, Promise<RobotsFile>>();
+  // A file may be half a megabyte: it is parsed once, not for each page.
+  const parsed = new Map<string, Rules>();
   return {
     async verdict(url) {
       const at = new URL('/robots.txt', url).href;
@@ -35,7 +39,8 @@ export function createRobots(options: { agent: string; read(url: string): Promis
       const { default: parser } = (await import('robots-parser')) as unknown as {
         default: typeof import('robots-parser').default;
       };
-      const rules = parser(at, read.text);
+      const rules = parsed.get(at) ?? parser(at, read.text);
+      parsed.set(at, rules);
       if (rules.isDisallowed(url, options.agent) === true) {
         const line = rules.getMatchingLineNumber(url, options.agent);
         const said = read.text.split(/\r\n|\r|\n/)[line - 1]?.trim();
@@ -44,7 +49,8 @@ export function createRobots(options: { agent: string; read(url: string): Promis
           why: `${at} does not allow ${url}${said ? ` (line ${line}: ${said})` : ''}. If its owner lets you, write \`robots: ignore\``,
         };
       }
-      const delay = rules.getCrawlDelay(options.agent) ?? 0;
+      // Such as `2,5`: not a number.
+      const delay = rules.getCrawlDelay(options.agent) || 0;
       return { allowed: true, delayMs: Math.min(MAX_DELAY_MS, Math.max(0, delay * 1_000)) };
     },
   };

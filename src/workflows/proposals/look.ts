@@ -35,13 +35,13 @@ export async function proposeFor(
     named: namedOrigins(source),
   });
   const request = pageRequest(source, source.urls[0] as string, FIRST_PAGE, new Map());
-  const pace = { ...PACE };
+  const turns = createHostTurns();
   const hidden = createHidden();
   const client = createClient({
     hidden,
     dispatcher,
-    turns: createHostTurns(),
-    pace,
+    turns,
+    pace: PACE,
     answerMs: null,
     cookies: createCookieJar(),
     agent: input.agent,
@@ -59,9 +59,7 @@ export async function proposeFor(
     parse: null,
     agent: input.agent,
     client,
-    slowDown: (delayMs) => {
-      pace.delayMs = Math.max(pace.delayMs, delayMs);
-    },
+    slowDown: turns.slowDown,
   });
   const auth = createAuthorization(null, { client, hidden, now: Date.now });
   const exchange = createExchange({ source, client, auth, permission, warn: input.onLog });

@@ -13,6 +13,8 @@ const MAX_REDIRECTS = 10;
 const ENCODINGS = 'gzip, br, zstd, deflate';
 /** Silence: before the headers, and between two parts of the body. */
 const SILENCE_MS = 60_000;
+/** Headers that have one value; the first counts where there are several. */
+const ONCE = ['retry-after', 'location', 'content-type', 'etag', 'last-modified'];
 const MAX_EXCERPT_BYTES = 2_048;
 export interface Answer {
   status: number;
@@ -120,7 +122,11 @@ export function createClient(deps: ClientDeps): Client {
         headers: Object.fromEntries(
           Object.entries(headers).map(([name, value]) => [
             name,
-            Array.isArray(value) ? value.join(', ') : (value ?? ''),
+            Array.isArray(value)
+              ? ONCE.includes(name)
+                ? (value[0] ?? '')
+                : value.join(', ')
+              : (value ?? ''),
           ]),
         ),
         setCookies: [headers['set-cookie'] ?? []].flat(),

@@ -13,8 +13,8 @@ const json = (response: ServerResponse, text = LIST) =>
   response.setHeader('content-type', 'application/json').end(text);
 
 test('a host that is overloaded is asked again, after the time that it names', async (t) => {
-  const refusals: [status: number, headers?: Record<string, string>][] = [
-    [429, { 'retry-after': '0' }],
+  const refusals: [status: number, headers?: Record<string, string[]>][] = [
+    [429, { 'retry-after': ['0', '0'] }],
     [503],
     [500],
   ];
@@ -29,7 +29,7 @@ test('a host that is overloaded is asked again, after the time that it names', a
     { source: { url } },
     {
       turns: {
-        enter: turns.enter,
+        ...turns,
         rest: (host, ms) => {
           rests.push(ms);
           turns.rest(host, ms);

@@ -18,7 +18,8 @@ export function createPermission(options: {
   setting: HttpSource['robots'];
   agent: string;
   client: Client;
-  slowDown(delayMs: number): void;
+  /** Told what lies between two requests to a host. */
+  slowDown(host: string, delayMs: number): void;
   parse?: Parse | null;
 }): Permission {
   const robots = createRobots({
@@ -30,7 +31,7 @@ export function createPermission(options: {
   async function ask(url: string): Promise<void> {
     const verdict = await robots.verdict(url);
     if (!verdict.allowed) throw new SourceError(verdict.why);
-    options.slowDown(verdict.delayMs);
+    if (verdict.delayMs > 0) options.slowDown(new URL(url).host, verdict.delayMs);
   }
 
   return {

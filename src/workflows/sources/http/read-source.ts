@@ -208,9 +208,7 @@ function connect(
     parse: source.parse,
     agent: deps.agent,
     client,
-    slowDown: (delayMs) => {
-      pace.delayMs = Math.max(pace.delayMs, delayMs);
-    },
+    slowDown: deps.turns.slowDown,
   });
   const auth = createAuthorization(source.auth, { client: tokens, hidden: deps.hidden, now: deps.now });
   const warn = (text: string) => deps.log('warn', text);
