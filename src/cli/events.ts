@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';
 import type { StoredEvent } from '../store/webhook-operations.ts';
+import { DEFAULT_EVENTS, MAX_EVENTS } from './event-limits.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, wholeNumber } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
@@ -12,9 +13,6 @@ import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { table } from './words.ts';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
-
 export function addEvents(program: Command): void {
   const events = program.command('events').description('events: what happened, in order');
   const list = events
@@ -22,12 +20,12 @@ export function addEvents(program: Command): void {
     .description('list events of a team, oldest first (with --json: their bodies, as webhooks are sent them)')
     .option('--team <slug>', 'its team, when there are several')
     .option('--after <sequence>', 'only those after this one (default: the newest)')
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_LIMIT})`);
+    .option('--limit <number>', `at most so many (default: ${DEFAULT_EVENTS}, up to ${MAX_EVENTS})`);
   orRemote(addStoreOptions(list), listEvents, listEventsAt);
 }
 
 async function listEvents(options: Options): Promise<void> {
-  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_LIMIT, 1, MAX_LIMIT);
+  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_EVENTS, 1, MAX_EVENTS);
   const after =
     options.after === undefined
       ? undefined

@@ -1,19 +1,21 @@
-/** `flowhook webhooks` and `flowhook events` against a server. A webhook is named by its id there. */
-import type { Flowhook, WebhookDetail } from 'flowhook-client';
+/** `flowhook webhooks` and `flowhook events` against a server. */
+import type { Flowhook, FlowhookEvent, WebhookDetail } from 'flowhook-client';
+import { DEFAULT_EVENTS, MAX_EVENTS } from './event-limits.ts';
+import { NotFoundError, UsageError } from './exit.ts';
 import { wholeNumber } from './find.ts';
 import { print } from './open.ts';
 import { withoutTeam } from './remote-jobs.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { eventNames } from './webhook-names.ts';
+import { settingsFrom } from './webhook-settings.ts';
 import { webhookCells } from './webhook-words.ts';
 import { columns, table } from './words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
-  const workflowId = options.workflow === undefined ? {} : { workflowId: String(options.workflow) };
-  const webhooks: WebhookDetail[] = [];
-  for (const { id } of await server.webhooks.list(workflowId)) webhooks.push(await server.webhooks.get(id));
+  const filter = options.workflow === undefined ? {} : { workflowId: withoutTeam(String(options.workflow)) };
+  const webhooks = await Array.fromAsync(server.webhooks.listDetails({ ...filter, limit: 1_000 }));
   print(
     options,
     webhooks.map((webhook) => ({ team: team.slug, ...webhook })),
@@ -41,25 +43,32 @@ export async function subscribeAtServer(
   say(message);
 }
 
+/**
+ * The id of the webhook that a command names by its id or its URL.
+ *
+ * @throws NotFoundError; UsageError when several have the URL
+ */
+export async function webhookIdAt(server: Flowhook, name: string): Promise<string> {
+  if (!name.includes('://')) return name;
+  const ids = (await server.webhooks.list()).filter(({ url }) => url === name).map(({ id }) => id);
+  const [only, ...others] = ids;
+  if (only === undefined) {
+    throw new NotFoundError(`No webhook "${name}" found. \`flowhook webhooks list\` shows what there is`);
+  }
+  if (others.length === 0) return only;
+  throw new UsageError(`Several webhooks have this URL: name one by its id (${ids.join(', ')})`);
+}
+
 /** What is done to one webhook, by the name of its command. */
-export const WEBHOOK_COMMANDS_AT: Readonly<
-  Record<string, (server: Flowhook, id: string, options: Options) => Promise<void>>
-> = {
+export const WEBHOOK_COMMANDS_AT = {
   async show(server, id, options) {
-    const webhook = await server.webhooks.get(id);
-    const { settings, events, ...rest } = webhook;
-    const rows = Object.entries({ ...rest, events: events.join(', '), ...settings });
-    print(
-      options,
-      webhook,
-      columns(rows.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]))),
-    );
+    printWebhook(await server.webhooks.get(id), options);
+  },
+  async set(server, id, options) {
+    printWebhook(await server.webhooks.update(id, settingsFrom(options)), options);
   },
   async unsubscribe(server, id, options) {
-    const isUrl = id.includes('://');
-    const { message } = await (isUrl
-      ? server.webhooks.unsubscribeUrl({ url: id })
-      : server.webhooks.unsubscribe(id));
+    const { message } = await server.webhooks.unsubscribe(id);
     print(options, { id, unsubscribed: true }, [`unsubscribed ${id}`]);
     say(message);
   },
@@ -80,15 +89,34 @@ export const WEBHOOK_COMMANDS_AT: Readonly<
     const secret = await server.webhooks.secret(id);
     print(options, { id, secret }, [secret]);
   },
-};
+} satisfies Record<string, (server: Flowhook, id: string, options: Options) => Promise<void>>;
+
+function printWebhook(webhook: WebhookDetail, options: Options): void {
+  const { settings, events, ...rest } = webhook;
+  const rows = Object.entries({ ...rest, events: events.join(', '), ...settings });
+  print(
+    options,
+    webhook,
+    columns(rows.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]))),
+  );
+}
+
+/** Events that a server answers at once. */
+const PAGE = 250;
 
 export async function listEventsAt(server: Flowhook, options: Options): Promise<void> {
-  const limit = wholeNumber('--limit', options.limit ?? 100, 1, 250);
+  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_EVENTS, 1, MAX_EVENTS);
   const after =
     options.after === undefined
       ? Math.max(0, (await server.events.page({ after: 'now' })).next - limit)
       : wholeNumber('--after', options.after, 0, Number.MAX_SAFE_INTEGER);
-  const { events } = await server.events.page({ after, limit });
+  const events: FlowhookEvent[] = [];
+  for (let place = after, more = true; more && events.length < limit; ) {
+    const page = await server.events.page({ after: place, limit: Math.min(PAGE, limit - events.length) });
+    events.push(...page.events);
+    more = page.events.length > 0;
+    place = page.next;
+  }
   const cells = events.map((event) => [
     String(event.sequence),
     event.timestamp,

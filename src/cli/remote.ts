@@ -38,8 +38,6 @@ export function orRemote<Arguments extends unknown[]>(
 
 /** The server that is meant; nothing when it is the database. */
 function targetOf(options: Options): Profile | undefined {
-  const config = configOf(options);
-  const { environment } = config;
   const isLocal = options.data !== undefined || options.database !== undefined;
   const isRemote = options.url !== undefined || options.profile !== undefined;
   if (isLocal && isRemote) {
@@ -48,6 +46,19 @@ function targetOf(options: Options): Profile | undefined {
     );
   }
   if (isLocal) return undefined;
+  const target = serverOf(options);
+  if (target !== undefined && options.team !== undefined) {
+    throw new UsageError(
+      `A key speaks for its team: leave --team out, or name the database with --data. The server is ${target.url}`,
+    );
+  }
+  return target;
+}
+
+/** The server that flags, environment or profiles name; else, where there is no database, that of the default profile. */
+export function serverOf(options: Options): Profile | undefined {
+  const config = configOf(options);
+  const { environment } = config;
   const name =
     options.profile ?? (options.url === undefined ? environment.get('FLOWHOOK_PROFILE') : undefined);
   const file = profilesFile(environment);

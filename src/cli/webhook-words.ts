@@ -1,8 +1,6 @@
 /** Webhooks and deliveries in words: lines of lists, and what an attempt came to. */
-import { outcomeWords, type ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
+import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
 import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
-import { toIso } from '../std/clock.ts';
-import type { DeliverySummary } from '../store/webhook-operations.ts';
 import { inWords, oneLine } from './job-words.ts';
 import { durationWords } from './words.ts';
 
@@ -28,22 +26,23 @@ export function standWords(webhook: ShownWebhook, nowMs: number): string {
 }
 
 /** The cells of one line of a list. */
-export function deliveryCells(delivery: DeliverySummary, nowMs: number): string[] {
-  const { id, state, origin, eventType, attempt, createdAt, last } = delivery;
+export function deliveryCells(delivery: ShownDelivery, nowMs: number): string[] {
+  const { id, state, origin, eventType, attempt, createdAt, lastAttempt } = delivery;
   return [
     id,
     state,
     origin === 'event' ? eventType : `${eventType} (${origin})`,
-    toIso(createdAt),
+    createdAt,
     attempt === 1 ? '1 attempt' : `${attempt} attempts`,
     state === 'waiting' ? nextWords(delivery, nowMs) : '',
-    last === null ? '' : oneLine(outcomeWords(last), 100),
+    lastAttempt === null ? '' : oneLine(lastAttempt.message, 100),
   ];
 }
 
 /** `next try in 3 min 20 s`, `due now`. */
-export function nextWords({ nextAt }: Pick<DeliverySummary, 'nextAt'>, nowMs: number): string {
-  if (nextAt === null) return 'waits';
+export function nextWords({ nextAttemptAt }: Pick<ShownDelivery, 'nextAttemptAt'>, nowMs: number): string {
+  if (nextAttemptAt === null) return 'waits';
+  const nextAt = Date.parse(nextAttemptAt);
   return nextAt <= nowMs ? 'due now' : `next try ${inWords(nextAt, nowMs)}`;
 }
 

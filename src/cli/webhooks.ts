@@ -19,11 +19,12 @@ import { findWebhook } from './find-webhook.ts';
 import { addListen } from './listen.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { orRemote } from './remote.ts';
-import { listWebhooksAt, subscribeAtServer, WEBHOOK_COMMANDS_AT } from './remote-webhooks.ts';
+import { listWebhooksAt, subscribeAtServer, WEBHOOK_COMMANDS_AT, webhookIdAt } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
 import { eventNames } from './webhook-names.ts';
+import { settingsFrom } from './webhook-settings.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
 import { columns, table } from './words.ts';
 
@@ -44,7 +45,7 @@ export function addWebhooks(program: Command): void {
   orRemote(addStoreOptions(list), listWebhooks, listWebhooksAt);
 
   const one = (
-    name: string,
+    name: keyof typeof WEBHOOK_COMMANDS_AT,
     description: string,
     action: (webhook: Webhook, deps: Deps, options: Options) => Promise<void>,
   ) => {
@@ -57,9 +58,9 @@ export function addWebhooks(program: Command): void {
         const webhook = await findWebhook(store, id);
         await action(webhook, { store, sealer: await openSealer(config, store) }, options);
       });
-    const remote = WEBHOOK_COMMANDS_AT[name];
-    addStoreOptions(command);
-    return remote === undefined ? command.action(local) : orRemote(command, local, remote);
+    return orRemote(addStoreOptions(command), local, async (server, id: string, options) => {
+      await WEBHOOK_COMMANDS_AT[name](server, await webhookIdAt(server, id), options);
+    });
   };
   one('show', 'show one webhook: how it is called, and how it stands', showWebhook);
 
@@ -209,13 +210,7 @@ async function unsubscribe({ teamId, id }: Webhook, { store }: Deps, options: Op
 }
 
 async function setWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
-  const { ordered, rate, timeout, header, headers } = options;
-  const changes = changesFrom({
-    ...(ordered === undefined ? {} : { ordered }),
-    ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
-    ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),
-    ...(headers === false ? { headers: null } : header === undefined ? {} : { headers: headersFrom(header) }),
-  });
+  const changes = changesFrom({ ...settingsFrom(options) });
   await showWebhook(await changeWebhook(deps, { teamId, id, changes }), deps, options);
 }
 
@@ -258,14 +253,4 @@ function headerWords(names: readonly string[] | null): string | null {
 
 function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
-}
-
-function headersFrom(lines: unknown): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const line of lines as string[]) {
-    const [, name, value] = /^([^:]+):\s*(.*)$/.exec(line) ?? [];
-    if (name === undefined) throw new UsageError(`--header must be name:value, found "${line}"`);
-    headers[name] = value ?? '';
-  }
-  return headers;
 }

@@ -5,6 +5,8 @@ import { toIso } from '../../std/clock.ts';
 import type { DeliverySummary, Replay } from '../../store/webhook-operations.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
+export type ShownReplay = ReturnType<typeof shownReplay>;
+export type ShownDelivery = ReturnType<typeof shownDelivery>;
 export type ShownDeliveryDetail = ReturnType<typeof shownDeliveryDetail>;
 
 export function shownDelivery(delivery: DeliverySummary) {

@@ -1,0 +1,113 @@
+/** Deliveries on standard output, wherever they were read: from the database, or from a server. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ShownDelivery, ShownDeliveryDetail, ShownReplay } from '../http/extensions/shown-delivery.ts';
+import { createLiveLine } from '../std/live-line.ts';
+import { untilInterrupted } from './follow-job.ts';
+import { oneLine } from './job-words.ts';
+import { print } from './open.ts';
+import { say, screen } from './say.ts';
+import type { Options } from './settings.ts';
+import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
+import { columns, countWords } from './words.ts';
+
+/** As long as an attempt may take, with something to spare. */
+const WAIT_MS = 40_000;
+
+export function printDeliveries(found: readonly ShownDelivery[], options: Options, nowMs: number): void {
+  print(options, found, columns(found.map((delivery) => deliveryCells(delivery, nowMs))));
+  if (found.length > 0 || options.json === true) return;
+  say('There is no such delivery. `flowhook webhooks test` makes one');
+}
+
+/** @param url where its webhook is; undefined: it was unsubscribed */
+export function printDelivery(
+  shown: ShownDeliveryDetail,
+  url: string | undefined,
+  options: Options,
+  nowMs: number,
+): void {
+  const rows: string[][] = [
+    ['delivery', shown.id],
+    ['webhook', `${shown.webhookId}  ${url ?? '(unsubscribed)'}`],
+    ['event', `${shown.eventId}  ${shown.eventType}`],
+    ['state', shown.state === 'waiting' ? `waiting, ${nextWords(shown, nowMs)}` : shown.state],
+    ['origin', shown.origin],
+    ['made', shown.createdAt],
+  ];
+  for (const attempt of shown.attempts) {
+    const address = attempt.remoteAddress === null ? '' : ` (${attempt.remoteAddress})`;
+    rows.push(
+      [`attempt ${attempt.number}`, `${attempt.startedAt}  ${oneLine(attempt.message, 300)}${address}`],
+      ['', timingWords(attempt)],
+    );
+    if (options.body === true && attempt.response?.body) rows.push(['answer', attempt.response.body]);
+  }
+  const body = options.body === true ? ['', JSON.stringify(shown.event, null, 2)] : [];
+  print(options, shown, [...columns(rows), ...body]);
+}
+
+/** Where something that changes is looked at again and again. */
+export interface Looking<Seen> {
+  look: () => Promise<Seen>;
+  everyMs: number;
+}
+
+/** Tells what the first attempt came to; the exit code is 0 delivered, 1 not, 7 when there was none in time. */
+export async function waitForAttempt(
+  { look, everyMs }: Looking<ShownDeliveryDetail>,
+  options: Options,
+  now: () => number,
+): Promise<void> {
+  const interrupted = untilInterrupted();
+  const until = AbortSignal.any([interrupted.signal, AbortSignal.timeout(WAIT_MS)]);
+  try {
+    for (;;) {
+      const shown = await look();
+      const attempt = shown.attempts.at(-1);
+      if (attempt !== undefined) {
+        const next = shown.state === 'waiting' ? ` (${nextWords(shown, now())})` : '';
+        print(options, shown, [`${oneLine(attempt.message, 300)}${next}`, timingWords(attempt)]);
+        process.exitCode = attempt.outcome === 'ok' ? 0 : 1;
+        return;
+      }
+      if (until.aborted) {
+        print(options, shown, []);
+        process.exitCode = interrupted.signal.aborted ? 1 : 7;
+        say(`It was not sent yet: is a server running? \`flowhook webhooks delivery ${shown.id}\` shows it`);
+        return;
+      }
+      await pause(everyMs, undefined, { signal: until }).catch(() => {});
+    }
+  } finally {
+    interrupted.clear();
+  }
+}
+
+/** Follows a replay to its end, or until Ctrl-C: it goes on in the server. */
+export async function followReplay({ look, everyMs }: Looking<ShownReplay>): Promise<ShownReplay> {
+  const line = createLiveLine(screen, () => performance.now());
+  const interrupted = untilInterrupted();
+  try {
+    for (;;) {
+      const now = await look();
+      if (now.state !== 'running' || interrupted.signal.aborted) return now;
+      line.show(() => `${now.id}  ${now.made.toLocaleString('en-GB')} made`);
+      await pause(everyMs, undefined, { signal: interrupted.signal }).catch(() => {});
+    }
+  } finally {
+    line.stop();
+    interrupted.clear();
+  }
+}
+
+export function printReplay(replay: ShownReplay, options: Options): void {
+  const { id, state, made } = replay;
+  print(options, replay, [state === 'done' ? `${id} done: ${countWords(made, 'event')} sent anew` : id]);
+  if (state === 'running') say('It goes on in the server, also over a restart');
+}
+
+/** Said when a test or a replayed delivery is not waited for. */
+export function sayOnItsWay(deliveryId: string, isPaused = false): void {
+  const remark = isPaused ? 'The webhook is paused: it is sent when it is resumed' : 'On its way';
+  say(`${remark}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
+}
