@@ -1,10 +1,12 @@
 /** Commands against a server: by URL and key, by a profile, and what is said when it is not there. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { startReceiver } from './support/receiver.ts';
 import { startService, type TestService } from './support/service.ts';
 
 const BIN = join(import.meta.dirname, '../bin/flowhook.js');
@@ -18,6 +20,7 @@ before(async () => {
     workflows: {
       'default/people.yaml': `source: { type: command, command: [sh, -c, 'echo reading >&2; printf ''{"id":1}\\n{"id":2}\\n'' '] }\n`,
       'default/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
+      'default/inbox.yaml': 'source: { type: push }\nmode: upsert\n',
       'default/broken.yaml': 'source: { type: command, command: ["false"] }\nretries: { max: 0 }\n',
     },
   });
@@ -67,7 +70,8 @@ test('a job is run, followed and read on the server', async () => {
   assert.equal(job?.team, 'default');
   assert.match((await flowhook(['jobs', 'show', job?.id ?? ''], there())).stdout, /published +version 1/);
   assert.match((await flowhook(['jobs', 'logs', job?.id ?? ''], there())).stdout, /reading/);
-  assert.match((await flowhook(['events', 'list', '--after', '0'], there())).stdout, /^1 .* workflow_queued/);
+  const events = ['events', 'list', '--after', '0', '--limit', '1000'];
+  assert.match((await flowhook(events, there())).stdout, /^1 .* workflow_queued/);
   assert.match(
     (await flowhook(['workflows', 'list'], there())).stdout,
     /default\/people +command +version 1, 2 records/,
@@ -113,6 +117,65 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
   assert.match((await flowhook(['webhooks', 'show', id], there())).stdout, /timeoutMs/);
   assert.equal((await flowhook(['webhooks', 'unsubscribe', id], there())).code, 0);
   assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
+});
+
+test('deliveries are tested, shown and sent once more on the server', async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const { url } = receiver;
+  const ask = async (...args: string[]) => {
+    const ended = await flowhook(['webhooks', ...args], there());
+    assert.equal(ended.code, 0, ended.stderr);
+    return ended.stdout;
+  };
+  const id = (await ask('subscribe', url)).trim();
+  assert.match(
+    await ask('set', id, '--ordered', '--rate', '5', '--header', 'x-token: abc'),
+    /ratePerSecond +5/,
+  );
+  assert.match(await ask('test', url, '--wait'), /^Delivered: the receiver answered 2/);
+  const [delivery] = JSON.parse(await ask('deliveries', id, '--state', 'delivered', '--json')) as {
+    id: string;
+  }[];
+  assert.match(await ask('deliveries', url), /delivered +webhook_test \(test\)/);
+  const shown = await ask('delivery', delivery?.id ?? '', '--body');
+  assert.ok(shown.includes(url) && shown.includes('"eventType": "webhook_test"'), shown);
+  assert.match(await ask('replay', delivery?.id ?? '', '--wait'), /^Delivered/);
+  const replay = ['replay', id, '--since', '2020-01-01T00:00Z', '--state', 'delivered', '--wait'];
+  assert.match(await ask(...replay), / done: \d events? sent anew/);
+  assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);
+  await ask('unsubscribe', url);
+});
+
+test('records are imported and erased on the server, as they are or compressed', async () => {
+  const text = '{"id":1,"email":"ada@example.com"}\n{"id":2}\n';
+  await writeFile(join(directory, 'people.ndjson'), text);
+  await writeFile(join(directory, 'more.csv.gz'), gzipSync('id\n3\n'));
+  const first = await flowhook(['data', 'import', 'people.ndjson', '--workflow', 'inbox'], there());
+  assert.match(first.stdout, /^version 1 of inbox: 2 records, 2 added/, first.stderr);
+  const more = await flowhook(['data', 'import', 'more.csv.gz', '--workflow', 'inbox'], there());
+  assert.match(more.stdout, /^version 2 of inbox: 3 records, 1 added/, more.stderr);
+  const piped = ['data', 'import', '-', '--format', 'ndjson', '--workflow', 'inbox'];
+  assert.match((await flowhook(piped, there(), '{"id":4}\n')).stdout, /^version 3 of inbox: 4 records/);
+  const erase = ['data', 'erase', '--email', 'ada@example.com'];
+  assert.match((await flowhook(erase, there())).stderr, /say which with --workflow/);
+  const erased = await flowhook([...erase, '--workflow', 'inbox'], there());
+  assert.match(erased.stdout, /^1\trecord\tinbox$/m, erased.stderr);
+  assert.doesNotMatch((await flowhook(['data', 'get', 'inbox'], there())).stdout, /ada/);
+});
+
+test('keys of the team are made, listed and revoked on the server', async () => {
+  const made = await flowhook(['keys', 'create', '--scopes', 'read', '--expires-in', '2', '--json'], there());
+  const { id, team } = JSON.parse(made.stdout) as { id: string; team: string };
+  assert.equal(team, 'default');
+  assert.match(
+    (await flowhook(['keys', 'list'], there())).stdout,
+    new RegExp(`^${id}  default .* read .*expires`, 'm'),
+  );
+  assert.equal((await flowhook(['keys', 'revoke', id], there())).stdout, `revoked ${id}\n`);
+  const other = await flowhook(['keys', 'create', '--team', 'acme'], there());
+  assert.equal(other.code, 2);
+  assert.match(other.stderr, /A key speaks for its team: leave --team out/);
 });
 
 test('a profile is noted for its owner alone, used where there is no database, and forgotten', async () => {

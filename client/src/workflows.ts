@@ -81,8 +81,15 @@ export interface ErasureReport {
   backups: number;
 }
 
+/** Records as bytes: `contentEncoding` is `gzip` or `zstd` when they are compressed. */
+export interface PushedBytes {
+  contentType: string;
+  contentEncoding?: string | undefined;
+  body: Body;
+}
+
 /** Records to push: an array, anything that can be iterated over, or bytes whose `contentType` is told. */
-export type Pushed = Iterable<object> | AsyncIterable<object> | { contentType: string; body: Body };
+export type Pushed = Iterable<object> | AsyncIterable<object> | PushedBytes;
 
 export class Workflows {
   readonly #transport: Transport;
@@ -216,14 +223,14 @@ export class Workflows {
     options: CallOptions & { mode?: Mode; idempotencyKey?: string } = {},
   ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts }> {
     const { mode, idempotencyKey = randomKey(), ...rest } = options;
-    const { contentType, body } = pushed(records);
+    const { contentType, contentEncoding, body } = pushed(records);
     return this.#transport.json({
       timeoutMs: 0,
       ...rest,
       method: 'POST',
       path: `${pathOf(workflowId)}/push`,
       query: { mode },
-      headers: { 'content-type': contentType },
+      headers: { 'content-type': contentType, 'content-encoding': contentEncoding },
       body,
       idempotencyKey,
     });
@@ -296,7 +303,7 @@ function pathOf(workflowId: string): string {
   return `/v1/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-function pushed(records: Pushed): { contentType: string; body: Body } {
+function pushed(records: Pushed): PushedBytes {
   if ('contentType' in records) return records;
   const contentType = 'application/x-ndjson';
   if (Array.isArray(records)) {

@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
+import type { Flowhook } from 'flowhook-client';
 import type { Config } from '../config.ts';
 import { type ErasureReport, erase, type Found } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
@@ -12,6 +13,8 @@ import { databaseFile } from './data-directory.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { toOutput } from './output.ts';
+import { orRemote } from './remote.ts';
+import { withoutTeam } from './remote-jobs.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
@@ -20,17 +23,17 @@ export function addErase(program: Command): void {
   const erasing = data
     .command('erase')
     .description('erase a person from records, old versions, events, delivery logs and errors')
-    .requiredOption('--team <slug>', 'the team that holds the data')
+    .option('--team <slug>', 'the team that holds the data (a server erases in its key’s own)')
     .option('--email <address>', 'the address of the person, without regard to case')
     .option('--id <id>', 'the id of a record, in every workflow unless one is named')
-    .option('--workflow <id>', 'only from one workflow')
+    .option('--workflow <id>', 'only from one workflow (a server erases from one at a time)')
     .option('--dry-run', 'only say what would be found')
     .option('--suppress', 'keep the person out of later runs, by a keyed hash')
     .option(
       '--rewrite',
       'rewrite the database however large it is when traces are left; nothing is written meanwhile',
     );
-  addStoreOptions(erasing).action(eraseData);
+  orRemote(addStoreOptions(erasing), eraseData, eraseDataAt);
 
   const exporting = data
     .command('export')
@@ -41,10 +44,9 @@ export function addErase(program: Command): void {
 }
 
 async function eraseData(options: Options): Promise<void> {
-  const { email, id, workflow } = options as Record<string, string | undefined>;
-  if ((email === undefined) === (id === undefined)) {
-    throw new UsageError('Give either --email or --id: whom to erase');
-  }
+  const { workflow } = options as Record<string, string | undefined>;
+  const { email, id } = personFrom(options);
+  if (options.team === undefined) throw new UsageError('--team is missing: the team that holds the data');
   await withStore(options, { make: false }, async (store, config) => {
     const teams = await teamsOf(store, String(options.team));
     const report = await erase(
@@ -66,10 +68,49 @@ async function eraseData(options: Options): Promise<void> {
         rewrite: options.rewrite === true,
       },
     );
-    print(options, report, [...linesOf(report.found, ''), ...linesOf(report.left, ' (stays)')]);
-    for (const sentence of sentencesOf(report)) say(sentence);
-    if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
+    tell(report, options);
   });
+}
+
+async function eraseDataAt(server: Flowhook, options: Options): Promise<void> {
+  const { email, id } = personFrom(options);
+  if (options.workflow === undefined) {
+    throw new UsageError('A server erases from one workflow at a time: say which with --workflow');
+  }
+  if (options.rewrite === true) {
+    throw new UsageError(
+      '--rewrite is for whoever has the database: run it there, with --data or --database',
+    );
+  }
+  const report = await server.workflows.erase(withoutTeam(String(options.workflow)), {
+    ...(email === undefined ? { id: String(id) } : { email }),
+    dryRun: options.dryRun === true,
+    suppress: options.suppress === true,
+  });
+  const { backups, ...rest } = report;
+  // A server tells how many there are, not where.
+  const older = backups === 0 ? [] : [`${backups} on the server`];
+  tell({ ...rest, backups: older }, options, report);
+}
+
+/** @throws UsageError unless the person is named in one way */
+function personFrom(options: Options): { email: string | undefined; id: string | undefined } {
+  const { email, id } = options as Record<string, string | undefined>;
+  if ((email === undefined) === (id === undefined)) {
+    throw new UsageError('Give either --email or --id: whom to erase');
+  }
+  return { email, id };
+}
+
+/** A report as its words need it, of the database or of a server. */
+type Told = Omit<ErasureReport, 'found' | 'left'> & Record<'found' | 'left', readonly FoundPlace[]>;
+type FoundPlace = Omit<Found, 'place'> & { place: string };
+
+/** @param whole what `--json` prints, if not the report */
+function tell(report: Told, options: Options, whole: unknown = report): void {
+  print(options, whole, [...linesOf(report.found, ''), ...linesOf(report.left, ' (stays)')]);
+  for (const sentence of sentencesOf(report)) say(sentence);
+  if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
 }
 
 async function exportData(options: Options): Promise<void> {
@@ -112,11 +153,11 @@ function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureRep
   return logEmptied !== false && (rewritten || tracesLeft !== true);
 }
 
-function linesOf(found: readonly Found[], remark: string): string[] {
+function linesOf(found: readonly FoundPlace[], remark: string): string[] {
   return found.map(({ workflowId, place, count }) => `${count}\t${place}\t${workflowId ?? '-'}${remark}`);
 }
 
-function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: ErasureReport): string[] {
+function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Told): string[] {
   const sentences = [
     found.length === 0
       ? 'Nothing was found'

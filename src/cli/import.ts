@@ -1,11 +1,13 @@
-/** `flowhook data import`: pushes a file into the database itself, with or without a server. */
+/** `flowhook data import`: pushes a file into the database itself, with or without a server, or to a server. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import type { Flowhook } from 'flowhook-client';
 import { PushJobs } from '../jobs/push-job.ts';
 import { BrokenOffError, PUSH_FORMATS, type PushEncoding, type PushFormat } from '../jobs/push-records.ts';
+import type { RecordCounts } from '../model/job.ts';
 import { MODES, type Mode } from '../model/workflow.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
@@ -16,6 +18,8 @@ import { dataCommand } from './data.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findWorkflow } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { withoutTeam } from './remote-jobs.ts';
 import { screen } from './say.ts';
 import type { Options } from './settings.ts';
 
@@ -24,6 +28,11 @@ const ENDINGS: Readonly<Record<string, PushFormat>> = {
   ndjson: 'ndjson',
   jsonl: 'ndjson',
   csv: 'csv',
+};
+const CONTENT_TYPES: Readonly<Record<PushFormat, string>> = {
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
 };
 const COMPRESSED: Readonly<Record<string, PushEncoding>> = { gz: 'gzip', zst: 'zstd' };
 
@@ -36,7 +45,7 @@ export function addImport(program: Command): void {
     .option('--team <slug>', 'its team, when several have a workflow of this id')
     .option('--mode <mode>', `${MODES.join(', ')}: its own, or one that may do less (default: its own)`)
     .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: as the file’s name ends)`);
-  addStoreOptions(command).action(importFile);
+  orRemote(addStoreOptions(command), importFile, importFileAt);
 }
 
 async function importFile(path: string, options: Options): Promise<void> {
@@ -78,10 +87,7 @@ async function importFile(path: string, options: Options): Promise<void> {
         signal: interrupted.signal,
       });
       bar.stop();
-      const { total, added, changed, removed } = pushed.records;
-      print(options, pushed, [
-        `version ${pushed.version} of ${place.workflowId}: ${total} records, ${added} added, ${changed} changed, ${removed} removed`,
-      ]);
+      report(place.workflowId, pushed, options);
     } finally {
       bar.stop();
       interrupted.clear();
@@ -89,6 +95,41 @@ async function importFile(path: string, options: Options): Promise<void> {
       await ingester.close();
     }
   });
+}
+
+async function importFileAt(server: Flowhook, path: string, options: Options): Promise<void> {
+  const { format, encoding } = formOf(path, options.format as string | undefined);
+  const mode = modeFrom(options.mode as string | undefined);
+  if (path !== '-') await sizeOf(path);
+  const workflow = withoutTeam(String(options.workflow));
+  const input: Readable = path === '-' ? process.stdin : createReadStream(path);
+  const interrupted = onSignal();
+  try {
+    const pushed = await server.workflows.push(
+      workflow,
+      {
+        contentType: CONTENT_TYPES[format],
+        contentEncoding: encoding === 'identity' ? undefined : encoding,
+        body: Readable.toWeb(input) as ReadableStream<Uint8Array>,
+      },
+      { signal: interrupted.signal, ...(mode === undefined ? {} : { mode }) },
+    );
+    report(workflow, pushed, options);
+  } finally {
+    interrupted.clear();
+    input.destroy();
+  }
+}
+
+function report(
+  workflow: string,
+  pushed: { version: number | null; records: RecordCounts },
+  options: Options,
+): void {
+  const { total, added, changed, removed } = pushed.records;
+  print(options, pushed, [
+    `version ${pushed.version} of ${workflow}: ${total} records, ${added} added, ${changed} changed, ${removed} removed`,
+  ]);
 }
 
 async function* counted(input: Readable, tell: (bytes: number) => void): AsyncGenerator<Uint8Array> {

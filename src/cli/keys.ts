@@ -1,15 +1,15 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
 import type { Command } from 'commander';
-import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, SCOPES, type Scope } from '../model/team.ts';
+import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, SCOPES } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
 import { mintKey } from '../teams/keys.ts';
 import { NotFoundError, UsageError } from './exit.ts';
+import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
+import { orRemote } from './remote.ts';
+import { createKeyAt, listKeysAt, revokeKeyAt } from './remote-keys.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-
-const DAY_MS = 86_400_000;
-const MAX_DAYS = 36_500;
 
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('create, list and revoke API keys');
@@ -17,45 +17,43 @@ export function addKeys(program: Command): void {
   const create = keys
     .command('create')
     .description('create a key and print it, this once; a running server takes it at once')
-    .requiredOption('--team <slug>', 'the team it speaks for; a new one is made')
+    .option(
+      '--team <slug>',
+      'the team it speaks for; a new one is made (a server makes it for its key’s own)',
+    )
     .option('--name <name>', 'what to call it', '')
     .option('--scopes <list>', `of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`)
     .option('--expires-in <days>', 'days until it expires (default: never)');
-  addStoreOptions(create).action(createKey);
+  orRemote(addStoreOptions(create), createKey, createKeyAt);
 
   const list = keys
     .command('list')
     .description('list keys, without the keys themselves')
     .option('--team <slug>', 'only those of one team');
-  addStoreOptions(list).action(listKeys);
+  orRemote(addStoreOptions(list), listKeys, listKeysAt);
 
   const revoke = keys
     .command('revoke')
     .description('revoke a key for good; a running server refuses it within a second')
     .argument('<id>', 'as `flowhook keys list` shows it');
-  addStoreOptions(revoke).action(revokeKey);
+  orRemote(addStoreOptions(revoke), revokeKey, revokeKeyAt);
 }
 
 async function createKey(options: Options): Promise<void> {
+  if (options.team === undefined) throw new UsageError('--team is missing: the team that the key speaks for');
   const slug = String(options.team);
   if (!isTeamSlug(slug)) {
     throw new UsageError(
       `--team must be 1 to 63 of a–z, 0–9 and -, beginning with a letter or digit, found "${slug}"`,
     );
   }
-  const scopes = options.scopes === undefined ? DEFAULT_SCOPES : readScopes(String(options.scopes));
-  const days = options.expiresIn === undefined ? undefined : Number(options.expiresIn);
-  if (days !== undefined && !(days > 0 && days <= MAX_DAYS)) {
-    throw new UsageError(
-      `--expires-in must be a number of days up to ${MAX_DAYS}, found "${options.expiresIn}"`,
-    );
-  }
+  const scopes = scopesFrom(options);
   await withStore(options, { make: true }, async (store) => {
+    const expiresAt = expiryFrom(options, store.now());
     if ((await store.teams.bySlug({ slug })) === undefined) {
       say(`There was no team "${slug}": it is made now`);
     }
     const team = await store.teams.ensure({ slug });
-    const expiresAt = days === undefined ? null : store.now() + days * DAY_MS;
     const { key, record } = await mintKey(store, {
       teamId: team.id,
       name: String(options.name),
@@ -82,7 +80,7 @@ async function listKeys(options: Options): Promise<void> {
     const rows = (await store.keys.list(teamId === undefined ? {} : { teamId })).map((key) =>
       shown(key, teams.get(key.teamId) ?? key.teamId),
     );
-    print(options, rows, rows.map(lineOf));
+    print(options, rows, rows.map(keyLine));
   });
 }
 
@@ -96,8 +94,6 @@ async function revokeKey(id: string, options: Options): Promise<void> {
   });
 }
 
-type ShownKey = ReturnType<typeof shown>;
-
 function shown(key: ApiKey, team: string) {
   return {
     id: key.id,
@@ -109,21 +105,4 @@ function shown(key: ApiKey, team: string) {
     expiresAt: key.expiresAt === null ? null : toIso(key.expiresAt),
     revokedAt: key.revokedAt === null ? null : toIso(key.revokedAt),
   };
-}
-
-function lineOf({ id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt }: ShownKey): string {
-  const state =
-    revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
-  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, state].join('  ').trimEnd();
-}
-
-function readScopes(list: string): Scope[] {
-  const scopes = list.split(',').map((scope) => scope.trim());
-  const unknown = scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope));
-  if (unknown.length > 0) {
-    throw new UsageError(
-      `--scopes: there is no scope ${unknown.map((scope) => `"${scope}"`).join(', ')}. There are: ${SCOPES.join(', ')}`,
-    );
-  }
-  return scopes as Scope[];
 }

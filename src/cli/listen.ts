@@ -1,6 +1,6 @@
 /** `flowhook webhooks listen`: brings the events of a server to an address on the developer's own machine. */
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { canonicalEvent, EVENT_TYPES, type EventType } from '../model/event.ts';
 import { urlMistake } from '../model/webhook.ts';
 import { nearest } from '../std/nearest.ts';
@@ -8,12 +8,12 @@ import { printable } from '../std/printable.ts';
 import { UsageError } from './exit.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { type Forwarded, forwardEvent } from './forward-event.ts';
+import { keyOf, serverOf } from './remote.ts';
 import { followEvents, type Remote, readEvent, type WireEvent } from './remote-events.ts';
 import { say } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { durationWords } from './words.ts';
 
-const KEY_VARIABLE = 'FLOWHOOK_KEY';
 const CTRL_C = '\u0003';
 
 export function addListen(webhooks: Command): void {
@@ -21,8 +21,10 @@ export function addListen(webhooks: Command): void {
     .command('listen')
     .description('forward the events of a server to a local address, signed, until Ctrl-C')
     .requiredOption('--forward-to <url>', 'where your receiver listens: http://127.0.0.1:9000/hook')
-    .option('--server <url>', 'the server (default: http://, with the address and port of the settings)')
-    .option('--key <key>', `an API key with the scope read (default: the variable ${KEY_VARIABLE})`)
+    .option('--url <url>', 'the server (default: FLOWHOOK_URL, else the address and port of the settings)')
+    .addOption(new Option('--server <url>', 'the same as --url').hideHelp())
+    .option('--key <key>', 'an API key with the scope read (default: the variable FLOWHOOK_KEY)')
+    .option('--profile <name>', 'a server that `flowhook login` has noted (or FLOWHOOK_PROFILE)')
     .option('--workflow <id>', 'only events of this workflow')
     .option('--events <names>', 'only these, with commas between (default: every event)')
     .option('--secret <whsec>', 'sign with this secret (default: a new one, printed at the start)')
@@ -120,20 +122,13 @@ function listenForKeys(on: { resend(): void; end(): void }): () => void {
 }
 
 function remoteFrom(options: Options): Remote {
+  const { server, url = server, ...rest } = options;
+  const given = { ...rest, ...(url === undefined ? {} : { url: urlFrom('--url', url) }) };
+  const named = serverOf(given);
+  if (named !== undefined) return { server: named.url.replace(/\/+$/, ''), key: named.key };
   const config = configOf({});
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  const server =
-    options.server === undefined
-      ? `http://${host}:${config.port}`
-      : urlFrom('--server', options.server).replace(/\/+$/, '');
-  const key = options.key ?? config.environment.get(KEY_VARIABLE);
-  if (key === undefined) {
-    throw new UsageError(
-      `The server needs an API key: give it with --key or ${KEY_VARIABLE}. ` +
-        '`flowhook keys create --team TEAM --scopes read` makes one',
-    );
-  }
-  return { server, key: String(key) };
+  return { server: `http://${host}:${config.port}`, key: keyOf(given, config.environment) };
 }
 
 function urlFrom(flag: string, value: unknown): string {

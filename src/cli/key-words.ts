@@ -1,0 +1,48 @@
+/** The flags of `flowhook keys`, and keys in words. */
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '../model/team.ts';
+import { UsageError } from './exit.ts';
+import type { Options } from './settings.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_DAYS = 36_500;
+
+/** @throws UsageError */
+export function scopesFrom({ scopes }: Options): readonly Scope[] {
+  return scopes === undefined ? DEFAULT_SCOPES : readScopes(String(scopes));
+}
+
+/** When a new key expires, in epoch milliseconds; null: never. @throws UsageError */
+export function expiryFrom({ expiresIn }: Options, nowMs: number): number | null {
+  if (expiresIn === undefined) return null;
+  const days = Number(expiresIn);
+  if (days > 0 && days <= MAX_DAYS) return nowMs + days * DAY_MS;
+  throw new UsageError(`--expires-in must be a number of days up to ${MAX_DAYS}, found "${expiresIn}"`);
+}
+
+/** One line of a list. Times are ISO 8601. */
+export function keyLine(key: {
+  id: string;
+  team: string;
+  name: string;
+  prefix: string;
+  scopes: readonly Scope[];
+  createdAt: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+}): string {
+  const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt } = key;
+  const state =
+    revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
+  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, state].join('  ').trimEnd();
+}
+
+function readScopes(list: string): Scope[] {
+  const scopes = list.split(',').map((scope) => scope.trim());
+  const unknown = scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope));
+  if (unknown.length > 0) {
+    throw new UsageError(
+      `--scopes: there is no scope ${unknown.map((scope) => `"${scope}"`).join(', ')}. There are: ${SCOPES.join(', ')}`,
+    );
+  }
+  return scopes as Scope[];
+}

@@ -1,0 +1,30 @@
+/** `flowhook keys` against a server: the keys of the team that the key speaks for. */
+import type { Flowhook, Key } from 'flowhook-client';
+import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
+import { print } from './open.ts';
+import { say } from './say.ts';
+import type { Options } from './settings.ts';
+
+export async function createKeyAt(server: Flowhook, options: Options): Promise<void> {
+  const expiresAt = expiryFrom(options, Date.now());
+  const { team } = await server.me();
+  const { apiKey, key } = await server.keys.create({
+    name: String(options.name),
+    scopes: scopesFrom(options),
+    ...(expiresAt === null ? {} : { expiresAt: new Date(expiresAt) }),
+  });
+  if (options.json !== true) say(`Key ${key.id} of team ${team.slug}, shown this once:`);
+  print(options, { id: key.id, team: team.slug, key: apiKey }, [apiKey]);
+}
+
+export async function listKeysAt(server: Flowhook, options: Options): Promise<void> {
+  const { team } = await server.me();
+  const keys: Key[] = await Array.fromAsync(server.keys.list({ limit: 1_000 }));
+  const rows = keys.map((key) => ({ ...key, team: team.slug }));
+  print(options, rows, rows.map(keyLine));
+}
+
+export async function revokeKeyAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  await server.keys.revoke(id);
+  print(options, { id, revoked: true }, [`revoked ${id}`]);
+}
