@@ -203,6 +203,47 @@ test('answers that are broken are told with what is wrong in them', async (t) =>
   }
 });
 
+test('CSV of spreadsheets and old machines is read, or told', async (t) => {
+  const texts: Record<string, string> = {
+    '/twice': 'email,email,name,email\na@x,b@x,Z,c@x\n',
+    '/sep': '\ufeffsep=;\r\na,x;b\r\n1;2\r\n',
+    '/old': 'id,name\r1,a\r2,b\r',
+    '/quoted': 'id,"full\r\nname"\r\n1,a\r\n',
+  };
+  const { url } = await site(t, (request, response) =>
+    response.setHeader('content-type', 'text/csv').end(texts[request.url ?? '']),
+  );
+  const of = async (path: string, source = {}) =>
+    (await take({ source: { url: url + path, ...source } })).records;
+  assert.deepEqual(await of('/twice'), [{ email: 'a@x', email_2: 'b@x', name: 'Z', email_3: 'c@x' }]);
+  assert.deepEqual(await of('/sep'), [{ 'a,x': '1', b: '2' }]);
+  assert.deepEqual(await of('/sep', { delimiter: ';' }), [{ 'a,x': '1', b: '2' }]);
+  assert.deepEqual(await of('/quoted'), [{ id: '1', 'full\r\nname': 'a' }]);
+  await assert.rejects(of('/old'), /rows that end with one alone, as on old Macs, are not read/);
+});
+
+test('JSON that is read whole may begin with a byte order mark, and words within it say nothing of its character set', async (t) => {
+  const { url } = await site(t, {
+    '/list': (_request, response) =>
+      response
+        .setHeader('content-type', 'application/json')
+        .end('\ufeff{"a":[{"id":1,"url":"/one"}],"b":[{"id":2,"url":"/one"}]}'),
+    '/one': (_request, response) =>
+      response
+        .setHeader('content-type', 'application/json')
+        .end('\ufeff{"name":"Zoë","html":"<meta charset=latin1>"}'),
+  });
+  const follow = { url: '$.url', parse: 'json', fields: { name: '$.name' } };
+  const { records } = await take({
+    source: { url: `${url}/list`, records: '$[*][*]', follow },
+    fields: { id: '$.id' },
+  });
+  assert.deepEqual(records, [
+    { id: 1, name: 'Zoë' },
+    { id: 2, name: 'Zoë' },
+  ]);
+});
+
 test('a list that is empty is no mistake, and one object alone is one record', async (t) => {
   assert.deepEqual((await read(t, '{"data":[]}', JSON_TYPE, { source: { records: '$.data' } })).records, []);
   assert.deepEqual(

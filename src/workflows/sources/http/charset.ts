@@ -60,9 +60,13 @@ function byZeros(head: Uint8Array): string | undefined {
   return head[0] !== 0 && head[1] === 0 ? 'utf-16le' : undefined;
 }
 
-/** `<meta charset=…>`, `<meta … content="text/html; charset=…">`, `<?xml … encoding="…"?>`. */
+/**
+ * `<meta charset=…>`, `<meta … content="text/html; charset=…">`, `<?xml … encoding="…"?>`. In JSON or CSV the same
+ * words are a value.
+ */
 function saidInText(head: Uint8Array): string | undefined {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, 2_048)).toString('latin1');
+  if (!/^\s*</.test(text)) return undefined;
   const xml = /^\s*<\?xml[^>]*\bencoding\s*=\s*["']([\w.:-]+)["']/.exec(text);
   return (xml ?? /<meta\b[^>]*\bcharset\s*=\s*["']?([\w.:-]+)/i.exec(text))?.[1];
 }

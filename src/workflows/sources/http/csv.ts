@@ -1,5 +1,5 @@
 /** CSV with a row of names: each further row is an object. */
-import { splitCsv } from '../../../std/csv-rows.ts';
+import { type CsvSplitter, splitCsv } from '../../../std/csv-rows.ts';
 import { MalformedError } from '../../../std/splitter.ts';
 import type { Item } from './items.ts';
 
@@ -7,12 +7,16 @@ const MAX_ROW_CHARACTERS = 16 << 20;
 const MAX_COLUMNS = 10_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 
+/** Of spreadsheets: a first line that says what stands between fields. */
+const SEPARATOR_LINE = /^(?:\ufeff)?sep=(.)\r?\n/i;
+const MAX_SEPARATOR_BYTES = 16;
+
 /** Rows of one stream. An empty field is left out, one in quotes (`""`) is an empty text. */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   delimiter: string | null,
 ): AsyncGenerator<Item[]> {
-  let splitter: ReturnType<typeof splitCsv> | undefined;
+  let splitter: CsvSplitter | undefined;
   let names: string[] | undefined;
   let number = 1;
 
@@ -26,21 +30,31 @@ export async function* readCsv(
     return items;
   }
 
+  function begin(bytes: Uint8Array): Item[] {
+    const head = Buffer.from(bytes.subarray(0, MAX_SEPARATOR_BYTES)).toString();
+    const [line = '', said] = SEPARATOR_LINE.exec(head) ?? [];
+    const rows = bytes.subarray(Buffer.byteLength(line));
+    if (line !== '') number += 1;
+    splitter = splitCsv(MAX_ROW_CHARACTERS, delimiter ?? said ?? delimiterOf(rows));
+    return objects(splitter.push(rows));
+  }
+
   let before: Uint8Array = Buffer.alloc(0);
   for await (const chunk of chunks) {
     if (splitter === undefined) {
       // The first row is needed whole before its delimiter is known.
       before = Buffer.concat([before, chunk]);
-      if (delimiter === null && before.length < MAX_ROW_CHARACTERS && before.indexOf(10) === -1) continue;
-      splitter = splitCsv(MAX_ROW_CHARACTERS, delimiter ?? delimiterOf(before));
-      yield objects(splitter.push(before));
+      const needed = delimiter === null ? MAX_ROW_CHARACTERS : MAX_SEPARATOR_BYTES;
+      const newline = before.indexOf(10);
+      // Behind `sep=;` stands one more row.
+      const isWhole =
+        newline >= MAX_SEPARATOR_BYTES || (newline !== -1 && before.indexOf(10, newline + 1) !== -1);
+      if (before.length < needed && !isWhole) continue;
+      yield begin(before);
     } else yield objects(splitter.push(chunk));
   }
-  if (splitter === undefined) {
-    splitter = splitCsv(MAX_ROW_CHARACTERS, delimiter ?? delimiterOf(before));
-    yield objects(splitter.push(before));
-  }
-  yield objects(splitter.end());
+  if (splitter === undefined) yield begin(before);
+  yield objects((splitter as unknown as CsvSplitter).end());
   if (names === undefined) throw new MalformedError('It is empty where CSV with a row of names was expected');
 }
 
@@ -56,10 +70,24 @@ function delimiterOf(bytes: Uint8Array): string {
 
 function namesOf(row: readonly (string | null)[]): string[] {
   if (row.length > MAX_COLUMNS) throw new MalformedError(`The first row has more than ${MAX_COLUMNS} names`);
-  return row.map((name, at) => {
-    const text = name?.trim() ?? '';
-    return text === '' ? `column${at + 1}` : text;
-  });
+  if (row.some((name) => /\r(?!\n)/.test(name ?? ''))) {
+    throw new MalformedError(
+      'Its first row holds a carriage return: rows that end with one alone, as on old Macs, are not read',
+    );
+  }
+  const taken = new Set<string>();
+  const counts = new Map<string, number>();
+  for (const [at, name] of row.entries()) {
+    const text = name?.trim() || `column${at + 1}`;
+    let own = text;
+    // A second `email` is `email_2`: it would write over the first.
+    for (let count = (counts.get(text) ?? 1) + 1; taken.has(own); count++) {
+      own = `${text}_${count}`;
+      counts.set(text, count);
+    }
+    taken.add(own);
+  }
+  return [...taken];
 }
 
 function objectOf(

@@ -189,7 +189,7 @@ export async function whole(body: Body): Promise<string> {
   }
   const all = Buffer.concat(chunks);
   // A page may begin in ASCII and turn out not to be UTF-8 much later.
-  return isUtf8(all) ? all.toString() : new TextDecoder('windows-1252').decode(all);
+  return isUtf8(all) ? all.toString().replace(/^\ufeff/, '') : new TextDecoder('windows-1252').decode(all);
 }
 
 async function* told<T>(batches: AsyncIterable<T>, url: string): AsyncGenerator<T> {
