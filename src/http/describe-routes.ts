@@ -20,7 +20,10 @@ export function describeRoutes(routes: readonly Route[]) {
       description:
         'Workflows run as jobs, jobs publish records, records are read here, and webhooks are told. ' +
         'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, ' +
-        'the id to find it by in the log in `x-request-id`.',
+        'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each may answer 405 ' +
+        'with `allow` to a method that its path does not take, and 503 while the service starts, stops, is ' +
+        'overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` where there ' +
+        'is one. Nothing is answered with 429.',
     },
     tags: [...new Set(routes.map((route) => route.operation.group)), 'Events'].map((name) => ({ name })),
     paths,

@@ -3,20 +3,30 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createSchemaCheck } from '../../test/support/json-schema.ts';
 import { openApiText } from './openapi.ts';
 import { routes } from './routes.ts';
 
 interface Described {
   operationId: string;
-  parameters?: { name: string; in: string; required?: boolean }[];
-  requestBody?: { content: Record<string, { schema: { required: string[] } }> };
-  responses: Record<string, { content?: Record<string, { schema: Record<string, unknown> }> }>;
+  summary: string;
+  parameters?: { name: string; in: string; required?: boolean; description: string; schema: object }[];
+  requestBody?: { content: Record<string, { schema: { required: string[] }; example?: unknown }> };
+  responses: Record<
+    string,
+    { description: string; content?: Record<string, { schema: Record<string, unknown> }> }
+  >;
   security: object[];
 }
 const document = JSON.parse(openApiText) as {
   info: { version: string };
   paths: Record<string, Record<string, Described>>;
-  components: { schemas: Record<string, { properties: Record<string, unknown>; required?: string[] }> };
+  components: {
+    schemas: Record<
+      string,
+      { properties: Record<string, unknown>; required?: string[]; examples?: unknown[] }
+    >;
+  };
 };
 
 test('openapi.json is what the routes say: run `npm run openapi` when this fails', () => {
@@ -50,6 +60,48 @@ test('every parameter of a path is described, and no other', () => {
         described.every((one) => one.required === true),
         operationId,
       );
+    }
+  }
+});
+
+test('everything has its description: parameters, answers, and what stands in them', () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const [method, { operationId, summary, parameters = [], requestBody, responses }] of Object.entries(
+      methods,
+    )) {
+      assert.ok(summary.length > 0, operationId);
+      for (const one of parameters) {
+        assert.ok(one.description.length > 0 && one.schema !== undefined, `${operationId} ${one.name}`);
+      }
+      const names = parameters.map(({ name, in: place }) => `${place} ${name}`);
+      assert.equal(new Set(names).size, names.length, `${operationId} has a parameter twice`);
+      for (const [type, { schema }] of Object.entries(requestBody?.content ?? {})) {
+        assert.ok(schema !== undefined && method !== 'get', `${operationId} ${type}`);
+      }
+      assert.ok('200' in responses, path);
+      for (const [status, { description, content = {} }] of Object.entries(responses)) {
+        assert.ok(description.length > 0, `${operationId} ${status}`);
+        const schemas = Object.values(content).map(({ schema }) => schema);
+        assert.ok(
+          schemas.every((schema) => schema !== undefined),
+          `${operationId} ${status}`,
+        );
+        assert.ok(status === '304' || schemas.length > 0, `${operationId} ${status} has no schema`);
+      }
+    }
+  }
+});
+
+test('every example is one of its schema', () => {
+  const check = createSchemaCheck(document);
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    for (const example of schema.examples ?? []) assert.equal(check(schema, example), undefined, name);
+  }
+  for (const { operationId, requestBody } of Object.values(document.paths).flatMap((one) =>
+    Object.values(one),
+  )) {
+    for (const { schema, example } of Object.values(requestBody?.content ?? {})) {
+      if (example !== undefined) assert.equal(check(schema, example), undefined, operationId);
     }
   }
 });

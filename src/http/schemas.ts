@@ -12,12 +12,14 @@ export const schemas = {
     type: 'object',
     required: ['error'],
     properties: { error: { type: 'string', description: 'What is wrong, and what to do next' } },
+    examples: [{ error: 'No workflow found' }],
     additionalProperties: false,
   },
   Message: {
     type: 'object',
     required: ['message'],
     properties: { message: { type: 'string' } },
+    examples: [{ message: 'Job queued' }],
     additionalProperties: false,
   },
   Record: {
@@ -28,6 +30,7 @@ export const schemas = {
       name: { type: 'string' },
       email: { type: 'string' },
     },
+    examples: [{ id: '17', name: 'Ada Lovelace', email: 'ada@example.com' }],
     additionalProperties: true,
   },
   Webhook: {
@@ -39,6 +42,14 @@ export const schemas = {
       url: { type: 'string', description: 'Callback URL' },
       events: { type: 'array', items: { type: 'string' }, description: 'The events subscribed to' },
     },
+    examples: [
+      {
+        id: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p',
+        createdAt: '2026-11-21T02:00:00.000Z',
+        url: 'https://example.com/hooks/people',
+        events: ['workflow_finished', 'workflow_data_change'],
+      },
+    ],
     additionalProperties: false,
   },
   ...webhookSchemas,

@@ -38,6 +38,11 @@ export const subscribeWebhook: Operation<KeyedCall> = {
             },
           },
         },
+        example: {
+          workflowId: 'people',
+          webhookUrl: 'https://example.com/hooks/people',
+          events: ['workflow_finished', 'workflow_data_change'],
+        },
       },
     },
   },

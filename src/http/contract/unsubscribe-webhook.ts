@@ -40,7 +40,17 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   id: 'unsubscribeWebhook',
   group: 'Integrations',
   summary: 'Unsubscribes an existing webhook',
+  description: `${THREE_WAYS}. Where several name one, they must name the same.`,
   parameters: query,
+  requestBody: {
+    required: false,
+    content: {
+      'application/json': {
+        schema: { type: 'object', properties: { webhookId: { type: 'string', description: 'Webhook id' } } },
+        example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' },
+      },
+    },
+  },
   answer: jsonResponse('Unsubscribed', 'Message'),
   refusals: {
     field_invalid: 'Bad request: no webhook is named, or several that differ',
