@@ -1,5 +1,9 @@
 /** The cookies of one run, as a browser would keep them until it is closed. */
 
+/** Of one host, which would refuse requests with more; the first are kept. */
+const MAX_COOKIES = 50;
+const MAX_CHARACTERS = 4_096;
+
 export interface CookieJar {
   /** The `cookie` header for a URL, or nothing. */
   header(url: string): Promise<string | undefined>;
@@ -9,6 +13,7 @@ export interface CookieJar {
 
 /** The library that knows the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
 export function createCookieJar(): CookieJar {
+  const kept = new Map<string, Map<string, number>>();
   let jar: Promise<import('tough-cookie').CookieJar> | undefined;
   return {
     async header(url) {
@@ -17,7 +22,18 @@ export function createCookieJar(): CookieJar {
     async store(setCookies, url) {
       if (setCookies.length === 0) return;
       jar ??= import('tough-cookie').then(({ CookieJar }) => new CookieJar());
-      for (const cookie of setCookies) await (await jar).setCookie(cookie, url, { ignoreError: true });
+      const { hostname } = new URL(url);
+      const there = kept.get(hostname) ?? new Map<string, number>();
+      kept.set(hostname, there);
+      for (const cookie of setCookies) {
+        const [pair = ''] = cookie.split(';', 1);
+        const [name = ''] = pair.split('=', 1);
+        const sizes = new Map(there).set(name, pair.length);
+        if (sizes.size > MAX_COOKIES || sizes.values().reduce((sum, size) => sum + size, 0) > MAX_CHARACTERS)
+          continue;
+        there.set(name, pair.length);
+        await (await jar).setCookie(cookie, url, { ignoreError: true });
+      }
     },
   };
 }

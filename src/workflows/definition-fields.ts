@@ -79,6 +79,10 @@ export function checkPath(
 ): string | undefined {
   const text = checker.text(value, path, MAX_PATH);
   if (text === undefined) return undefined;
+  if (text.replace(/\{\{.+?\}\}/gs, '').includes('{{')) {
+    checker.wrong(path, `opens {{ and does not close it, such as "{{ name }}", found ${describe(value)}`);
+    return undefined;
+  }
   const assumed = parse ?? (text.startsWith('$') || text.includes('{{$') ? 'json' : null);
   if (assumed === null) return text;
   try {

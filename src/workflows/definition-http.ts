@@ -168,6 +168,12 @@ function checkState(checker: Checker, value: unknown, parse: Parse | null): Http
   for (const [name, one] of Object.entries(value)) {
     const at = [...path, name];
     if (!/^\w{1,100}$/.test(name)) checker.wrong(at, 'must be a name of letters, digits and _');
+    if (typeof one !== 'object' || one === null || Array.isArray(one)) {
+      checker.wrong(at, `must be a map such as { from: $.updated_at, take: max }, found ${describe(one)}`);
+      // It is there, so that requests that hold it are not wrong as well.
+      remember[name] = { take: 'start', initial: null };
+      continue;
+    }
     const settings = checker.map(one, at, { known: ['from', 'take', 'initial'] });
     const take = isMissing(settings.take) ? 'max' : checker.oneOf(settings.take, [...at, 'take'], TAKES);
     const initial = isMissing(settings.initial)

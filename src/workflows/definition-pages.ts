@@ -1,6 +1,6 @@
 /** Reads how an `http` source goes on: from page to page, and from records to their detail pages. */
 import { type Follow, PAGINATIONS, PARSES, type Paginate, type Parse } from '../model/http-source.ts';
-import { type Checker, isMissing } from './check.ts';
+import { type Checker, describe, isMissing } from './check.ts';
 import { checkFields, checkPath } from './definition-fields.ts';
 
 const MAX_PAGES = 1_000_000;
@@ -19,6 +19,10 @@ const SETTINGS: Readonly<Record<(typeof PAGINATIONS)[number], readonly string[]>
 
 export function checkPaginate(checker: Checker, value: unknown, parse: Parse | null): Paginate | null {
   if (isMissing(value)) return null;
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    checker.wrong(PAGINATE, `must be a map such as { type: page, param: page }, found ${describe(value)}`);
+    return null;
+  }
   const { type: written } = value as { type?: unknown };
   const type = checker.oneOf(written, [...PAGINATE, 'type'], PAGINATIONS);
   if (type === undefined) return null;
@@ -77,6 +81,13 @@ export function checkPaginate(checker: Checker, value: unknown, parse: Parse | n
 /** @param parse of the pages that lead there */
 export function checkFollow(checker: Checker, value: unknown, parse: Parse | null): Follow | null {
   if (isMissing(value)) return null;
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    checker.wrong(
+      FOLLOW,
+      `must be a map such as { url: "a@href", fields: { phone: ".phone" } }, found ${describe(value)}`,
+    );
+    return null;
+  }
   const settings = checker.map(value, FOLLOW, { known: ['url', 'parse', 'fields', 'concurrency'] });
   const own = isMissing(settings.parse)
     ? parse === 'html' || parse === 'json'

@@ -37,7 +37,8 @@ function checkUrl(checker: Checker, url: string, path: Path): void {
 export function checkMethod(checker: Checker, value: unknown, body: HttpBody | null): HttpMethod {
   const path = ['source', 'method'];
   if (isMissing(value)) return body === null ? 'GET' : 'POST';
-  const method = checker.oneOf(value, path, HTTP_METHODS) ?? 'GET';
+  const method = checker.oneOf(value, path, HTTP_METHODS);
+  if (method === undefined) return 'GET';
   if (method === 'GET' && body !== null) checker.wrong(path, 'must be POST where a body is sent');
   return method;
 }
@@ -89,12 +90,20 @@ export function checkHeaders(checker: Checker, value: unknown): Record<string, s
   const headers = checkTexts(checker, value, ['source', 'headers']);
   for (const [name, text] of Object.entries(headers)) {
     const path = ['source', 'headers', name];
-    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name)) checker.wrong(path, 'is not a name that a header can have');
-    else if (OWN_HEADERS.includes(name.toLowerCase()))
-      checker.wrong(path, 'is set by Flowhook itself. Remove it');
-    else if (/[\r\n\0]/.test(text)) checker.wrong(path, 'must not hold a line break');
+    if (checkHeaderName(checker, name, path) && /[\r\n\0]/.test(text))
+      checker.wrong(path, 'must not hold a line break');
   }
   return headers;
+}
+
+/** What is no text at all is told elsewhere. */
+function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
+  if (typeof name !== 'string' || name === '') return false;
+  const isName = /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
+  const isOwn = OWN_HEADERS.includes(name.toLowerCase());
+  if (!isName) checker.wrong(path, 'is not a name that a header can have');
+  else if (isOwn) checker.wrong(path, 'is set by Flowhook itself. Remove it');
+  return isName && !isOwn;
 }
 
 export function checkBody(checker: Checker, { body, form }: Record<string, unknown>): HttpBody | null {
@@ -128,6 +137,13 @@ const AUTH_TYPES = ['bearer', 'basic', 'header', 'oauth2'] as const;
 export function checkAuth(checker: Checker, value: unknown): HttpAuth | null {
   const path = ['source', 'auth'];
   if (isMissing(value)) return null;
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    checker.wrong(
+      path,
+      `must be a map such as { type: bearer, token: "$\{secret.TOKEN}" }, found ${describe(value)}`,
+    );
+    return null;
+  }
   const type = checker.oneOf((value as { type?: unknown }).type, [...path, 'type'], AUTH_TYPES);
   if (type === undefined) return null;
   const settings = checker.map(value, path, { known: ['type', ...AUTH_SETTINGS[type]] });
@@ -143,6 +159,7 @@ export function checkAuth(checker: Checker, value: unknown): HttpAuth | null {
     case 'basic':
       return { type, username: text('username'), password: optional('password') ?? '' };
     case 'header':
+      checkHeaderName(checker, settings.name, [...path, 'name']);
       return { type, name: text('name'), value: text('value') };
     case 'oauth2': {
       const tokenUrl = text('tokenUrl');
@@ -165,8 +182,8 @@ export function checkProxy(checker: Checker, value: unknown): string | null {
   if (isMissing(value)) return null;
   const proxy = checker.text(value, path, 2_048);
   if (proxy === undefined) return null;
-  if (!/^https?:\/\//i.test(proxy))
-    checker.wrong(path, 'must be an address that begins with http:// or https://');
+  if (!/^https?:\/\//i.test(proxy) || !URL.canParse(proxy.replace(/\$\{[^}]*\}/g, '0')))
+    checker.wrong(path, `must be an address such as http://proxy.example.com:3128, found ${describe(proxy)}`);
   checkText(checker, proxy, path);
   return proxy;
 }

@@ -92,7 +92,7 @@ function finish(
 ): Parsed {
   const id = posix.basename(file, posix.extname(file));
   const settings = checkSettings(checker, root, { id, isHttp: source?.type === 'http' });
-  if (checker.mistakes.length > 0 || source === undefined) return { mistakes: checker.mistakes };
+  if (checker.mistakes.length > 0 || source === undefined) return { mistakes: inOrder(checker.mistakes) };
   return { definition: { ...settings, source } };
 }
 
@@ -205,4 +205,9 @@ function checkSize(
     `must be a size such as ${example}, from ${formatSize(min)} to ${formatSize(max)}, found ${describe(value)}${unit}`,
   );
   return undefined;
+}
+
+/** As they stand in the file. */
+function inOrder(mistakes: readonly Mistake[]): Mistake[] {
+  return mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

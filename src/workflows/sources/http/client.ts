@@ -13,6 +13,8 @@ const MAX_REDIRECTS = 10;
 const ENCODINGS = 'gzip, br, zstd, deflate';
 /** Silence: before the headers, and between two parts of the body. */
 const SILENCE_MS = 60_000;
+/** What a definition calls itself is for the hosts that it names. */
+const OWN_WORDS = ['user-agent', 'accept-language'];
 /** Headers that have one value; the first counts where there are several. */
 const ONCE = ['retry-after', 'location', 'content-type', 'etag', 'last-modified'];
 const MAX_EXCERPT_BYTES = 2_048;
@@ -67,7 +69,7 @@ export function createClient(deps: ClientDeps): Client {
       const trusted = isTrusted(target, deps.trusted);
       const sent: Record<string, string> = { 'user-agent': deps.agent, 'accept-encoding': ENCODINGS };
       for (const [name, value] of Object.entries(headers)) {
-        if (trusted || PLAIN_HEADERS.includes(name)) sent[name] = value;
+        if (trusted || (PLAIN_HEADERS.includes(name) && !OWN_WORDS.includes(name))) sent[name] = value;
       }
       if (body !== null && !trusted) {
         throw new SourceError(

@@ -117,14 +117,16 @@ test('redirects are followed with what belongs to the host, and end', async (t) 
     '/file': (_request, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
     '/inside': (_request, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
   });
-  const headers = { 'x-own': '1', cookie: 'a=b' };
+  const headers = { 'x-own': '1', cookie: 'a=b', 'User-Agent': 'me/key', 'accept-language': 'de' };
   const { records } = await take(
     { source: { url: `${url}/a`, headers, auth: { type: 'basic', username: 'u', password: 'p' } } },
     { named: [other.url] },
   );
   assert.deepEqual(records, [{ id: 7 }]);
   const sent = other.requests[0]?.headers ?? {};
-  assert.deepEqual([sent['x-own'], sent.authorization, sent.cookie], [undefined, undefined, undefined]);
+  const own = [sent['x-own'], sent.authorization, sent.cookie, sent['accept-language']];
+  assert.deepEqual(own, Array(4).fill(undefined));
+  assert.equal(sent['user-agent'], 'flowhook/0.0.0');
   await assert.rejects(
     take({ source: { url: `${url}/loop` } }),
     /redirects more than 10 times, at last to \/loop/,
@@ -164,6 +166,19 @@ test('cookies are kept for the run, if that is wanted', async (t) => {
   assert.equal(requests[1]?.headers.cookie, 'own=1; session=1');
   await take({ source: { url: [`${url}/a`, `${url}/b`], cookies: false } });
   assert.equal(requests[3]?.headers.cookie, undefined);
+});
+
+test('a host that sets cookies without end is sent back some of them', async (t) => {
+  const { url, requests } = await site(t, (request, response) => {
+    const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page'));
+    const cookies = Array.from({ length: 40 }, (_, n) => `c${page}x${n}=${'v'.repeat(100)}`);
+    response.setHeader('set-cookie', cookies);
+    json(response, page > 5 ? '[]' : JSON.stringify([{ id: page }]));
+  });
+  await take({ source: { url, paginate: { type: 'page' } } });
+  const cookie = requests.at(-1)?.headers.cookie ?? '';
+  assert.ok(cookie.length > 3_000 && cookie.length < 4_300, `${cookie.length}`);
+  assert.match(cookie, /^c1x0=v/);
 });
 
 test('who asks is proven in every usual way', async (t) => {
