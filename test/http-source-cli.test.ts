@@ -131,3 +131,27 @@ test('a page that has changed fails the job by its guard, and a host that says n
   assert.deepEqual([gone.code, gone.reason], [1, 'source']);
   assert.match(gone.error, /^GET .*\/gone answered 404 Not Found: Nothing here$/);
 });
+
+test('a look at a source shows no secret', async (t) => {
+  const { url } = await site(t, (request, response) => {
+    if (request.url?.includes('page=1'))
+      return response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]');
+    response.writeHead(400).end(`no: ${request.headers.authorization}`);
+  });
+  const place = await makePlace(t, {
+    'default/one.yaml': `source: { type: http, url: "${url}/", query: { key: "$\{secret.KEY}" }, paginate: { type: page }, auth: { type: basic, username: ada, password: "$\{secret.KEY}" } }\n`,
+  });
+  Object.assign(place.environment, { FLOWHOOK_SECRET__DEFAULT__KEY: 'open-sesame' });
+  for (const pages of ['1', '2']) {
+    const looked = await place.run(
+      'workflows',
+      'preview',
+      'workflows/default/one.yaml',
+      '--pages',
+      pages,
+      '--json',
+    );
+    assert.match(looked.stdout, /key=\*\*\*/);
+    assert.doesNotMatch(looked.stdout + looked.stderr, /open-sesame|YWRhOm9wZW4tc2VzYW1l/);
+  }
+});
