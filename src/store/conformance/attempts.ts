@@ -131,7 +131,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(await store.jobs.abandoned({ nodeId: null }), []);
     assert.deepEqual(await store.jobs.abandoned({ nodeId: 'node-b' }), []);
     assert.deepEqual(await store.jobs.abandoned({ nodeId: 'node-a' }), [
-      { held, workflowId: 'people', process },
+      { held, workflowId: 'people', nodeId: 'node-a', origin: 'api', process },
     ]);
     await store.jobs.setProcess({ held, process: null });
     assert.equal((await store.jobs.abandoned({ nodeId: 'node-a' }))[0]?.process, null);

@@ -1,8 +1,8 @@
 /** Jobs as a list, and giving up old ones. */
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
-import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Tx, View } from './transaction.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];
