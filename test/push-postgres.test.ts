@@ -1,3 +1,0 @@
-/** Pushes once more, on PostgreSQL. */
-process.env.FLOWHOOK_TEST_STORE = 'postgres';
-await import('./push.test.ts');

@@ -1,3 +1,0 @@
-/** Webhooks through the front door once more, on PostgreSQL. */
-process.env.FLOWHOOK_TEST_STORE = 'postgres';
-await import('./webhooks-api.test.ts');
