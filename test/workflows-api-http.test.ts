@@ -99,7 +99,7 @@ test('a secret that is not marked, or would go elsewhere, is refused by its plac
     ],
     [
       { url, auth: { type: 'header', name: secret('TOKEN'), value: 'x' } },
-      /^`source\.auth\.name` must hold no/,
+      /^`source\.auth\.name` is not a name that a header can have/,
     ],
     [
       {
