@@ -1,5 +1,7 @@
 /** A job as it stands in the table, the same in every database. */
+
 import type { Job, JobOrigin } from '../model/job.ts';
+import { newId } from '../std/id.ts';
 
 export interface JobRow {
   team_id: string;
@@ -52,5 +54,39 @@ export function toJob(row: JobRow): Job {
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+  };
+}
+
+/** A job as it is queued now; nothing is written. */
+export function newJob(
+  { now }: { now: number },
+  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
+): JobRow {
+  return {
+    team_id: input.teamId,
+    id: newId('job', now),
+    workflow_id: input.workflowId,
+    slot: input.slot,
+    state: 'queued',
+    origin: input.origin,
+    attempt: 0,
+    failures: 0,
+    crashes: 0,
+    priority: input.priority,
+    parked: 0,
+    run_at: now,
+    node_id: null,
+    lease_until: null,
+    cancel_requested_at: null,
+    process_pid: null,
+    process_started_at: null,
+    reason: null,
+    error: null,
+    progress: null,
+    version: null,
+    records: null,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
   };
 }

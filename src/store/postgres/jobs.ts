@@ -10,10 +10,9 @@ import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
-import { newId } from '../../std/id.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
-import { type JobRow, toJob } from '../job-row.ts';
+import { type JobRow, newJob, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
@@ -66,40 +65,6 @@ export function unfinishedJobs(
     teamId,
     workflowId,
   );
-}
-
-/** A job as it is queued now; nothing is written. */
-export function newJob(
-  tx: Tx,
-  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
-): JobRow {
-  return {
-    team_id: input.teamId,
-    id: newId('job', tx.now),
-    workflow_id: input.workflowId,
-    slot: input.slot,
-    state: 'queued',
-    origin: input.origin,
-    attempt: 0,
-    failures: 0,
-    crashes: 0,
-    priority: input.priority,
-    parked: 0,
-    run_at: tx.now,
-    node_id: null,
-    lease_until: null,
-    cancel_requested_at: null,
-    process_pid: null,
-    process_started_at: null,
-    reason: null,
-    error: null,
-    progress: null,
-    version: null,
-    records: null,
-    created_at: tx.now,
-    started_at: null,
-    finished_at: null,
-  };
 }
 
 /** Writes a new job, queued or running. */

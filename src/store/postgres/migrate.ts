@@ -1,9 +1,9 @@
 /** Brings a PostgreSQL database to the newest schema: numbered .sql files, in one transaction. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
+import { listMigrations, type Migration } from '../migrations.ts';
 import type { SchemaState } from '../schema-state.ts';
 import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
@@ -79,23 +79,6 @@ export async function migrate(input: {
   } finally {
     await pool.end();
   }
-}
-
-interface Migration {
-  number: number;
-  name: string;
-  sql: string;
-}
-
-function listMigrations(directory: string): Migration[] {
-  return readdirSync(directory)
-    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
-    .sort()
-    .map((name) => ({
-      number: Number(name.slice(0, 4)),
-      name,
-      sql: readFileSync(join(directory, name), 'utf8'),
-    }));
 }
 
 async function versionOf(db: Database): Promise<number> {

@@ -1,18 +1,10 @@
 /** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
-import { type JobRow, toJob } from '../job-row.ts';
+import { type JobRow, newJob, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { endAbandoned, isOverdue } from './attempts.ts';
-import {
-  appendJobEvent,
-  insertJob,
-  lockRunning,
-  newJob,
-  remember,
-  remembered,
-  unfinishedJobs,
-} from './jobs.ts';
+import { appendJobEvent, insertJob, lockRunning, remember, remembered, unfinishedJobs } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { lockWorkflow } from './workflows.ts';
 

@@ -4,10 +4,9 @@ import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Overlap, Source } from '../../model/workflow.ts';
-import { newId } from '../../std/id.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
-import { type JobRow, toJob } from '../job-row.ts';
+import { type JobRow, newJob, toJob } from '../job-row.ts';
 import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
@@ -71,52 +70,25 @@ export function unfinishedJobs(
   );
 }
 
-/** Puts the row together here: reading it back with `returning` took as long as inserting it. */
+/** Answers the row as it was put together: reading it back with `returning` took as long as inserting it. */
 export function insertJob(
   tx: Tx,
   input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
 ): JobRow {
-  const { teamId, workflowId, origin, slot, priority } = input;
-  const id = newId('job', tx.now);
+  const job = newJob(tx, input);
   tx.db.run(
     `insert into job (team_id, id, workflow_id, slot, state, origin, priority, run_at, created_at)
      values (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
-    teamId,
-    id,
-    workflowId,
-    slot,
-    origin,
-    priority,
-    tx.now,
-    tx.now,
+    job.team_id,
+    job.id,
+    job.workflow_id,
+    job.slot,
+    job.origin,
+    job.priority,
+    job.run_at,
+    job.created_at,
   );
-  return {
-    team_id: teamId,
-    id,
-    workflow_id: workflowId,
-    slot,
-    state: 'queued',
-    origin,
-    attempt: 0,
-    failures: 0,
-    crashes: 0,
-    priority,
-    parked: 0,
-    run_at: tx.now,
-    node_id: null,
-    lease_until: null,
-    cancel_requested_at: null,
-    process_pid: null,
-    process_started_at: null,
-    reason: null,
-    error: null,
-    progress: null,
-    version: null,
-    records: null,
-    created_at: tx.now,
-    started_at: null,
-    finished_at: null,
-  };
+  return job;
 }
 
 /** What an idempotency key was sent with. */

@@ -1,9 +1,10 @@
 /** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
+import { listMigrations, type Migration } from '../migrations.ts';
 import type { SchemaState } from '../schema-state.ts';
 import { Database, isBusy } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
@@ -79,23 +80,6 @@ function useWal(db: Database): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   }
-}
-
-interface Migration {
-  number: number;
-  name: string;
-  sql: string;
-}
-
-function listMigrations(directory: string): Migration[] {
-  return readdirSync(directory)
-    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
-    .sort()
-    .map((name) => ({
-      number: Number(name.slice(0, 4)),
-      name,
-      sql: readFileSync(join(directory, name), 'utf8'),
-    }));
 }
 
 function schemaVersion(db: Database): number {

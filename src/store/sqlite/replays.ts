@@ -5,8 +5,10 @@
  * transaction that makes the deliveries: a crash between two steps costs nothing. That each event comes once is
  * kept by the index `delivery_replay`.
  */
+
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
 import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
 import { byAge, type Place } from './deliveries.ts';
@@ -15,20 +17,6 @@ import type { Tx, View } from './transaction.ts';
 
 /** Webhooks whose replays one step looks at; the next one goes on behind them. */
 const MAX_WEBHOOKS = 100;
-
-interface ReplayRow {
-  team_id: string;
-  id: string;
-  webhook_id: string;
-  states: string;
-  since: number;
-  until: number;
-  after_at: number;
-  after_id: string;
-  made: number;
-  state: Replay['state'];
-  created_at: number;
-}
 
 export function replay(
   tx: Tx,
@@ -219,18 +207,4 @@ function addReplayed(
   if (made === 0) return undefined;
   touchLane(tx, delivery.teamId, delivery.webhookId);
   return id;
-}
-
-function toReplay(row: ReplayRow): Replay {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    webhookId: row.webhook_id,
-    states: JSON.parse(row.states),
-    since: row.since,
-    until: row.until,
-    made: row.made,
-    state: row.state,
-    createdAt: row.created_at,
-  };
 }
