@@ -35,6 +35,8 @@ export interface Flowhook {
   /** Resident memory of the server in MB: now, and at its highest since the last `resetPeak`. */
   memory(): Promise<{ nowMb: number; peakMb: number }>;
   resetPeak(): Promise<void>;
+  /** Processor time that the server has taken so far, of all its threads, in milliseconds. */
+  processorMs(): Promise<number>;
   /** Takes away the bodies that reads have left: the next one comes from the database. */
   forgetBodies(): Promise<void>;
   stop(): Promise<void>;
@@ -98,6 +100,11 @@ export async function startFlowhook(
     },
     // Linux: writing 5 sets the peak to the present (proc(5), clear_refs).
     resetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
+    async processorMs() {
+      // Linux counts in hundredths of a second here (proc(5)); the name before may hold spaces.
+      const fields = (await readFile(`${proc}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
+      return (Number(fields[11]) + Number(fields[12])) * 10;
+    },
     async forgetBodies() {
       const data = join(directory, 'data');
       for (const name of await readdir(data)) {

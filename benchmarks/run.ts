@@ -36,6 +36,7 @@ const NAMES = [
   'isolation',
   'drain',
   'extract',
+  'dashboard',
 ] as const;
 const ROUNDS = 5;
 

@@ -42,6 +42,7 @@ try {
       FLOWHOOK_DATA: join(directory, 'data'),
       FLOWHOOK_WORKFLOWS: join(examples, 'workflows'),
       FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      FLOWHOOK_DASHBOARD: 'off',
       FLOWHOOK_LOG_LEVEL: 'error',
     });
     return await printed(child.lines, /^flowhook listening on (\S+)$/);

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ConfigError, environmentName, flagName, readConfig } from './config.ts';
+import { ConfigError, environmentName, flagName, readConfig, SETTINGS } from './config.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-config-'));
 after(() => rm(directory, { recursive: true, force: true }));
@@ -137,6 +137,36 @@ test('one team may run all that runs at once, unless told otherwise', () => {
   const { keepJobs, keepJobsDays } = read({}, {});
   assert.deepEqual([keepJobs, keepJobsDays], [50, 30]);
   assert.match(mistakes({}, { FLOWHOOK_KEEP_JOBS: '0' }), /FLOWHOOK_KEEP_JOBS must be a whole number from 1/);
+});
+
+test('every setting is told with its value and where that comes from, and no secret is', async () => {
+  await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: 7\nlogLevel: warn\n');
+  const { settings } = read(
+    { port: '9000', logLevel: 'debug' },
+    {
+      FLOWHOOK_HOST: '127.0.0.2',
+      FLOWHOOK_BOOTSTRAP_KEY: 'a-key-that-nobody-sees',
+      FLOWHOOK_DATABASE: 'postgres://me:hush@host/db',
+    },
+  );
+  await rm(join(directory, 'flowhook.yaml'));
+  const of = (name: string) => {
+    const { value, origin, from } = settings.find((one) => one.name === name) ?? {};
+    return [value, origin, from];
+  };
+  assert.equal(settings.length, SETTINGS.length);
+  assert.deepEqual(of('port'), ['9000', 'flag', '--port']);
+  assert.deepEqual(of('host'), ['127.0.0.2', 'environment', 'FLOWHOOK_HOST']);
+  assert.deepEqual(of('keepJobs'), ['7', 'file', 'flowhook.yaml: keepJobs']);
+  assert.deepEqual(of('logLevel'), ['debug', 'flag', '--log-level']);
+  assert.deepEqual(of('data'), [join(directory, 'data'), 'default', null]);
+  assert.deepEqual(of('publicUrl'), [null, 'default', null]);
+  assert.deepEqual(of('encryptionKey'), [null, 'default', null]);
+  assert.deepEqual(of('bootstrapKey'), ['***', 'environment', 'FLOWHOOK_BOOTSTRAP_KEY']);
+  assert.deepEqual(of('database'), ['postgres://me:***@host/db', 'environment', 'FLOWHOOK_DATABASE']);
+  const perTeam = of('maxRunningJobsPerTeam')[0];
+  assert.equal(perTeam, of('maxRunningJobs')[0]);
+  assert.doesNotMatch(JSON.stringify(settings), /nobody-sees|hush/);
 });
 
 test('a name is written as the place asks', () => {

@@ -3,15 +3,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parse as parseYaml } from 'yaml';
+import type { EffectiveSetting } from './model/setting.ts';
 import { type AddressPolicy, parseAllowNetworks } from './net/address-policy.ts';
 import { LOG_LEVELS, type LogLevel } from './observe/log.ts';
+import { maskedUrl } from './std/masked-url.ts';
 import { nearest } from './std/nearest.ts';
 import { databaseUrlMistake, isPostgres } from './store/database-url.ts';
+import { parseDuration } from './workflows/duration.ts';
 
 /** Of `package.json`, which stands in the same place from `src/` and from what is built of it. */
 export const VERSION: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version;
+
+const LEAST_BACKUP_MS = 60_000;
+const MOST_BACKUP_MS = 365 * 24 * 3_600_000;
 
 /** What a node does. Of an SQLite database there is one node, which does all. */
 const ROLES = ['all', 'api', 'worker', 'sender'] as const;
@@ -112,6 +118,13 @@ export const SETTINGS = [
       'The origins whose pages may call the API from a browser, with commas between, or *; by default none.',
   },
   {
+    name: 'dashboard',
+    value: 'on|off',
+    default: 'on',
+    sentence:
+      'Whether there is a dashboard under /ui/; in a clone of the repository it is built when it is missing.',
+  },
+  {
     name: 'allowNetworks',
     value: 'list',
     default: undefined,
@@ -168,6 +181,24 @@ export const SETTINGS = [
     sentence:
       'How much disk whole answers may take, kept to be sent again without the database; 0 keeps none.',
   },
+  {
+    name: 'backupDirectory',
+    value: 'directory',
+    default: undefined,
+    sentence: 'Where backups of an SQLite database are written; by default backups in the data directory.',
+  },
+  {
+    name: 'backupEvery',
+    value: 'time|off',
+    default: 'off',
+    sentence: 'How often the server makes a backup of its SQLite database, such as 24h, or off.',
+  },
+  {
+    name: 'backupKeep',
+    value: 'number',
+    default: '7',
+    sentence: 'How many of those are kept; backups that a command or a migration has made stay.',
+  },
   { name: 'logLevel', value: 'level', default: 'info', sentence: `One of ${LOG_LEVELS.join(', ')}.` },
   {
     name: 'logFormat',
@@ -176,6 +207,9 @@ export const SETTINGS = [
     sentence: 'json, pretty, or auto: pretty where standard error is a terminal.',
   },
 ] as const satisfies readonly Setting[];
+
+/** What stands for a secret that is set. */
+const MASKED = '***';
 
 export type SettingName = (typeof SETTINGS)[number]['name'];
 
@@ -198,6 +232,7 @@ export interface Config {
   trustProxy: boolean;
   /** Origins as browsers write them, or `*` alone. */
   corsOrigins: string[];
+  dashboard: boolean;
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
@@ -207,8 +242,14 @@ export interface Config {
   keepEventsDays: number;
   maxWebhooksPerWorkflow: number;
   representationCacheMb: number;
+  backupDirectory: string;
+  /** Null: the server makes none by itself. */
+  backupEveryMs: number | null;
+  backupKeep: number;
   logLevel: LogLevel;
   logPretty: boolean;
+  /** Every setting with what holds and where it comes from, secrets masked. */
+  settings: readonly EffectiveSetting[];
   /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
   environment: ReadonlyMap<string, string>;
 }
@@ -309,7 +350,20 @@ export function readConfig(
   }
   const logFormat = oneOf('logFormat', ['auto', 'json', 'pretty']);
 
+  const backupDirectory = resolve(directory, text('backupDirectory') ?? resolve(dataDirectory, 'backups'));
+  const backupEveryMs = always('backupEvery') === 'off' ? null : (parseDuration(text('backupEvery')) ?? 0);
+  if (backupEveryMs !== null && (backupEveryMs < LEAST_BACKUP_MS || backupEveryMs > MOST_BACKUP_MS)) {
+    wrong('backupEvery', 'off, or a time from 1m to 365d such as 24h');
+  }
+  if (backupEveryMs !== null && isPostgres(databaseUrl)) {
+    wrong('backupEvery', 'off on PostgreSQL, which is backed up with its own tools (docs/operate/backup.md)');
+  }
+
   const maxRunningJobs = whole('maxRunningJobs', 1, 1_000);
+
+  const maxRunningJobsPerTeam =
+    text('maxRunningJobsPerTeam') === undefined ? maxRunningJobs : whole('maxRunningJobsPerTeam', 1, 1_000);
+  const workflowsDirectory = resolve(directory, always('workflows'));
 
   const config: Config = {
     host,
@@ -319,31 +373,70 @@ export function readConfig(
     databasePool: whole('databasePool', 2, 1_000),
     databaseListen: oneOf('databaseListen', ['on', 'off']) === 'on',
     role,
-    workflowsDirectory: resolve(directory, always('workflows')),
+    workflowsDirectory,
     workflowsNamed: found.get('workflows')?.origin !== 'default',
     bootstrapKey,
     encryptionKey,
     publicUrl,
     trustProxy,
     corsOrigins,
+    dashboard: oneOf('dashboard', ['on', 'off']) === 'on',
     allowNetworks,
     maxRunningJobs,
-    maxRunningJobsPerTeam:
-      text('maxRunningJobsPerTeam') === undefined ? maxRunningJobs : whole('maxRunningJobsPerTeam', 1, 1_000),
+    maxRunningJobsPerTeam,
     keepJobs: whole('keepJobs', 1, 1_000_000),
     keepJobsDays: whole('keepJobsDays', 1, 36_500),
     keepAttemptsDays: whole('keepAttemptsDays', 1, 36_500),
     keepEventsDays: whole('keepEventsDays', 4, 36_500),
     maxWebhooksPerWorkflow: whole('maxWebhooksPerWorkflow', 1, 100_000),
     representationCacheMb: whole('representationCacheMb', 0, 1_048_576),
+    backupDirectory,
+    backupEveryMs,
+    backupKeep: whole('backupKeep', 1, 10_000),
     logLevel: oneOf('logLevel', LOG_LEVELS),
     logPretty: logFormat === 'pretty' || (logFormat === 'auto' && process.stderr.isTTY === true),
+    settings: effectiveSettings(found, {
+      data: dataDirectory,
+      database: maskedUrl(databaseUrl),
+      publicUrl: publicUrl && maskedUrl(publicUrl),
+      workflows: workflowsDirectory,
+      backupDirectory,
+      allowNetworks: allowNetworks.text,
+      maxRunningJobsPerTeam: String(maxRunningJobsPerTeam),
+    }),
     environment: new Map(
       Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
   return config;
+}
+
+/** @param derived what is not simply what was given: paths from here, defaults that follow from others, no passwords */
+function effectiveSettings(
+  found: ReadonlyMap<SettingName, Found>,
+  derived: Partial<Record<SettingName, string | undefined>>,
+): EffectiveSetting[] {
+  return SETTINGS.map((setting) => {
+    const { name, sentence } = setting;
+    const { value, origin: from = 'default' } = found.get(name) ?? {};
+    const shown = 'secret' in setting && value !== undefined ? MASKED : (derived[name] ?? value ?? null);
+    const origin = kindOf(from);
+    return {
+      name,
+      variable: environmentName(name),
+      value: shown,
+      origin,
+      from: origin === 'default' ? null : from,
+      sentence,
+    };
+  });
+}
+
+function kindOf(from: string): EffectiveSetting['origin'] {
+  if (from === 'default') return 'default';
+  if (from.startsWith('--')) return 'flag';
+  return from.startsWith('FLOWHOOK_') ? 'environment' : 'file';
 }
 
 interface Found {
@@ -397,7 +490,9 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   try {
     content = parseYaml(readFileSync(path, 'utf8')) ?? {};
   } catch (error) {
-    mistakes.push(`flowhook.yaml cannot be read: ${(error as Error).message}`);
+    // Its first line: what follows draws the place.
+    const [what] = (error as Error).message.split(/:?\n/);
+    mistakes.push(`flowhook.yaml cannot be read: ${what}`);
     return settings;
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {

@@ -17,7 +17,10 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
   ['events', async () => (await import('./cli/events.ts')).addEvents],
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
+  ['backup', async () => (await import('./cli/backup.ts')).addBackup],
   ['database', async () => (await import('./cli/database.ts')).addDatabase],
+  ['config', async () => (await import('./cli/config.ts')).addConfig],
+  ['dashboard', async () => (await import('./cli/dashboard.ts')).addDashboard],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
   ['teams', async () => (await import('./cli/teams.ts')).addTeams],
   ['login', async () => (await import('./cli/login.ts')).addLogin],
@@ -46,6 +49,11 @@ export async function programOf(name: string | undefined): Promise<Command> {
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
+  // Whoever reads has enough (`head`): that is no mistake. A server goes on without readers.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (argv[2] !== 'serve') process.exit();
+  });
   const program = await programOf(argv[2]);
   try {
     await program.parseAsync([...argv]);

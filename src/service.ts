@@ -7,13 +7,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Config, type Role, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
+import { openDashboard } from './http/ui/dashboard.ts';
+import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
 import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
 import { jobRetention } from './jobs/retention.ts';
 import { createScheduler } from './jobs/schedule.ts';
-import { SCOPES, type Team } from './model/team.ts';
+import { type ApiKey, SCOPES, type Team } from './model/team.ts';
 import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
+import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
 import { BodyWriter } from './records/body-writer.ts';
 import { Ingester } from './records/ingester.ts';
@@ -22,15 +25,22 @@ import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { newId } from './std/id.ts';
+import { backupSchedule } from './store/backup-schedule.ts';
 import { isPostgres } from './store/database-url.ts';
 import { openStore, ownDirectory } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import { usageCounting } from './teams/count-usage.ts';
+import { deletionFinishing } from './teams/finish-deletions.ts';
 import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
 import { openSealer } from './teams/open-sealer.ts';
+import { sessionRetention } from './teams/session-retention.ts';
+import { makeLink } from './teams/sessions.ts';
+import { Inspection } from './webhooks/inspection.ts';
 import { Lanes } from './webhooks/lanes.ts';
 import { webhookReplay } from './webhooks/replay.ts';
 import { webhookRetention } from './webhooks/retention.ts';
 import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
+import { findWorkflowFile } from './workflows/files.ts';
 import { type Comparison, LocalFiles } from './workflows/local-files.ts';
 import { apiSecrets, runSecrets } from './workflows/secrets.ts';
 
@@ -53,6 +63,8 @@ export interface Service {
   team: Team;
   /** The key that this start minted, if it is the first: shown once. */
   firstKey: string | undefined;
+  /** Where the dashboard is, if this node has it; once, with the first key, with what signs in. */
+  dashboard: string | undefined;
   /** What applying the workflow files came to, unless they were still being read when the service was ready. */
   workflows: ApplyReport | undefined;
   /** How the workflow files compare with what was applied, where starting does not apply them. */
@@ -69,13 +81,19 @@ export interface Service {
  *
  * @param options.clock replaces the database's clock in tests
  * @param options.leaseMs how long the lease of a running job lasts, and of a lane; tests have no time for 30 s
+ * @param options.dashboard where its folder lies, if not beside this program, and whether it is built if need be
  * @throws Error with a sentence when something in the way must be mended first: another server on the same
  *   data, a newer schema, another encryption key, a port in use
  */
 export async function startService(
   config: Config,
   log: Logger,
-  options: { clock?: Clock; random?: () => number; leaseMs?: number } = {},
+  options: {
+    clock?: Clock;
+    random?: () => number;
+    leaseMs?: number;
+    dashboard?: { root?: string; builds?: boolean };
+  } = {},
 ): Promise<Service> {
   const random = options.random ?? Math.random;
   const started: (() => Promise<void> | void)[] = [];
@@ -118,7 +136,18 @@ export async function startService(
     const authenticator = new Authenticator(store);
     started.push(() => authenticator.close());
     const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
-    const firstKey = has('api') ? await firstKeys(config, store, { team, nodeId }) : undefined;
+    if (has('api')) await storeBootstrapKey(config, store, team);
+    const hasDashboard = config.dashboard && has('api');
+    const dashboard = hasDashboard
+      ? openDashboard({
+          store,
+          log,
+          environment: config.environment,
+          publicUrl,
+          root: options.dashboard?.root,
+        })
+      : undefined;
+    started.push(() => dashboard?.stop());
     const loading = new AbortController();
     started.push(() => loading.abort());
     const files = isShared
@@ -154,6 +183,23 @@ export async function startService(
       keepEventsMs: config.keepEventsDays * DAY_MS,
     });
     started.push(() => eventsPruner.stop());
+    const usage = usageCounting({ store, log, random, nodeId });
+    started.push(() => usage.stop());
+    const sessionsPruner = sessionRetention({ store, log, random, nodeId });
+    started.push(() => sessionsPruner.stop());
+    const backups =
+      config.backupEveryMs === null
+        ? undefined
+        : backupSchedule({
+            databaseUrl: config.databaseUrl,
+            directory: config.backupDirectory,
+            everyMs: config.backupEveryMs,
+            keep: config.backupKeep,
+            clock: () => store.now(),
+            log,
+            random,
+          });
+    started.push(() => backups?.stop());
     const ingester = new Ingester({
       databaseUrl: config.databaseUrl,
       log,
@@ -207,7 +253,15 @@ export async function startService(
     });
     await representations.start();
     started.push(() => representations.stop());
+    const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
+    const deletions = deletionFinishing({ store, log, random, nodeId, forget });
+    started.push(() => deletions.stop());
 
+    const eventLoop = new EventLoopMonitor();
+    eventLoop.start();
+    started.push(() => eventLoop.stop());
+    const startedAt = store.now();
+    const listening = { host: config.host, port: config.port };
     let ready = false;
     const app = createApp({
       store,
@@ -216,8 +270,8 @@ export async function startService(
       erasure: {
         store,
         sealer,
-        directories: [config.dataDirectory],
-        forget: (place) => representations.forget(place),
+        directories: [config.dataDirectory, config.backupDirectory],
+        forget,
       },
       webhooks: {
         store,
@@ -227,6 +281,18 @@ export async function startService(
         log,
         limit: config.maxWebhooksPerWorkflow,
       },
+      node: () => ({
+        version: VERSION,
+        role: config.role,
+        nodeId,
+        startedAt,
+        url: publicUrl(),
+        listening,
+        openCircuits: lanes.openCircuits,
+        eventLoop: eventLoop.read(),
+        settings: config.settings,
+      }),
+      inspection: new Inspection({ store, sealer, policy: config.allowNetworks, resolver, publicUrl }),
       pushes,
       apiSecrets: (slug) =>
         apiSecrets({
@@ -234,21 +300,28 @@ export async function startService(
           team: slug,
           environment: config.environment,
         }),
+      workflowFile: (of) => findWorkflowFile(config.workflowsDirectory, of),
       log,
       isReady: () => ready,
       servesApi: has('api'),
       trustProxy: config.trustProxy,
       corsOrigins: config.corsOrigins,
+      ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
     });
     // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
     started.push(() => close(app));
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
+    listening.port = port;
+    // Not before there is a start to tell it: it is shown once, and a port may be taken.
+    const first = has('api') ? await mintFirstKey(store, { team, nodeId }) : undefined;
     url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
 
     if (has('sender')) {
       lanes.start();
       eventsPruner.start();
+      usage.start();
+      deletions.start();
       replay.start();
     }
     if (has('worker')) {
@@ -258,16 +331,33 @@ export async function startService(
       pruner.start();
       jobsPruner.start();
     }
+    if (has('api')) sessionsPruner.start();
+    backups?.start();
     ready = true;
     started.push(() => {
       ready = false;
     });
+    if (options.dashboard?.builds === true) void dashboard?.build.start();
+    const link = dashboard && first && (await makeLink(store, { keyId: first.record.id }));
+    const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port });
     const reload = async () => {
       if (files === undefined) await loadWorkflows(config, store, log, loading.signal);
       else await files.tick();
     };
     const comparison = isMine ? undefined : files?.comparison;
-    return { url, store, engine, lanes, team, firstKey, workflows, comparison, reload, stop };
+    return {
+      url,
+      store,
+      engine,
+      lanes,
+      team,
+      firstKey: first?.key,
+      dashboard: dashboard && (link ? linkUrl(pagesUrl, link.token) : `${pagesUrl}/ui/`),
+      workflows,
+      comparison,
+      reload,
+      stop,
+    };
   } catch (error) {
     // What was in the way of starting is worth more than what was in the way of stopping.
     await stop().catch(() => {});
@@ -275,22 +365,22 @@ export async function startService(
   }
 }
 
-/** Gives the default team its first key: the bootstrap key, or one that is minted and shown once. */
-async function firstKeys(
-  config: Config,
+async function storeBootstrapKey({ bootstrapKey }: Config, store: Store, team: Team): Promise<void> {
+  if (bootstrapKey === undefined) return;
+  const owner = { teamId: team.id, scopes: SCOPES, expiresAt: null };
+  await storeKey(store, { ...owner, name: 'bootstrap', key: bootstrapKey });
+}
+
+/** Gives the default team its first key, where there is none at all. */
+async function mintFirstKey(
   store: Store,
   { team, nodeId }: { team: Team; nodeId: string },
-): Promise<string | undefined> {
-  const owner = { teamId: team.id, scopes: SCOPES, expiresAt: null };
-  if (config.bootstrapKey !== undefined) {
-    await storeKey(store, { ...owner, name: 'bootstrap', key: config.bootstrapKey });
-    return undefined;
-  }
+): Promise<{ key: string; record: ApiKey } | undefined> {
   if ((await store.keys.list({})).length > 0) return undefined;
   // Of several nodes that start on a new database one makes it; when that one dies over it, a later start does.
   if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
   if ((await store.keys.list({})).length > 0) return undefined;
-  return (await mintKey(store, { ...owner, name: 'first' })).key;
+  return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
 }
 
 /**

@@ -13,11 +13,11 @@ import { startServerProcess } from './support/server-process.ts';
 const root = join(import.meta.dirname, '..');
 const KEY = 'key-of-the-built-service';
 
-test('the built service runs a command, a module and an http source, and tells a webhook', async (t) => {
+test('the built service runs every kind of source, tells a webhook, and has its dashboard', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   const receiver = await startReceiver();
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root });
-  for (const part of ['bin', 'dist', 'package.json']) {
+  for (const part of ['bin', 'dist', 'dashboard/dist', 'package.json']) {
     await cp(join(root, part), join(directory, 'installed', part), { recursive: true });
   }
   await symlink(join(root, 'node_modules'), join(directory, 'installed', 'node_modules'));
@@ -40,6 +40,7 @@ test('the built service runs a command, a module and an http source, and tells a
       FLOWHOOK_DATA: join(directory, 'data'),
       FLOWHOOK_WORKFLOWS: workflows,
       FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      FLOWHOOK_DASHBOARD: 'on',
     },
     { program: join(directory, 'installed', 'bin', 'flowhook.js') },
   );
@@ -66,6 +67,10 @@ test('the built service runs a command, a module and an http source, and tells a
   for (const workflowId of ['module', 'http']) {
     assert.deepEqual(await (await call('GET', `/v1/workflows/${workflowId}/data`)).json(), [{ id: '1' }]);
   }
+  const page = await (await fetch(`${server.url}/ui/`)).text();
+  const script = await fetch(server.url + /src="(\/ui\/assets\/[^"]+\.js)"/.exec(page)?.[1]);
+  assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
+  assert.doesNotMatch(server.output(), /dashboard\.(build_begun|not_built)/);
   assert.equal(await server.stop(), 0, server.output());
   await receiver.stop();
   await rm(directory, { recursive: true, force: true });

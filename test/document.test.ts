@@ -54,6 +54,10 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
   const since = new Date(0).toISOString();
   const replay = (await call('POST', `/v1/integrations/webhooks/${wide.id}/replay`, { since })).body as Json;
   const made = (await call('POST', '/v1/keys')).body as { key: Json };
+  for (const { id } of ((await call('GET', '/v1/inspectors')).body as { inspectors: Json[] }).inspectors) {
+    await service.call('DELETE', `/v1/inspectors/${id}`, undefined, { 'x-api-key': key });
+  }
+  const inspector = (await call('POST', '/v1/inspectors')).body as Json;
   return {
     workflowId: `made-${workflowId}`,
     webhookId: String(wide.id),
@@ -61,6 +65,7 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
     eventId: String(tested.eventId),
     jobId: pushed.headers.get('x-job-id') ?? '',
     keyId: String(made.key.id),
+    inspectorId: String(inspector.id),
     replayId: String((replay.replay as Json | undefined)?.id ?? replay.replayId ?? 'rpl_0'),
     teamId: key === otherKey ? other.id : service.team.id,
     eventType: 'workflow_finished',
@@ -74,6 +79,7 @@ const UNKNOWN: Ids = {
   eventId: 'evt_01kadz8v3s7v0s8e1c3q5m2n4p',
   jobId: 'job_01kadz8v3s7v0s8e1c3q5m2n4p',
   keyId: 'key_01kadz8v3s7v0s8e1c3q5m2n4p',
+  inspectorId: 'insp_0',
   replayId: 'rpl_01kadz8v3s7v0s8e1c3q5m2n4p',
   teamId: 'team_01kadz8v3s7v0s8e1c3q5m2n4p',
   eventType: 'workflow_finished',
@@ -89,6 +95,8 @@ const HARD_TO_MEET = [
   'runJobNow',
   'cancelJob',
   'rerunJob',
+  // At the address of an inspector, which may answer anything: here there is none.
+  ...['Get', 'Post', 'Put', 'Patch', 'Delete', 'Options'].map((method) => `inspect${method}`),
 ];
 const HOSTILE_IDS = [
   '%ZZ',

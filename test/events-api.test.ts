@@ -105,6 +105,15 @@ test('every event that the service makes is as the catalogue says, and so is eve
   assert.deepEqual(new Set(made.map(({ type }) => type)), new Set(EVENT_TYPES), 'each came about');
 });
 
+test('the history of a workflow tells of its own jobs, and of no job of another one', async () => {
+  const jobId = await queue('people', 'workflow_finished');
+  const history = (workflowId: string) => get(`/v1/events/history?workflowId=${workflowId}&jobId=${jobId}`);
+  const { events } = (await history('people')).body as { events: Json[] };
+  assert.ok(events.length > 0 && events.every((event) => event.jobId === jobId));
+  const other = await history('broken');
+  assert.deepEqual([other.status, other.headers.get('x-error-code')], [404, 'job_not_found']);
+});
+
 test('a sample is the last event of its type, under any of its names', async () => {
   const last = (await events()).findLast(({ type }) => type === 'workflow_finished');
   for (const name of ['workflow_finished', 'job.completed', 'RUN.SUCCEEDED']) {

@@ -157,6 +157,10 @@ test('records are imported and erased on the server, as they are or compressed',
   assert.match(more.stdout, /^version 2 of inbox: 3 records, 1 added/, more.stderr);
   const piped = ['data', 'import', '-', '--format', 'ndjson', '--workflow', 'inbox'];
   assert.match((await flowhook(piped, there(), '{"id":4}\n')).stdout, /^version 3 of inbox: 4 records/);
+  const held = await flowhook(['data', 'export', '--email', 'ada@example.com'], there());
+  assert.match(held.stdout, /^\{"team":"default","place":"record","workflowId":"inbox"/, held.stderr);
+  assert.match(held.stderr, /entries found/);
+  assert.equal((await flowhook(['data', 'export', '--email', 'nobody'], there())).code, 2);
   const erase = ['data', 'erase', '--email', 'ada@example.com'];
   assert.match((await flowhook(erase, there())).stderr, /say which with --workflow/);
   const erased = await flowhook([...erase, '--workflow', 'inbox'], there());

@@ -17,7 +17,13 @@ let service: TestService;
 const sources: Source[] = [];
 
 before(async () => {
-  service = await startService({ workflows: { 'default/people.yaml': TALKS, 'other/private.yaml': TALKS } });
+  service = await startService({
+    workflows: {
+      'default/people.yaml': TALKS,
+      'default/endless.yaml': 'source: { type: command, command: [sh, -c, "echo one >&2; sleep 600"] }\n',
+      'other/private.yaml': TALKS,
+    },
+  });
 });
 after(async () => {
   for (const source of sources) source.close();
@@ -104,6 +110,17 @@ test('a stream ends when its key is revoked', async () => {
   await hello(source);
   await service.store.keys.revoke({ id: record.id });
   await source.ended;
+});
+
+test('the log of a job that runs ends for a key that is revoked', async () => {
+  const jobId = (await post('/v1/workflows/endless/queue')).headers.get('x-job-id');
+  const { key, record } = await keyOf('default', ['read']);
+  const source = await open({ path: `/v1/jobs/${jobId}/logs`, key });
+  await source.until(({ event }) => event === 'line', 'a line');
+  await service.store.keys.revoke({ id: record.id });
+  await source.ended;
+  assert.ok(source.messages.every(({ event }) => event === 'line'));
+  await post(`/v1/jobs/${jobId}/cancel`);
 });
 
 test('the scope `read` is needed', async () => {

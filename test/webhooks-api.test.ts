@@ -447,6 +447,25 @@ test('webhooks and events are listed in pages, each with a link to the next', as
   }
 });
 
+test('no webhook is missing from the pages when the clock was set back between two of them', async (t) => {
+  let behind = 0;
+  const other = await startService({ clock: () => Date.now() - behind });
+  t.after(() => other.stop());
+  const made: unknown[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    const wanted = { webhookUrl: `${receiver.url}/${name}`, events: ['workflow_failed'] };
+    made.push(((await other.call('POST', WEBHOOKS, wanted)).body as Json).id);
+    behind += 3_600_000;
+  }
+  const listed: unknown[] = [];
+  for (let next: string | undefined = `${WEBHOOKS}?limit=1`; next !== undefined; ) {
+    const { body, headers } = await other.call('GET', next);
+    listed.push(...(body as { webhooks: Json[] }).webhooks.map(({ id }) => id));
+    next = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
+  }
+  assert.deepEqual(listed, made);
+});
+
 test('a test or a replay that is asked for again with its idempotency key is answered as it was', async () => {
   const made = (await post(WEBHOOKS, { webhookUrl: `${receiver.url}/keyed`, events: ['workflow_failed'] }))
     .body as Json;

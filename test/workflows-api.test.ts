@@ -1,6 +1,6 @@
 /** Workflows made over HTTP: what may be made, changed and deleted, and what belongs to files. */
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { silentLogger } from '../src/observe/log.ts';
@@ -122,4 +122,72 @@ test('the scope `admin` is needed, and each team has its own', async () => {
   const admin = { 'x-api-key': await key(['admin']) };
   refused(await service.call('DELETE', '/v1/workflows/kept', undefined, admin), 404, /No workflow found/);
   assert.equal(((await put('kept', PUSH, admin)).body as Json).message, 'Workflow created');
+});
+
+test('workflows are found by a text in their id or name, in any letter case, page by page', async () => {
+  for (const [id, name] of [
+    ['search-1', 'Orders'],
+    ['search-2', 'old orders'],
+    ['orders-3', 'Third'],
+    ['search-4', 'Else'],
+  ] as const) {
+    assert.equal((await put(id, { ...PUSH, name })).status, 200);
+  }
+  const ids = async (query: string) => {
+    const { body } = await get(`/v1/workflows?${query}`);
+    return (body as { workflows: Json[] }).workflows.map(({ id }) => id);
+  };
+  assert.deepEqual(await ids('q=ORDERS'), ['orders-3', 'search-1', 'search-2']);
+  assert.deepEqual(await ids('q=nothing%20like%20it'), []);
+  const first = await get('/v1/workflows?q=orders&limit=2');
+  const [, query = ''] = /\?([^>]*)>/.exec(String(first.headers.get('link'))) ?? [];
+  assert.deepEqual(await ids(query), ['search-2']);
+});
+
+test('a definition is shown as it was written and with every default, to admin keys alone', async () => {
+  const { directory } = service;
+  const of = async (id: string) => (await get(`/v1/workflows/${id}/definition`)).body as Json;
+
+  const filed = await of('filed');
+  assert.deepEqual(
+    [filed.origin, filed.file, filed.text, filed.applied],
+    ['file', 'default/filed.yaml', 'source: { type: push }\n', true],
+  );
+  assert.equal((filed.definition as Json).mode, 'replace');
+
+  const path = join(directory, 'workflows', 'default', 'filed.yaml');
+  await writeFile(path, 'source: { type: push }\nmode: append\n');
+  const newer = await of('filed');
+  assert.deepEqual([newer.applied, (newer.definition as Json).mode], [false, 'replace']);
+  await rm(path);
+  const gone = await of('filed');
+  assert.deepEqual([gone.file, gone.text, gone.applied], ['default/filed.yaml', null, null]);
+  await writeFile(path, 'source: { type: push }\n');
+
+  const sent = { name: 'Sent', source: { type: 'push' }, limits: { timeout: '5m' } };
+  await put('sent', sent);
+  const own = await of('sent');
+  assert.deepEqual([own.origin, own.file, own.applied], ['api', null, true]);
+  assert.deepEqual(JSON.parse(String(own.text)), sent);
+  assert.equal('asSent' in (own.definition as Json), false);
+
+  const { id: teamId } = await service.store.teams.ensure({ slug: 'default' });
+  const reader = await mintKey(service.store, { teamId, name: 'x', scopes: ['read'], expiresAt: null });
+  const asReader = { 'x-api-key': reader.key };
+  refused(
+    await service.call('GET', '/v1/workflows/sent/definition', undefined, asReader),
+    401,
+    /scope `admin`/,
+  );
+  refused(await get('/v1/workflows/nothing/definition'), 404, /No workflow found/);
+});
+
+test('a dry run says whether a definition could be taken, and changes nothing', async () => {
+  const dry = (body: unknown, query = 'dryRun=true') =>
+    service.call('PUT', `/v1/workflows/dry?${query}`, body);
+  const { status, body } = await dry(PUSH);
+  assert.deepEqual([status, Object.keys(body as Json)], [200, ['message']]);
+  refused(await get('/v1/workflows/dry'), 404, /No workflow found/);
+  refused(await dry({ ...PUSH, mode: 'replcae' }), 400, /`mode`/);
+  refused(await dry(PUSH, 'dryRun=perhaps'), 400, /dryRun/);
 });

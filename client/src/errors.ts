@@ -57,6 +57,7 @@ const STATE_CODES = [
   'job_ended',
   'job_not_waiting',
   'webhook_limit',
+  'inspector_limit',
 ];
 
 /** The error of an answer that is none of success. */

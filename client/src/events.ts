@@ -1,6 +1,8 @@
 /** The events of the team, in order. */
 import type { FlowhookEvent } from './event.ts';
+import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { CallOptions, Transport } from './transport.ts';
+import type { Delivery } from './webhooks.ts';
 
 /** The longest that the service holds a call, in seconds. */
 const HELD_S = 25;
@@ -56,6 +58,30 @@ export class Events {
       yield* events;
       after = next;
     }
+  }
+
+  /**
+   * What happened, newest first: of a workflow, of a job, of some types, of a time (ISO 8601). A page may be empty and
+   * have a next one all the same. @throws NotFound for the workflow or the job
+   */
+  history(
+    options: ListOptions & {
+      workflowId?: string | undefined;
+      jobId?: string | undefined;
+      type?: readonly FlowhookEvent['type'][] | undefined;
+      since?: string | undefined;
+      until?: string | undefined;
+    } = {},
+  ): Pages<FlowhookEvent> {
+    const { workflowId, jobId, type, since, until, ...rest } = options;
+    const query = { workflowId, jobId, type, since, until };
+    return pagesOf(this.#transport, 'events', { ...rest, path: '/v1/events/history', query });
+  }
+
+  /** Where an event went: its deliveries to all webhooks, newest first. @throws NotFound */
+  deliveries(eventId: string, options: ListOptions = {}): Pages<Delivery> {
+    const path = `/v1/events/${encodeURIComponent(eventId)}/deliveries`;
+    return pagesOf(this.#transport, 'deliveries', { ...options, path });
   }
 
   /** One event, exactly as webhooks are sent it. @throws NotFound */

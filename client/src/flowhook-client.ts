@@ -11,11 +11,22 @@ export {
 export type { FlowhookEvent } from './event.ts';
 export type { EventKind } from './events.ts';
 export { Flowhook, type FlowhookOptions } from './flowhook.ts';
-export type { Job, JobState, LogLine } from './jobs.ts';
+export type { InspectedRequest, Inspector } from './inspectors.ts';
+export type { FailureReason, Job, JobOrigin, JobState, LogLine } from './jobs.ts';
 export type { Key, MadeKey, Me, Scope } from './keys.ts';
 export type { Page, Pages } from './pages.ts';
 export type { News } from './stream.ts';
-export type { CallOptions } from './transport.ts';
+export type { System, SystemSetting } from './system.ts';
+export type { CallOptions, KeyedOptions } from './transport.ts';
+export type { Usage, UsageBucket } from './usage.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
-export type { Delivery, DeliveryDetail, Webhook, WebhookDetail, WebhookSettings } from './webhooks.ts';
-export type { Change, DataRecord, Version, Workflow } from './workflows.ts';
+export type {
+  Delivery,
+  DeliveryDetail,
+  DeliveryState,
+  Replay,
+  Webhook,
+  WebhookDetail,
+  WebhookSettings,
+} from './webhooks.ts';
+export type { Change, DataRecord, Definition, Version, Workflow, WorkflowDefinition } from './workflows.ts';

@@ -1,9 +1,13 @@
 /** The client: an address, a key, and one property for each noun. */
 import { Events } from './events.ts';
+import { Inspectors } from './inspectors.ts';
 import { Jobs } from './jobs.ts';
 import { Keys, type Me } from './keys.ts';
-import { type News, newsOf } from './stream.ts';
+import { linesOf } from './lines.ts';
+import { type News, newsOf, type StreamOptions } from './stream.ts';
+import type { System } from './system.ts';
 import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
+import type { Usage, UsageOptions } from './usage.ts';
 import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
 import { Workflows } from './workflows.ts';
 
@@ -39,6 +43,7 @@ export class Flowhook {
   readonly jobs: Jobs;
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
+  readonly inspectors: Inspectors;
   readonly events: Events;
   readonly keys: Keys;
   readonly #transport: Transport;
@@ -51,6 +56,7 @@ export class Flowhook {
     this.jobs = new Jobs(transport, this.events);
     this.webhooks = new Webhooks(transport);
     this.deliveries = new Deliveries(transport);
+    this.inspectors = new Inspectors(transport);
     this.keys = new Keys(transport);
   }
 
@@ -59,11 +65,31 @@ export class Flowhook {
     return this.#transport.json({ ...options, path: '/v1/me' });
   }
 
+  /** How much the team has done, or one workflow or webhook of it, by hours or days. @throws NotFound */
+  usage({ by, from, to, workflowId, webhookId, ...options }: UsageOptions = {}): Promise<Usage> {
+    const query = { by, from: isoOf(from), to: isoOf(to), workflowId, webhookId };
+    return this.#transport.json({ ...options, path: '/v1/usage', query });
+  }
+
+  /** How the instance stands, and its settings: for keys with the scope `operator`. @throws Unauthorized */
+  system(options: CallOptions = {}): Promise<System> {
+    return this.#transport.json({ ...options, path: '/v1/system' });
+  }
+
+  /**
+   * Everything that the team holds about a person, one JSON text after the other: `place`, `workflowId`, and what was
+   * found there. There is no time limit unless `timeoutMs` sets one.
+   */
+  async *exportPerson(email: string, { signal, timeoutMs = 0 }: CallOptions = {}): AsyncGenerator<string> {
+    const call = { method: 'POST', path: '/v1/export', json: { email }, signal, timeoutMs };
+    yield* linesOf(await this.#transport.stream(call), { patienceMs: timeoutMs, signal });
+  }
+
   /**
    * What changes in the team, as it changes, from now on or after the `sequence` of earlier news. It ends with the
    * connection: then call it again.
    */
-  stream(options: CallOptions & { after?: number | undefined } = {}): AsyncGenerator<News> {
+  stream(options: StreamOptions = {}): AsyncGenerator<News> {
     return newsOf(this.#transport, options);
   }
 
@@ -72,4 +98,8 @@ export class Flowhook {
     const path = `/.well-known/webhook-signing-keys${teamId === undefined ? '' : `/${encodeURIComponent(teamId)}`}`;
     return (await this.#transport.json<{ keys: SigningKey[] }>({ ...options, path })).keys;
   }
+}
+
+function isoOf(time: Date | string | undefined): string | undefined {
+  return time instanceof Date ? time.toISOString() : time;
 }

@@ -2,7 +2,14 @@
 import { RateLimited, Unavailable } from './errors.ts';
 import type { Events } from './events.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
-import { type CallOptions, pause, randomKey, type Transport, timedOut } from './transport.ts';
+import {
+  type CallOptions,
+  type KeyedOptions,
+  pause,
+  randomKey,
+  type Transport,
+  timedOut,
+} from './transport.ts';
 
 export type JobState = 'queued' | 'running' | 'retrying' | 'finished' | 'failed' | 'canceled';
 export type JobOrigin = 'api' | 'schedule' | 'cli' | 'push';
@@ -48,6 +55,12 @@ export interface Job {
   finishedAt: string | null;
 }
 
+/** What is told of a job where there are many. */
+export type JobGlance = Pick<Job, 'id' | 'state' | 'queuedAt' | 'startedAt' | 'finishedAt'>;
+
+/** How many jobs are in each state. Those that have ended are `complete` or those among the newest 5,000 jobs. */
+export type JobCounts = Record<JobState, number> & { complete: boolean };
+
 export interface LogLine {
   /** Counts the lines of an attempt from 1; missing numbers were left out. */
   seq: number;
@@ -77,14 +90,25 @@ export class Jobs {
       workflowId?: string | undefined;
       state?: readonly JobState[] | undefined;
       origin?: JobOrigin | undefined;
+      /** Queued at this time or later, and at this one or earlier: ISO 8601. */
+      since?: string | undefined;
+      until?: string | undefined;
     } = {},
   ): Pages<Job> {
-    const { workflowId, state, origin, ...rest } = options;
+    const { workflowId, state, origin, since, until, ...rest } = options;
     return pagesOf(this.#transport, 'jobs', {
       ...rest,
       path: '/v1/jobs',
-      query: { workflowId, state, origin },
+      query: { workflowId, state, origin, since, until },
     });
+  }
+
+  /** How many are in each state. @throws NotFound */
+  counts({
+    workflowId,
+    ...options
+  }: CallOptions & { workflowId?: string | undefined } = {}): Promise<JobCounts> {
+    return this.#transport.json({ ...options, path: '/v1/jobs/counts', query: { workflowId } });
   }
 
   /** @throws NotFound */
@@ -166,7 +190,7 @@ export class Jobs {
   /** Queues a new job of the same workflow. @throws NotFound; Conflict, whose `jobId` is the job in the way */
   rerun(
     jobId: string,
-    { idempotencyKey = randomKey(), ...options }: CallOptions & { idempotencyKey?: string } = {},
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
   ): Promise<{ message: string; job: Job }> {
     const path = `${pathOf(jobId)}/rerun`;
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });

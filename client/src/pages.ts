@@ -59,7 +59,8 @@ export function pagesOf<T>(transport: Transport, name: string, call: Call & List
   });
 }
 
-function nextCursor(link: string | null): string | null {
+/** What `Link` says of the next page; null when there is none. */
+export function nextCursor(link: string | null): string | null {
   const [, query] = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(link ?? '') ?? [];
   return new URLSearchParams(query).get('cursor');
 }

@@ -4,11 +4,19 @@ import type { CallOptions, Transport } from './transport.ts';
 
 /** Something may have changed: read it again. */
 export interface News {
-  kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'keys';
+  kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'inspectors' | 'keys';
   /** Of what; those of `versions` are the ids of workflows. null: any. */
   ids: string[] | null;
   /** Where to go on after this one: `after` of a later call; null within one change. */
   sequence: number | null;
+}
+
+/** From where news are told, and of their beginning. */
+export interface StreamOptions extends CallOptions {
+  /** The `sequence` of the last news that are known. */
+  after?: number | undefined;
+  /** Called once: from now on nothing is missed, and `sequence` is the place to come back to until there are news. */
+  onOpen?: ((sequence: number) => void) | undefined;
 }
 
 /**
@@ -17,7 +25,7 @@ export interface News {
  */
 export async function* newsOf(
   transport: Transport,
-  { after, ...options }: CallOptions & { after?: number | undefined },
+  { after, onOpen, ...options }: StreamOptions,
 ): AsyncGenerator<News> {
   const response = await transport.stream({
     ...options,
@@ -30,6 +38,7 @@ export async function* newsOf(
     const [, name, value = ''] = /^(\w+): ?(.*?)\r?$/.exec(line) ?? [];
     if (name !== undefined) fields[name] = value;
     if (line !== '' && line !== '\r') continue;
+    if (fields.event === 'hello') onOpen?.(Number(fields.id));
     if (fields.event === 'invalidate' && fields.data !== undefined) {
       yield { ...JSON.parse(fields.data), sequence: fields.id === undefined ? null : Number(fields.id) };
     }

@@ -9,6 +9,15 @@ export interface CallOptions {
   timeoutMs?: number | undefined;
 }
 
+/** What a call takes that makes something, and that the service answers once for each key. */
+export interface KeyedOptions extends CallOptions {
+  /**
+   * The same one within 24 hours is answered as the first call was, and makes nothing more. A random one unless told, so
+   * that a call that is tried again makes one thing only.
+   */
+  idempotencyKey?: string | undefined;
+}
+
 /** Not `BodyInit`, which the types of some runtimes lack. */
 export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 

@@ -1,7 +1,7 @@
 /** Webhooks: subscribing, how each is called and stands, and its deliveries. */
 import type { FlowhookEvent } from './event.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
-import type { CallOptions, Transport } from './transport.ts';
+import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
 /** A webhook as the list shows it. */
 export interface Webhook {
@@ -124,9 +124,19 @@ export class Webhooks {
     return (await this.#transport.json<{ webhooks: Webhook[] }>(call)).webhooks;
   }
 
-  /** The same with how each is called and stands, in pages. */
-  listDetails({ workflowId, ...options }: ListOptions & { workflowId?: string } = {}): Pages<WebhookDetail> {
-    return pagesOf(this.#transport, 'webhooks', { ...options, path: ALL, query: { workflowId } });
+  /**
+   * The same with how each is called and stands, in pages: of a workflow, or those that are `failing` (no attempt has
+   * succeeded of late), `paused`, or `active` without trouble. @throws NotFound for the workflow
+   */
+  listDetails({
+    workflowId,
+    state,
+    ...options
+  }: ListOptions & {
+    workflowId?: string | undefined;
+    state?: readonly ('active' | 'failing' | 'paused')[] | undefined;
+  } = {}): Pages<WebhookDetail> {
+    return pagesOf(this.#transport, 'webhooks', { ...options, path: ALL, query: { workflowId, state } });
   }
 
   /**
@@ -210,9 +220,10 @@ export class Webhooks {
   /** Sends `webhook_test` to this one alone, whatever it has subscribed. @throws NotFound */
   test(
     webhookId: string,
-    options: CallOptions = {},
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
   ): Promise<{ message: string; eventId: string; deliveryId: string }> {
-    return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(webhookId)}/test` });
+    const path = `${pathOf(webhookId)}/test`;
+    return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 
   /** What is due waits until it is resumed. @throws NotFound */
@@ -250,9 +261,9 @@ export class Webhooks {
   async replay(
     webhookId: string,
     deliveryIds: readonly string[],
-    options: CallOptions = {},
+    options: KeyedOptions = {},
   ): Promise<string[]> {
-    const call = { ...options, method: 'POST', path: `${pathOf(webhookId)}/replay`, json: { deliveryIds } };
+    const call = this.#replayOf(webhookId, { deliveryIds }, options);
     return (await this.#transport.json<{ deliveryIds: string[] }>(call)).deliveryIds;
   }
 
@@ -260,10 +271,9 @@ export class Webhooks {
   async replaySince(
     webhookId: string,
     { since, until, states }: { since: Date | string; until?: Date | string; states?: DeliveryState[] },
-    options: CallOptions = {},
+    options: KeyedOptions = {},
   ): Promise<Replay> {
-    const json = { since: iso(since), until: iso(until), states };
-    const call = { ...options, method: 'POST', path: `${pathOf(webhookId)}/replay`, json };
+    const call = this.#replayOf(webhookId, { since: iso(since), until: iso(until), states }, options);
     return (await this.#transport.json<{ replay: Replay }>(call)).replay;
   }
 
@@ -271,6 +281,10 @@ export class Webhooks {
   readReplay(webhookId: string, replayId: string, options: CallOptions = {}): Promise<Replay> {
     const path = `${pathOf(webhookId)}/replays/${encodeURIComponent(replayId)}`;
     return this.#transport.json({ ...options, path });
+  }
+
+  #replayOf(webhookId: string, json: object, { idempotencyKey = randomKey(), ...options }: KeyedOptions) {
+    return { ...options, method: 'POST', path: `${pathOf(webhookId)}/replay`, json, idempotencyKey };
   }
 
   async #change(call: Parameters<Transport['json']>[0]): Promise<WebhookDetail> {
@@ -290,10 +304,27 @@ export class Deliveries {
     return this.#transport.json({ ...options, path: `/v1/deliveries/${encodeURIComponent(deliveryId)}` });
   }
 
+  /**
+   * A command for a shell that sends it from there, signed for the next five minutes.
+   *
+   * @returns `hidden`: the headers in whose place `***` stands
+   * @throws NotFound, also when its webhook is gone
+   */
+  curl(
+    deliveryId: string,
+    options: CallOptions = {},
+  ): Promise<{ command: string; hidden: string[]; validUntil: string }> {
+    const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/curl`;
+    return this.#transport.json({ ...options, path });
+  }
+
   /** Sends the same event to the same webhook once more, as a delivery of its own. @throws NotFound */
-  replay(deliveryId: string, options: CallOptions = {}): Promise<{ message: string; deliveryId: string }> {
+  replay(
+    deliveryId: string,
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
+  ): Promise<{ message: string; deliveryId: string }> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/replay`;
-    return this.#transport.json({ ...options, method: 'POST', path });
+    return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 }
 

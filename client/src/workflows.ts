@@ -1,8 +1,8 @@
 /** Workflows: their records, versions and changes; queueing, pushing, pausing. */
-import type { Job, RecordCounts } from './jobs.ts';
+import type { Job, JobGlance, RecordCounts } from './jobs.ts';
 import { brokenOff, linesOf } from './lines.ts';
-import { type ListOptions, type Pages, pagesOf } from './pages.ts';
-import { type Body, type CallOptions, randomKey, type Transport } from './transport.ts';
+import { type ListOptions, nextCursor, type Page, type Pages, pagesOf } from './pages.ts';
+import { type Body, type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
 /** A record: what every one has, and whatever else its workflow emits. */
 export interface DataRecord {
@@ -31,6 +31,25 @@ export interface Workflow {
   records: number;
   currentJob: Job | null;
   lastJob: Job | null;
+  /** Its newest jobs, the newest first, where a list was asked for them. */
+  recentJobs?: JobGlance[];
+}
+
+/** What `put` takes: what a workflow file holds. */
+export type Definition = { source: { type: string } & Record<string, unknown> } & Record<string, unknown>;
+
+export interface WorkflowDefinition {
+  /** Where it is changed: in a file of the operator, or over the API. */
+  origin: 'file' | 'api';
+  /** In the workflows directory; null for one of the API. */
+  file: string | null;
+  /** As it was written: YAML, TypeScript or JSON; null where that is not known. */
+  text: string | null;
+  /** Whether `text` is what runs: a file may be newer. null without it. */
+  applied: boolean | null;
+  /** With every default filled in. */
+  definition: Record<string, unknown>;
+  etag: string | null;
 }
 
 export interface Version {
@@ -98,9 +117,22 @@ export class Workflows {
     this.#transport = transport;
   }
 
-  /** All workflows of the team. */
-  list(options: ListOptions = {}): Pages<Workflow> {
-    return pagesOf(this.#transport, 'workflows', { ...options, path: '/v1/workflows' });
+  /**
+   * All workflows of the team.
+   *
+   * @param options.recentJobs how many of its newest jobs come with each, at most 20
+   * @param options.q only those whose id or name contains this text
+   */
+  list({
+    recentJobs,
+    q,
+    ...options
+  }: ListOptions & { recentJobs?: number | undefined; q?: string | undefined } = {}): Pages<Workflow> {
+    return pagesOf(this.#transport, 'workflows', {
+      ...options,
+      path: '/v1/workflows',
+      query: { recentJobs, q },
+    });
   }
 
   /** @throws NotFound */
@@ -155,6 +187,30 @@ export class Workflows {
   }
 
   /**
+   * Some records, and the cursor of the next ones, which stays with its version: for whoever shows them page by page.
+   *
+   * @throws NotFound, with 410 when the version of the cursor is no longer kept
+   */
+  async dataPage<R = DataRecord>(
+    workflowId: string,
+    options: DataOptions & ListOptions = {},
+  ): Promise<Page<R> & { version: number; total: number | null }> {
+    const { version, fields, since, q, limit, cursor, ...rest } = options;
+    const { value, headers } = await this.#transport.answer<R[]>({
+      ...rest,
+      path: `${pathOf(workflowId)}/data`,
+      query: { version, fields, since, q, limit, cursor },
+    });
+    const total = headers.get('x-total-count');
+    return {
+      items: value,
+      next: nextCursor(headers.get('link')),
+      version: Number(headers.get('x-data-version')),
+      total: total === null ? null : Number(total),
+    };
+  }
+
+  /**
    * The answer itself, in another form: `csv`, `ndjson` or `json`.
    *
    * @throws NotFound
@@ -194,13 +250,11 @@ export class Workflows {
   /**
    * Queues a job.
    *
-   * @param options.idempotencyKey the same one within 24 hours answers with the same job; a random one unless told, so
-   *   that a call that is tried again queues one job only
    * @throws NotFound; Conflict, whose `jobId` is the job in the way
    */
   async queue(
     workflowId: string,
-    { idempotencyKey = randomKey(), ...options }: CallOptions & { idempotencyKey?: string } = {},
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
   ): Promise<{ message: string; jobId: string }> {
     const { value, headers } = await this.#transport.answer<{ message: string }>({
       ...options,
@@ -220,7 +274,7 @@ export class Workflows {
   async push(
     workflowId: string,
     records: Pushed,
-    options: CallOptions & { mode?: Mode; idempotencyKey?: string } = {},
+    options: KeyedOptions & { mode?: Mode } = {},
   ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts }> {
     const { mode, idempotencyKey = randomKey(), ...rest } = options;
     const { contentType, contentEncoding, body } = pushed(records);
@@ -236,18 +290,31 @@ export class Workflows {
     });
   }
 
+  /** What a workflow is made of; its `etag` is the `ifMatch` of a change. @throws NotFound */
+  async definition(workflowId: string, options: CallOptions = {}): Promise<WorkflowDefinition> {
+    const path = `${pathOf(workflowId)}/definition`;
+    const { value, headers } = await this.#transport.answer<WorkflowDefinition>({ ...options, path });
+    return { ...value, etag: headers.get('etag') };
+  }
+
   /**
    * Makes a workflow, or changes one that was made so. A definition is what a workflow file holds.
    *
-   * @throws Conflict for one that a file defines; FlowhookError 400 with every mistake of the definition
+   * @param options.ifMatch only if it is still as it was told with this `etag`
+   * @throws Conflict for one that a file defines, and with `ifMatch` for one that was changed; FlowhookError 400 with
+   * every mistake of the definition
    */
   async put(
     workflowId: string,
-    definition: { source: { type: string } } & Record<string, unknown>,
-    options: CallOptions = {},
+    definition: Definition,
+    options: CallOptions & { ifMatch?: string | undefined } = {},
   ): Promise<Workflow> {
-    const call = { ...options, method: 'PUT', path: pathOf(workflowId), json: definition };
-    return (await this.#transport.json<{ workflow: Workflow }>(call)).workflow;
+    return (await this.#put<{ workflow: Workflow }>(workflowId, definition, options)).workflow;
+  }
+
+  /** Whether `put` would take it, as a sentence. Nothing is changed. @throws as `put` */
+  async check(workflowId: string, definition: Definition, options: CallOptions = {}): Promise<string> {
+    return (await this.#put<{ message: string }>(workflowId, definition, options, { dryRun: true })).message;
   }
 
   /** Archives one that was made so; put again it is back with its records. @throws NotFound, Conflict */
@@ -280,6 +347,23 @@ export class Workflows {
   ): Promise<ErasureReport> {
     const path = `${pathOf(workflowId)}/erase`;
     return this.#transport.json({ method: 'POST', path, json: person, signal, timeoutMs });
+  }
+
+  #put<T>(
+    workflowId: string,
+    json: Definition,
+    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined },
+    query: { dryRun?: boolean } = {},
+  ): Promise<T> {
+    const headers = { 'if-match': ifMatch };
+    return this.#transport.json({
+      ...options,
+      method: 'PUT',
+      path: pathOf(workflowId),
+      query,
+      headers,
+      json,
+    });
   }
 
   async #change(workflowId: string, verb: string, options: CallOptions): Promise<Workflow> {

@@ -8,6 +8,7 @@ import {
   Conflict,
   Flowhook,
   type FlowhookError,
+  type Job,
   NotFound,
   Unauthorized,
   verifyWebhook,
@@ -101,6 +102,15 @@ test('records can be asked for again, of a version, in part, and as other forms'
   );
 });
 
+test('records come page by page, by a cursor that stays with its version', async () => {
+  const { workflows } = flowhook;
+  const { items, next, ...of } = await workflows.dataPage('people', { fields: ['name'], limit: 1 });
+  assert.deepEqual(items, [{ id: '1', name: 'Ada' }]);
+  assert.deepEqual(of, { version: 1, total: 2 });
+  const last = await workflows.dataPage('people', { fields: ['name'], limit: 1, cursor: next ?? '' });
+  assert.deepEqual([last.items, last.next], [[{ id: '2' }], null]);
+});
+
 test('pushes arrays and streams, and tells their versions and changes', async () => {
   const { workflows } = flowhook;
   assert.equal((await workflows.push('inbox', [{ id: 1 }, { id: 2 }])).version, 1);
@@ -132,6 +142,9 @@ test('pushes arrays and streams, and tells their versions and changes', async ()
   const report = await workflows.erase('inbox', { id: '9', dryRun: true });
   assert.ok(report.found.some(({ place }) => place === 'record'));
   assert.equal(report.dryRun, true);
+  const held = await Array.fromAsync(flowhook.exportPerson('ADA@example.com'));
+  assert.ok(held.some((text) => text.startsWith('{"place":"record","workflowId":"people","id":"1"')));
+  await assert.rejects(flowhook.exportPerson('ada').next(), { code: 'field_invalid' });
 });
 
 test('workflows are listed, paused and resumed', async () => {
@@ -170,6 +183,32 @@ test('jobs are followed, canceled, repeated and brought forward', async () => {
   assert.equal((await jobs.wait(broken.jobId)).reason, 'error');
 });
 
+test('tells the newest jobs of each workflow, how many are in each state, and what was done', async () => {
+  const { jobs, workflows } = flowhook;
+  const [listed] = (await workflows.list({ recentJobs: 2 }).take(9)).filter(({ id }) => id === 'people');
+  const newest = await jobs.list({ workflowId: 'people', limit: 2 }).take(2);
+  assert.deepEqual(
+    listed?.recentJobs?.map(({ id, state }) => [id, state]),
+    newest.map(({ id, state }) => [id, state]),
+  );
+  const counts = await jobs.counts({ workflowId: 'broken' });
+  assert.deepEqual([counts.failed, counts.queued, counts.complete], [1, 0, true]);
+  await assert.rejects(jobs.counts({ workflowId: 'nobody' }), NotFound);
+
+  while (!(await service.store.usage.count({ graceMs: 0, limit: 100 })).done);
+  const usage = await flowhook.usage({ workflowId: 'people', from: new Date(Date.now() - 1) });
+  assert.deepEqual(usage.buckets.at(-1)?.jobs, {
+    finished: counted(await jobs.list().take(99)),
+    failed: 0,
+    canceled: 0,
+  });
+  assert.equal((await flowhook.usage({ by: 'day' })).buckets.length, 30);
+});
+
+function counted(jobs: readonly Job[]): number {
+  return jobs.filter(({ workflowId, state }) => workflowId === 'people' && state === 'finished').length;
+}
+
 test('webhooks are made for all workflows, changed, tested, paused, and their deliveries replayed', async () => {
   const { webhooks, deliveries, events } = flowhook;
   const made = await webhooks.subscribeToAll({ url: receiver.url, events: ['workflow_failed'] });
@@ -183,15 +222,40 @@ test('webhooks are made for all workflows, changed, tested, paused, and their de
   assert.equal((await events.get(eventId)).type, 'webhook_test');
   assert.equal((await deliveries.get(deliveryId)).event.id, eventId);
   assert.equal((await webhooks.deliveries(made.id).take(1))[0]?.id, deliveryId);
+  assert.match((await deliveries.curl(deliveryId)).command, /^curl /);
   await deliveries.replay(deliveryId);
   assert.equal((await webhooks.replay(made.id, [deliveryId])).length, 1);
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
   assert.equal((await webhooks.get(made.id)).state, 'active');
   assert.equal((await webhooks.listDetails().take(1))[0]?.state, 'active');
+  assert.equal((await webhooks.listDetails({ state: ['active'] }).take(1)).length, 1);
+  await webhooks.listDetails({ workflowId: 'people' }).page();
+  assert.deepEqual(await webhooks.listDetails({ state: ['failing', 'paused'] }).take(1), []);
+  await assert.rejects(webhooks.listDetails({ workflowId: 'nobody' }).page(), NotFound);
   assert.match((await webhooks.unsubscribeUrl({ url: receiver.url })).message, /^1 webhook /);
   const teamId = (await events.page({ limit: 1 })).events[0]?.teamId;
   assert.equal((await flowhook.signingKeys(teamId)).length, 1);
+});
+
+test('inspectors are made, told what to answer, sent to, and removed', async () => {
+  const { inspectors } = flowhook;
+  const made = await inspectors.create({ status: 200 });
+  assert.equal((await inspectors.update(made.id, { status: 503 })).status, 503);
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    assert.equal((await fetch(made.url, { method })).status, 503);
+  }
+  assert.deepEqual(await inspectors.get(made.id), { ...made, status: 503, received: 6 });
+  assert.deepEqual(
+    (await inspectors.requests(made.id, { after: 5 }).take(9)).map((one) => one.method),
+    ['OPTIONS'],
+  );
+  assert.deepEqual(
+    (await inspectors.list()).map(({ id }) => id),
+    [made.id],
+  );
+  await inspectors.delete(made.id);
+  await assert.rejects(inspectors.get(made.id), NotFound);
 });
 
 test('a key makes others, which are rotated and revoked', async () => {
@@ -218,11 +282,34 @@ test('workflows are made and archived, and the stream tells of it', async () => 
   const first = news.next();
   const made = await workflows.put('made', { source: { type: 'push' }, name: 'Made here' });
   assert.equal(made.name, 'Made here');
+  assert.match(await workflows.check('made', { source: { type: 'push' }, key: ['id'] }), /valid/);
+  const { origin, text, etag } = await workflows.definition('made');
+  assert.deepEqual([origin, JSON.parse(text ?? '').name], ['api', 'Made here']);
+  await workflows.put('made', { source: { type: 'push' } }, { ifMatch: etag ?? '' });
+  await assert.rejects(
+    workflows.put('made', { source: { type: 'push' } }, { ifMatch: etag ?? '' }),
+    Conflict,
+  );
   assert.match((await first).value?.kind ?? '', /^[a-z]+$/);
   await news.return(undefined);
   await workflows.delete('made');
   await assert.rejects(workflows.get('made'), NotFound);
   await assert.rejects(workflows.put('people', { source: { type: 'push' } }), Conflict);
+});
+
+test('the stream says from when on nothing is missed', async () => {
+  const abort = new AbortController();
+  const sequence = await new Promise<number>((onOpen, fail) => {
+    flowhook.stream({ onOpen, signal: abort.signal }).next().catch(fail);
+  });
+  abort.abort();
+  assert.ok(sequence > 0);
+});
+
+test('whoever runs the instance is told how it stands', async () => {
+  const { jobs, settings } = await flowhook.system();
+  assert.equal(jobs.complete, true);
+  assert.ok(settings.some(({ name }) => name === 'port'));
 });
 
 test('types of events have names, schemas and samples', async () => {
@@ -233,6 +320,32 @@ test('types of events have names, schemas and samples', async () => {
   );
   assert.equal((await events.sample('job.completed'))?.type, 'workflow_finished');
   await assert.rejects(events.sample('nothing'), NotFound);
+});
+
+test('events are read backwards, by workflow, job, type and time, and tell where they went', async () => {
+  const { jobId } = await flowhook.workflows.queue('people');
+  const job = await flowhook.jobs.wait(jobId);
+  const { events } = flowhook;
+  const ofJob = await events.history({ jobId }).take(10);
+  assert.deepEqual(
+    ofJob.map(({ type }) => type),
+    ['workflow_finished', 'workflow_started', 'workflow_queued'],
+  );
+  const { queuedAt: since, finishedAt } = job;
+  const type = ['workflow_finished'] as const;
+  const until = finishedAt ?? undefined;
+  const found = await events.history({ workflowId: 'people', type, since, until, limit: 1 }).take(10);
+  assert.deepEqual(found, ofJob.slice(0, 1));
+  assert.deepEqual(
+    (await flowhook.jobs.list({ since, until }).take(10)).map(({ id }) => id),
+    [jobId],
+  );
+  await assert.rejects(events.history({ jobId: 'job_x' }).page(), NotFound);
+  await assert.rejects(events.history({ since: finishedAt ?? '', until: '2020-01-01T00:00:00Z' }).page(), {
+    code: 'field_invalid',
+  });
+  const { items } = await events.deliveries(ofJob[0]?.id ?? '').page();
+  assert.ok(items.every(({ eventId }) => eventId === ofJob[0]?.id));
 });
 
 test('errors say by their class what went wrong', async () => {
@@ -257,7 +370,14 @@ test('following events ends with the signal', async () => {
 });
 
 /** For machines that watch the service, not for programs that use it. */
-const NOT_OF_THE_CLIENT = ['/openapi.json', '/openapi.yaml', '/docs', '/livez', '/readyz'];
+const NOT_OF_THE_CLIENT = [
+  '/openapi.json',
+  '/openapi.yaml',
+  '/docs',
+  '/livez',
+  '/readyz',
+  '/inspect/{address}',
+];
 
 test('every route was called', () => {
   const all = routes.filter(({ path }) => !NOT_OF_THE_CLIENT.includes(path));

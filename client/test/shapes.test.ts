@@ -6,18 +6,23 @@ import type {
   shownDelivery,
   shownReplay,
 } from '../../src/http/extensions/shown-delivery.ts';
+import type { ShownInspected, ShownInspector } from '../../src/http/extensions/shown-inspector.ts';
 import type { ShownJob } from '../../src/http/extensions/shown-job.ts';
 import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
 import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';
+import type { ShownSystem } from '../../src/http/extensions/system.ts';
 import type { EventType } from '../../src/model/event.ts';
 import type {
   Delivery,
   DeliveryDetail,
   FlowhookEvent,
+  InspectedRequest,
+  Inspector,
   Job,
   Key,
   LogLine,
+  System,
   WebhookDetail,
   Workflow,
 } from '../src/flowhook-client.ts';
@@ -38,5 +43,8 @@ test('jobs, workflows, webhooks and deliveries have the shapes that the service 
   same<ReturnType<typeof shownDelivery>, Delivery>();
   same<Omit<ShownDeliveryDetail, 'event'>, Omit<DeliveryDetail, 'event'>>();
   same<ReturnType<typeof shownReplay>, Replay>();
+  same<ShownSystem, System>();
+  same<ShownInspector, Inspector>();
+  same<ShownInspected, InspectedRequest>();
   same<EventType, FlowhookEvent['type']>();
 });

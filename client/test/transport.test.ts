@@ -108,14 +108,14 @@ test('queueing is tried again under one idempotency key', async () => {
 
 test('what changes something without such a key is tried once, unless it was refused unread', async () => {
   const { flowhook, requests } = against([busy]);
-  await assert.rejects(flowhook.webhooks.test('wh_1'), Unavailable);
+  await assert.rejects(flowhook.webhooks.rotate('wh_1'), Unavailable);
   assert.equal(requests.length, 1);
 
   const limited = against([
     refusal(429, 'rate_limited', { 'retry-after': '0' }),
-    json({ deliveryId: 'dlv_1' }),
+    json({ secret: 'whsec_1' }),
   ]);
-  assert.equal((await limited.flowhook.webhooks.test('wh_1')).deliveryId, 'dlv_1');
+  assert.equal((await limited.flowhook.webhooks.rotate('wh_1')).secret, 'whsec_1');
 });
 
 test('a wait that the service wants too long is told instead of waited', async () => {

@@ -2,9 +2,10 @@
 import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
 import { applyWorkflows } from '../workflows/apply.ts';
+import { findWorkflowFiles } from '../workflows/files.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say } from './say.ts';
-import { addSettings, type Options } from './settings.ts';
+import { addSettings, configOf, type Options } from './settings.ts';
 
 export function addApply(program: Command): void {
   const command = program
@@ -12,8 +13,10 @@ export function addApply(program: Command): void {
     .description('apply the workflow files to the database; a running server uses them at once')
     .option('--prune', 'archive workflows whose file is missing')
     .option('--force', 'let --prune archive more than half of the workflows');
-  addSettings(addStoreOptions(command), ['workflows']).action((options: Options) =>
-    withStore(options, { make: true }, async (store, config) => {
+  addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
+    // Where there are no files, somebody is in the wrong directory: nothing is made there.
+    await findWorkflowFiles(configOf(options).workflowsDirectory);
+    await withStore(options, { make: true }, async (store, config) => {
       const report = await applyWorkflows(store, {
         directory: config.workflowsDirectory,
         prune: options.prune === true,
@@ -32,6 +35,6 @@ export function addApply(program: Command): void {
         say('Missing files only warn; `flowhook apply --prune` archives their workflows.');
       }
       if (report.mistakes.length > 0) process.exitCode = 1;
-    }),
-  );
+    });
+  });
 }

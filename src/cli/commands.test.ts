@@ -137,6 +137,8 @@ test('serve says what to do about a port that is taken and a variable that is mi
   assert.equal(code, 5);
   assert.match(stderr, new RegExp(`Port ${port} of 127.0.0.1 is taken by another program.*--port`));
   assert.match(stderr, /FLOWHOOK_PROT is no setting .* Did you mean FLOWHOOK_PORT\?/);
+  // The first key is shown once: a start that failed has made none, so that the next one shows it.
+  assert.deepEqual(JSON.parse((await flowhook(directory, ['keys', 'list', '--json'])).stdout), []);
 });
 
 test('a data directory that cannot be used is named, with what to do', async (t) => {
@@ -157,4 +159,24 @@ test('teams are created once and listed with their keys', async (t) => {
   await flowhook(directory, ['keys', 'create', '--team', 'acme']);
   assert.match((await flowhook(directory, ['teams', 'list'])).stdout, /^acme +0 workflows +1 key /);
   assert.equal((await flowhook(directory, ['teams', 'create', 'A b'])).code, 2);
+});
+
+test('the settings that hold are printed with where they come from, and no secret is', async (t) => {
+  const directory = await emptyDirectory(t);
+  await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: 7\n');
+  const environment = { FLOWHOOK_HOST: '127.0.0.2', FLOWHOOK_BOOTSTRAP_KEY: 'nobody-is-shown-this' };
+  const args = ['config', 'print', '--show-origin', '--port', '9000'];
+  const { code, stdout } = await flowhook(directory, args, environment);
+  assert.equal(code, 0);
+  assert.match(stdout, /^port +9000 +--port$/m);
+  assert.match(stdout, /^host +127\.0\.0\.2 +FLOWHOOK_HOST$/m);
+  assert.match(stdout, /^keepJobs +7 +flowhook\.yaml: keepJobs$/m);
+  assert.match(stdout, /^bootstrapKey +\*\*\* +FLOWHOOK_BOOTSTRAP_KEY$/m);
+  assert.match(stdout, /^publicUrl +– +default$/m);
+  assert.doesNotMatch(stdout, /shown-this/);
+  const printed = JSON.parse((await flowhook(directory, ['config', 'print', '--json'])).stdout);
+  assert.deepEqual(printed[1].from, null);
+  const wrong = await flowhook(directory, ['config', 'print', '--port', 'x']);
+  assert.match(wrong.stderr, /--port must be a whole number/);
+  assert.equal(existsSync(join(directory, 'data')), false);
 });

@@ -1,9 +1,31 @@
-/** `flowhook completion bash|zsh|fish`: what a shell needs to complete commands and flags. */
-import type { Command } from 'commander';
+/** `flowhook completion bash|zsh|fish`: what a shell needs to complete commands, flags and what follows them. */
+import type { Command, Option } from 'commander';
+import { PUSH_FORMATS } from '../jobs/push-records.ts';
+import { DELIVERY_STATES } from '../model/delivery.ts';
+import { EVENT_TYPES } from '../model/event.ts';
+import { JOB_ORIGINS, JOB_STATES } from '../model/job.ts';
+import { TEAM_SCOPES } from '../model/team.ts';
+import { MODES } from '../model/workflow.ts';
+import { FORMATS } from '../records/formats.ts';
+import { bash, fish, type Place, type Words, zsh } from './completion-scripts.ts';
 import { oneOf } from './find.ts';
 import type { Options } from './settings.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+/** What may follow a flag, where it is one of a few words. Of a list with commas, the first. */
+export const VALUES: Readonly<Record<string, readonly string[]>> = {
+  'jobs list --state': JOB_STATES,
+  'jobs list --origin': JOB_ORIGINS,
+  'data get --format': FORMATS,
+  'data import --format': PUSH_FORMATS,
+  'data import --mode': MODES,
+  'webhooks deliveries --state': DELIVERY_STATES,
+  'webhooks replay --state': DELIVERY_STATES,
+  'webhooks subscribe --events': EVENT_TYPES,
+  'webhooks listen --events': EVENT_TYPES,
+  'keys create --scopes': TEAM_SCOPES,
+};
 
 /** @param program with every command in it */
 export function addCompletion(program: Command): void {
@@ -11,114 +33,54 @@ export function addCompletion(program: Command): void {
     .command('completion')
     .description('print the completions of a shell, to be put where it looks for them')
     .argument('<shell>', SHELLS.join(', '))
+    .addHelpText('after', WHERE)
     .action((name: string, _options: Options) => {
       const shell = oneOf('The shell', name, SHELLS);
-      const nodes = nodesOf(program, []);
-      process.stdout.write({ bash, zsh, fish }[shell](nodes));
+      process.stdout.write({ bash, zsh, fish }[shell](placesOf(program)));
     });
 }
 
-/** A command with what may follow it. */
-interface Node {
-  path: readonly string[];
-  commands: { name: string; description: string }[];
-  flags: { long: string; description: string }[];
+const WHERE = `
+zsh finds the file when ~/.zshrc says, before it calls compinit:
+  fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit`;
+
+function placesOf(program: Command): Place[] {
+  const all = placesBelow(program, []);
+  const top = all[0]?.commands ?? [];
+  const help = { name: 'help', description: 'show what a command does and takes' };
+  return [
+    ...all.map((place) => (place.path === '' ? { ...place, commands: [...top, help] } : place)),
+    { path: 'help', commands: top, flags: [], argument: [] },
+  ];
 }
 
-function nodesOf(command: Command, path: readonly string[]): Node[] {
+function placesBelow(command: Command, path: readonly string[]): Place[] {
   const shown = command.commands.filter((one) => one.name() !== 'exit-codes');
-  const node: Node = {
-    path,
-    commands: shown.map((one) => ({ name: one.name(), description: one.description() })),
+  const place: Place = {
+    path: path.join('/'),
+    commands: shown.map((one) => ({ name: one.name(), description: sentence(one.description()) })),
     flags: [
-      ...command.options.flatMap(({ long, description, hidden }) =>
-        long === undefined || long === null || hidden ? [] : [{ long, description }],
-      ),
-      { long: '--help', description: 'display help for command' },
+      ...command.options.filter(({ hidden }) => !hidden).flatMap((option) => flagOf(option, path)),
+      { name: '--help', description: 'display help for command' },
     ],
+    argument: argumentOf(command),
   };
-  return [node, ...shown.flatMap((one) => nodesOf(one, [...path, one.name()]))];
+  return [place, ...shown.flatMap((one) => placesBelow(one, [...path, one.name()]))];
 }
 
-/** The words so far that are no flags name the command; after it come its commands and flags, else files. */
-function bash(nodes: readonly Node[]): string {
-  const cases = nodes.map(
-    ({ path, commands, flags }) =>
-      `    '${path.join(' ')}') words='${[...commands.map(({ name }) => name), ...flags.map(({ long }) => long)].join(' ')}' ;;`,
-  );
-  return `# Completions of flowhook for bash.
-_flowhook() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" command='' word words=''
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) continue ;; esac
-    case " ${names(nodes)} " in *" \${command:+$command/}$word "*) command="\${command:+$command/}$word" ;; esac
-  done
-  case "\${command//\\// }" in
-${cases.join('\n')}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-}
-complete -o default -F _flowhook flowhook
-`;
+function flagOf(option: Option, path: readonly string[]): Place['flags'] {
+  if (option.long === undefined || option.long === null) return [];
+  const flag = { name: option.long, description: sentence(option.description) };
+  if (!option.required) return [flag];
+  const isFile = /<(file|directory)>/.test(option.flags);
+  return [{ ...flag, value: isFile ? 'files' : (VALUES[`${path.join(' ')} ${flag.name}`] ?? []) }];
 }
 
-function zsh(nodes: readonly Node[]): string {
-  const cases = nodes.map(({ path, commands, flags }) => {
-    const all = [
-      ...commands.map(({ name, description }) => [name, description] as const),
-      ...flags.map(({ long, description }) => [long, description] as const),
-    ];
-    const words = all.map(([name, description]) =>
-      quoted(`${name}:${oneSentence(description).replaceAll(':', '\\:')}`),
-    );
-    return `    '${path.join(' ')}') choices=(${words.join(' ')}) ;;`;
-  });
-  return `#compdef flowhook
-_flowhook() {
-  local command='' word
-  local -a said choices
-  said=("\${(@)words[2,CURRENT-1]}")
-  for word in $said; do
-    [[ $word == -* ]] && continue
-    [[ " ${names(nodes)} " == *" \${command:+$command/}$word "* ]] && command="\${command:+$command/}$word"
-  done
-  case "\${command//\\// }" in
-${cases.join('\n')}
-  esac
-  _describe 'flowhook' choices || _files
-}
-compdef _flowhook flowhook
-`;
+function argumentOf(command: Command): Words {
+  if (command.name() === 'completion') return SHELLS;
+  return command.registeredArguments.some((one) => /^files?$/.test(one.name())) ? 'files' : [];
 }
 
-function fish(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, commands, flags }) => {
-    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
-    const unseen =
-      commands.length === 0
-        ? []
-        : [`not __fish_seen_subcommand_from ${commands.map(({ name }) => name).join(' ')}`];
-    const when = [...seen, ...unseen].join('; and ') || 'true';
-    const line = (what: string, description: string) =>
-      `complete -c flowhook -n ${quoted(when)} ${what} -d ${quoted(oneSentence(description))}`;
-    return [
-      ...commands.map(({ name, description }) => line(`-f -a ${name}`, description)),
-      ...flags.map(({ long, description }) => line(`-l ${long.slice(2)}`, description)),
-    ];
-  });
-  return `# Completions of flowhook for fish.\n${lines.join('\n')}\n`;
-}
-
-/** Every path of commands, with slashes: what is none of these is an argument. */
-function names(nodes: readonly Node[]): string {
-  return nodes.flatMap(({ path }) => (path.length === 0 ? [] : [path.join('/')])).join(' ');
-}
-
-function oneSentence(text: string): string {
+function sentence(text: string): string {
   return text.split('\n')[0] ?? '';
-}
-
-/** As one word of a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -39,8 +39,8 @@ export function addErase(program: Command): void {
     .command('export')
     .description('print everything that is held about a person, one JSON object a line')
     .requiredOption('--email <address>', 'the address of the person, without regard to case')
-    .option('--team <slug>', 'only what one team holds');
-  addStoreOptions(exporting).action(exportData);
+    .option('--team <slug>', 'only what one team holds (a server tells what its key’s own does)');
+  orRemote(addStoreOptions(exporting), exportData, exportDataAt);
 }
 
 async function eraseData(options: Options): Promise<void> {
@@ -116,18 +116,35 @@ function tell(report: Told, options: Options, whole: unknown = report): void {
 async function exportData(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
     const teams = await teamsOf(store, options.team === undefined ? undefined : String(options.team));
-    let lines = 0;
-    async function* entries(): AsyncGenerator<Uint8Array> {
-      for (const team of teams) {
-        for await (const text of exportPerson(store, { teamId: team.id, email: String(options.email) })) {
-          yield Buffer.from(`{"team":${JSON.stringify(team.slug)},${text.slice(1)}\n`);
-          lines += 1;
-        }
+    await tellEntries(
+      teams.map((team) => ({
+        slug: team.slug,
+        entries: exportPerson(store, { teamId: team.id, email: String(options.email) }),
+      })),
+    );
+  });
+}
+
+async function exportDataAt(server: Flowhook, options: Options): Promise<void> {
+  const { team } = await server.me();
+  await tellEntries([{ slug: team.slug, entries: server.exportPerson(String(options.email)) }]);
+}
+
+/** What teams hold, each entry as the JSON text that it is: parsing could change its numbers. */
+async function tellEntries(
+  teams: readonly { slug: string; entries: AsyncIterable<string> }[],
+): Promise<void> {
+  let lines = 0;
+  async function* output(): AsyncGenerator<Uint8Array> {
+    for (const { slug, entries } of teams) {
+      for await (const text of entries) {
+        yield Buffer.from(`{"team":${JSON.stringify(slug)},${text.slice(1)}\n`);
+        lines += 1;
       }
     }
-    await toOutput(entries());
-    say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
-  });
+  }
+  await toOutput(output());
+  say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
 }
 
 /** @throws NotFoundError when there is no team of this name */
@@ -145,7 +162,8 @@ async function teamsOf(store: Store, slug: string | undefined): Promise<{ id: st
 /** Where copies of the database are looked for. */
 function directoriesOf(config: Config): string[] {
   const file = databaseFile(config);
-  return file === undefined ? [config.dataDirectory] : [config.dataDirectory, dirname(file)];
+  const own = [config.dataDirectory, config.backupDirectory];
+  return file === undefined ? own : [...own, dirname(file)];
 }
 
 /** Whether there is nothing more to be done about what is left where nobody holds it. */

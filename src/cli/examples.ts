@@ -59,10 +59,19 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'events list': ['events list', 'events list --after 0 --json'],
   'migrate status': ['migrate status'],
   'migrate up': ['migrate up'],
+  'backup create': ['backup create', 'backup create --to /mnt/elsewhere --json'],
+  'backup verify': [
+    'backup verify',
+    'backup verify flowhook-2026-11-21T040503Z-v8.db',
+    'backup verify --database postgres://db.example.com/restored',
+  ],
+  'backup restore': ['backup restore flowhook-2026-11-21T040503Z-v8.db --force'],
+  'backup list': ['backup list', 'backup list /mnt/elsewhere'],
   'database copy': [
     'database copy --from sqlite:/srv/data/flowhook.db --to postgres://db.example.com/flowhook',
     'database copy --to sqlite:/srv/data/flowhook.db --json',
   ],
+  'config print': ['config print --show-origin', 'config print --port 9000 --json'],
   'keys create': [
     'keys create --team default',
     'keys create --team acme --scopes read --expires-in 90 --name dashboard',
@@ -75,6 +84,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   login: ['login https://flowhook.example.com', 'login http://127.0.0.1:8080 --profile local < key.txt'],
   logout: ['logout', 'logout --profile local'],
   profiles: ['profiles'],
+  dashboard: ['dashboard', 'dashboard --team acme --public-url https://flowhook.example.com'],
   completion: [
     'completion bash >> ~/.bashrc',
     'completion zsh > ~/.zfunc/_flowhook',

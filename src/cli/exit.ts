@@ -90,6 +90,13 @@ export function sentenceOf(error: unknown): string {
     case 'EACCES':
       if (port === undefined) return error.message;
       return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
+    // These two come from a server that a command asked: another key helps there, or another address.
+    case 'unauthorized':
+      // A key that lacks a scope is told so in the server's own words.
+      if (!error.message.includes('x-api-key')) return error.message;
+      return 'The server refuses this API key. Give another one with --key or FLOWHOOK_KEY, or note one with `flowhook login`; `flowhook keys create` makes one there';
+    case 'unreachable':
+      return `${error.message}. Start it there with \`flowhook serve\`, or correct --url, FLOWHOOK_URL or the profile that named it`;
     default:
       return error.message;
   }

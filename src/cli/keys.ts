@@ -40,7 +40,11 @@ export function addKeys(program: Command): void {
 }
 
 async function createKey(options: Options): Promise<void> {
-  if (options.team === undefined) throw new UsageError('--team is missing: the team that the key speaks for');
+  if (options.team === undefined) {
+    throw new UsageError(
+      '--team is missing: the team that the key speaks for, such as `--team default` (`flowhook teams list` shows them)',
+    );
+  }
   const slug = String(options.team);
   if (!isTeamSlug(slug)) {
     throw new UsageError(

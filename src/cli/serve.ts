@@ -22,7 +22,7 @@ export function addServe(program: Command): void {
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
     // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
     const signal = untilSignal();
-    const service = await startService(config, log);
+    const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);
     const leave = reloadOnHangUp(service);
     await signal;
@@ -72,6 +72,11 @@ function greet(service: Service, config: Config): void {
     process.stdout.write(
       `try: curl -H 'x-api-key: ${service.firstKey}' ${service.url}/v1/integrations/webhooks/list\n`,
     );
+  }
+  if (service.dashboard !== undefined) {
+    process.stdout.write(`dashboard: ${service.dashboard}\n`);
+    if (service.firstKey !== undefined)
+      say('Opened within 30 minutes, once, the dashboard signs you in with that key');
   }
   process.stdout.write(`flowhook listening on ${service.url}\n`);
 }

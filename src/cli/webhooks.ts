@@ -176,7 +176,8 @@ async function subscribeAt(
       `Say where to: subscribe ${target.url} https://…, or the URL alone for all workflows`,
     );
   }
-  const mistake = urlMistake(target.url) ?? eventsMistake(events);
+  const mistake =
+    urlMistake(target.url)?.replace('`webhookUrl`', `The URL "${target.url}"`) ?? eventsMistake(events);
   if (mistake !== undefined) throw new UsageError(mistake);
   const place =
     target.workflow === undefined

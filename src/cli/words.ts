@@ -28,6 +28,24 @@ export function bytesWords(bytes: number): string {
   return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[unit]}`;
 }
 
+/** Lines no longer than `width`, broken between words, each as far in as the one that it continues. */
+export function wrapped(text: string, width: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const [indent = ''] = /^ */.exec(line) ?? [];
+      const lines: string[] = [];
+      let rest = line;
+      for (;;) {
+        const at = rest.lastIndexOf(' ', width);
+        if (rest.length <= width || at <= indent.length) return [...lines, rest];
+        lines.push(rest.slice(0, at));
+        rest = indent + rest.slice(at + 1);
+      }
+    })
+    .join('\n');
+}
+
 /** Rows as lines whose columns stand below each other. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = widthsOf(rows);

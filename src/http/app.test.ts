@@ -23,6 +23,7 @@ import { stageRecords } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
+import { Inspection } from '../webhooks/inspection.ts';
 import { createApp } from './app.ts';
 
 const RECORDS = 400;
@@ -50,6 +51,12 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   };
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   const authenticator = new Authenticator(store);
+  const addressed = {
+    store,
+    sealer: createSealer(randomBytes(32)),
+    policy: parseAllowNetworks('none'),
+    resolver: createResolver(),
+  };
   const app = createApp({
     store: change(store),
     authenticator,
@@ -61,13 +68,9 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
       log,
     }),
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
-    webhooks: {
-      store,
-      sealer: createSealer(randomBytes(32)),
-      policy: parseAllowNetworks('none'),
-      resolver: createResolver(),
-      limit: 10,
-    },
+    webhooks: { ...addressed, limit: 10 },
+    node: () => assert.fail('Nobody asks'),
+    inspection: new Inspection({ ...addressed, publicUrl: () => '' }),
     pushes: new PushJobs({
       store,
       ingester: new Ingester({ databaseUrl: '', log }),
@@ -78,6 +81,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     log,
     servesApi: true,
     apiSecrets: async () => new Map(),
+    workflowFile: async () => undefined,
     isReady: () => true,
     trustProxy: false,
     corsOrigins: [],

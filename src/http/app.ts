@@ -9,18 +9,25 @@ import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
+import type { Inspection } from '../webhooks/inspection.ts';
 import type { ApiSecret } from '../workflows/api-secrets.ts';
+import type { WorkflowFile } from '../workflows/files.ts';
 import { logAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
+import type { NodeStatus } from './extensions/system.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isOurs, renderProblem, toProblem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { Streams } from './streams.ts';
+import { SAFE_HEADERS } from './ui/page-headers.ts';
+import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
+import type { UiServices } from './ui/services.ts';
+import { authenticateSession } from './ui/session.ts';
 
 /** What the wire needs from the rest of the service. */
 export interface HttpServices {
@@ -29,9 +36,14 @@ export interface HttpServices {
   representations: Representations;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
+  inspection: Inspection;
+  /** How this node stands. */
+  node(): NodeStatus;
   pushes: PushJobs;
   /** The secrets that workflows made over the API may use; the team by its slug. */
   apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
+  /** The file that defines a workflow, on a node that has it; the team by its slug. */
+  workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
   log: Logger;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
@@ -41,6 +53,8 @@ export interface HttpServices {
   trustProxy: boolean;
   /** The origins whose pages may call from a browser; `*` for all. */
   corsOrigins: readonly string[];
+  /** What the dashboard needs; without it there is none. */
+  ui?: UiServices;
 }
 
 /** What operations are given: the services, and what belongs to the wire alone. */
@@ -69,10 +83,12 @@ const NOT_HERE =
 
 /** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
-  const served = services.servesApi
-    ? routes
+  const inTable = services.servesApi
+    ? [...routes, ...(services.ui === undefined ? [] : [...routesBySession(routes), ...SESSION_ROUTES])]
     : routes.filter(({ scope, path }) => scope === null && isOfTheNode(path));
-  const match = createMatcher(served);
+  const match = createMatcher(inTable);
+  const hasPages = services.servesApi && services.ui !== undefined;
+  const served = [...inTable, ...(hasPages ? PAGE_ROUTES : [])];
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
@@ -106,7 +122,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     // The framework's router only ever sees names that we made: see match.ts.
     rewriteUrl(request) {
       const { path, query } = splitTarget(request.url ?? '');
-      const found = match(path);
+      const found = match(path) ?? (hasPages ? matchPage(path, request.headers.accept) : undefined);
       const route = found?.known.routes.get(request.method ?? '');
       arrivals.set(request, { match: found, route, query, teamId: null });
       return route === undefined ? '/-' : nameOf(route);
@@ -129,15 +145,17 @@ export function createApp(services: HttpServices): FastifyInstance {
   // Whoever waits for an event would hold up the closing.
   app.addHook('preClose', () => eventWaits.close());
   app.addHook('preClose', () => streams.close());
+  app.addHook('preClose', async () => services.inspection.close());
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
-    reply.headers({
-      'x-request-id': request.id,
-      ...EVERY_ANSWER,
-      ...corsHeaders(request.raw, services.corsOrigins),
-    });
-    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
-    logAtEnd({ log: services.log, request, reply, arrival: arrivalOf(request) });
+    const arrival = arrivalOf(request);
+    reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });
+    if (isOfDashboard(arrival)) reply.headers({ ...SAFE_HEADERS, 'cache-control': 'no-store' });
+    else {
+      reply.headers(corsHeaders(request.raw, services.corsOrigins));
+      if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
+    }
+    logAtEnd({ log: services.log, request, reply, arrival });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
         sentence: 'The request is not valid HTTP: it has no host header',
@@ -158,12 +176,14 @@ export function createApp(services: HttpServices): FastifyInstance {
   }
 
   app.setNotFoundHandler(async (request, reply) => {
-    const { match } = arrivalOf(request);
+    const arrival = arrivalOf(request);
+    const { match } = arrival;
     if (match === undefined || request.method !== 'OPTIONS') throw unroutable(match);
     const { allow } = match.known;
+    const cors = isOfDashboard(arrival) ? {} : corsHeaders(request.raw, services.corsOrigins, allow);
     return reply
       .code(204)
-      .headers({ allow, ...corsHeaders(request.raw, services.corsOrigins, allow) })
+      .headers({ allow, ...cors })
       .send();
   });
 
@@ -192,7 +212,11 @@ async function answer(input: {
   const { services, route, arrival, request, reply } = input;
   const call = { services, params: arrival.match?.params ?? {}, query: arrival.query, request, reply };
   if (route.scope === null) return route.operation.handle(call);
-  const caller = await authenticate(services.authenticator, request.raw, route.scope);
+  const { ui } = services;
+  const caller =
+    route.bySession && ui !== undefined
+      ? await authenticateSession(ui, call, route.scope)
+      : await authenticate(services.authenticator, request.raw, route.scope);
   arrival.teamId = caller.teamId;
   return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
 }
@@ -212,6 +236,11 @@ function isOfTheNode(path: string): boolean {
   return path === '/livez' || path === '/readyz';
 }
 
-function nameOf(route: Route): string {
-  return `/${route.operation.id}`;
+/** Whether it is for pages of our own alone, and a session may be shown. */
+function isOfDashboard({ match }: Arrival): boolean {
+  return match?.known.path.startsWith('/ui/') === true;
+}
+
+function nameOf({ operation, bySession }: Route): string {
+  return bySession ? `/ui/${operation.id}` : `/${operation.id}`;
 }

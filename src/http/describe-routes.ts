@@ -4,6 +4,8 @@ import { describeWebhooks } from './describe-webhooks.ts';
 import { plainPath } from './match.ts';
 import type { Parameter, Refusal, Route } from './route.ts';
 import { jsonResponse, schemas } from './schemas.ts';
+import { withExamples } from './with-examples.ts';
+import { withTypes } from './with-types.ts';
 
 /** Describes every route. The version counts the contract's shape, not the software's. */
 export function describeRoutes(routes: readonly Route[]) {
@@ -12,7 +14,7 @@ export function describeRoutes(routes: readonly Route[]) {
     const path = plainPath(route.path);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) };
   }
-  return {
+  const document = {
     openapi: '3.1.0',
     info: {
       title: 'Workflow Data and Webhook Service',
@@ -33,6 +35,7 @@ export function describeRoutes(routes: readonly Route[]) {
       schemas,
     },
   };
+  return withExamples(withTypes(document));
 }
 
 function describe({ operation, scope }: Route): object {

@@ -1,5 +1,6 @@
 /** The requests that webhooks are sent, as the `webhooks` section of an OpenAPI document. */
 import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
+import { jsonBody } from './schemas.ts';
 import { eventSchemaName } from './webhook-schemas.ts';
 
 const HEADERS = {
@@ -28,15 +29,7 @@ export function describeWebhooks(): object {
             description: text,
             schema: { type: 'string' },
           })),
-          requestBody: {
-            required: true,
-            content: {
-              'application/json': {
-                schema: { $ref: `#/components/schemas/${eventSchemaName(type)}` },
-                example,
-              },
-            },
-          },
+          requestBody: jsonBody({ $ref: `#/components/schemas/${eventSchemaName(type)}` }, { example }),
           responses: {
             '2XX': { description: 'Received. Anything else is tried again, for some three days' },
             '4XX': { description: 'Tried again; 410 unsubscribes the webhook, 429 waits for `Retry-After`' },

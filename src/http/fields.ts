@@ -28,6 +28,16 @@ export function queryTime(query: string, name: string): number | undefined {
   return text === undefined ? undefined : timeFrom(text, `The query parameter \`${name}\``);
 }
 
+/** `since` and `until` of the query, both included. @throws Problem `field_invalid` */
+export function queryPeriod(query: string): { since?: number; until?: number } {
+  const since = queryTime(query, 'since');
+  const until = queryTime(query, 'until');
+  if (since !== undefined && until !== undefined && since > until) {
+    invalid('The query parameter `since` must not be after `until`');
+  }
+  return { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
+}
+
 /** @throws Problem `field_invalid` unless the value is a time */
 export function timeFrom(value: unknown, what: string): number {
   const ms = typeof value === 'string' ? parseIsoTime(value) : undefined;

@@ -1,6 +1,7 @@
 /** What operations share that answer a list in pages: the parameters, their reading, and the answer's form. */
+import { makeIdCursor, nextLink } from './cursor.ts';
 import { queryNumber } from './number-query.ts';
-import type { Parameter } from './route.ts';
+import type { Call, Parameter } from './route.ts';
 import { jsonResponse } from './schemas.ts';
 
 export const DEFAULT_LIMIT = 100;
@@ -21,9 +22,40 @@ export const PAGE_PARAMETERS: readonly Parameter[] = [
   },
 ];
 
+const time = { type: 'string', format: 'date-time' };
+
+/** For `queryPeriod`. */
+export const PERIOD_PARAMETERS: readonly Parameter[] = [
+  { name: 'since', in: 'query', description: 'Of this time or later', schema: time },
+  { name: 'until', in: 'query', description: 'Of this time or earlier', schema: time },
+];
+
 /** How many items a page may have. */
 export function pageLimit(query: string): number {
   return queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+}
+
+/**
+ * The items of one page, with a `Link` to the next one if there is any.
+ *
+ * @param found what comes from here on: one item more than the page may have is enough
+ */
+export function onePage<Item>(
+  { query, reply }: Pick<Call, 'query' | 'reply'>,
+  found: readonly Item[],
+  page: { limit: number; path: string; cursorOf: (last: Item) => string },
+): Item[] {
+  const items = found.slice(0, page.limit);
+  const last = items.at(-1);
+  if (found.length > page.limit && last !== undefined) {
+    reply.header('link', nextLink(page.path, query, page.cursorOf(last)));
+  }
+  return items;
+}
+
+/** The cursor of an item that is found by its id. */
+export function idCursor({ id }: { id: string }): string {
+  return makeIdCursor(id);
 }
 
 /**

@@ -90,7 +90,7 @@ function compile(path: string, routes: readonly Route[]): Pattern {
       if (parameter === null) return { literal: text };
       return { name: parameter[1] ?? '', prefix: parameter[2] ?? '' };
     });
-  const allow = [...methods.keys(), 'OPTIONS'].join(', ');
+  const allow = [...new Set([...methods.keys(), 'OPTIONS'])].join(', ');
   return { known: { path: plainPath(path), routes: methods, allow }, segments };
 }
 

@@ -17,12 +17,20 @@ export function acceptedFormat<F extends string>(
 
 /** The encoding that the client likes best; between equals zstd, then gzip. Without a choice: none. */
 export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
+  return acceptedOf(acceptEncoding, ENCODINGS) ?? 'identity';
+}
+
+/** Of these encodings the one that the client names and likes best; between equals the first. */
+export function acceptedOf<E extends string>(
+  acceptEncoding: string | undefined,
+  encodings: readonly E[],
+): E | undefined {
   const wanted = preferences(acceptEncoding);
-  const named = ENCODINGS.flatMap((encoding) => {
+  const named = encodings.flatMap((encoding) => {
     const q = wanted.find(({ name }) => name.replace(/^x-/, '') === encoding)?.q ?? 0;
     return q > 0 ? [{ encoding, q }] : [];
   });
-  return first(named)?.encoding ?? 'identity';
+  return first(named)?.encoding;
 }
 
 const JSON_NAMES: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);

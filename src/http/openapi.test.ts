@@ -10,11 +10,18 @@ import { routes } from './routes.ts';
 interface Described {
   operationId: string;
   summary: string;
-  parameters?: { name: string; in: string; required?: boolean; description: string; schema: object }[];
+  parameters?: {
+    name: string;
+    in: string;
+    required?: boolean;
+    description: string;
+    schema: object;
+    example?: unknown;
+  }[];
   requestBody?: { content: Record<string, { schema: { required: string[] }; example?: unknown }> };
   responses: Record<
     string,
-    { description: string; content?: Record<string, { schema: Record<string, unknown> }> }
+    { description: string; content?: Record<string, { schema: Record<string, unknown>; example?: unknown }> }
   >;
   security: object[];
 }
@@ -28,6 +35,7 @@ const document = JSON.parse(openApiText) as {
     >;
   };
 };
+const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
 
 test('openapi.json is what the routes say: run `npm run openapi` when this fails', () => {
   const stored = readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8');
@@ -35,9 +43,8 @@ test('openapi.json is what the routes say: run `npm run openapi` when this fails
 });
 
 test('every route is described, under a name of its own', () => {
-  const described = Object.values(document.paths).flatMap((path) => Object.values(path));
-  assert.equal(described.length, routes.length);
-  assert.equal(new Set(described.map((one) => one.operationId)).size, routes.length);
+  assert.equal(operations.length, routes.length);
+  assert.equal(new Set(operations.map((one) => one.operationId)).size, routes.length);
 });
 
 test('every reference leads somewhere', () => {
@@ -92,16 +99,37 @@ test('everything has its description: parameters, answers, and what stands in th
   }
 });
 
-test('every example is one of its schema', () => {
-  const check = createSchemaCheck(document);
-  for (const [name, schema] of Object.entries(document.components.schemas)) {
-    for (const example of schema.examples ?? []) assert.equal(check(schema, example), undefined, name);
+test('what generators of clients need: a type beside every value, and parameters of one type', () => {
+  const untyped: string[] = [];
+  const look = (part: unknown, path: string): void => {
+    if (typeof part !== 'object' || part === null || path.endsWith('/example')) return;
+    if (('enum' in part || 'const' in part) && !('type' in part)) untyped.push(path);
+    for (const [name, one] of Object.entries(part)) look(one, `${path}/${name}`);
+  };
+  look(document.paths, '');
+  look(document.components.schemas, '');
+  assert.deepEqual(untyped, []);
+  for (const { operationId, parameters = [] } of operations) {
+    for (const { name, schema } of parameters) assert.ok('type' in schema, `${operationId} ${name}`);
   }
-  for (const { operationId, requestBody } of Object.values(document.paths).flatMap((one) =>
-    Object.values(one),
-  )) {
-    for (const { schema, example } of Object.values(requestBody?.content ?? {})) {
-      if (example !== undefined) assert.equal(check(schema, example), undefined, operationId);
+});
+
+test('every parameter, body and answer has an example, and every example is one of its schema', () => {
+  const check = createSchemaCheck(document);
+  const look = (schema: object, example: unknown, where: string): void => {
+    assert.notEqual(example, undefined, `${where} has none`);
+    assert.equal(check(schema, example), undefined, where);
+  };
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    assert.notEqual(schema.examples?.length ?? 0, 0, name);
+    for (const example of schema.examples ?? []) look(schema, example, name);
+  }
+  for (const { operationId, parameters = [], requestBody, responses } of operations) {
+    for (const { name, schema, example } of parameters) look(schema, example, `${operationId} ${name}`);
+    for (const { content = {} } of [requestBody ?? {}, responses[200] ?? {}]) {
+      for (const [type, { schema, example }] of Object.entries(content)) {
+        look(schema, example, `${operationId} ${type}`);
+      }
     }
   }
 });

@@ -5,19 +5,19 @@ import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { CallServices } from './app.ts';
 
-/** One line of the table. `any` takes every key that is good, whatever its scopes. A GET also answers HEAD, and every path answers OPTIONS. */
-export type Route = { method: Method; path: string } & (
+/** One line of the table. `any` takes every key that is good, whatever its scopes. A GET also answers HEAD, and every path answers OPTIONS. `bySession`: for those who are signed in to the dashboard, not for keys. */
+export type Route = { method: Method; path: string; bySession?: true } & (
   | { scope: Scope | 'any'; operation: Operation<KeyedCall> }
   | { scope: null; operation: Operation<Call> }
 );
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** What answers a route, and how it is described to clients. */
 export interface Operation<C extends Call> {
   /** Names the operation in the published description; unique. */
   id: string;
-  group: 'Workflows' | 'Integrations' | 'Jobs' | 'Team' | 'Service';
+  group: 'Workflows' | 'Integrations' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
   parameters?: readonly Parameter[];

@@ -6,10 +6,23 @@ import { subscribeWebhook } from './contract/subscribe-webhook.ts';
 import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
 import { readWorkflowChanges } from './extensions/changes.ts';
 import { listWebhookDeliveries, readDelivery, replayDelivery } from './extensions/deliveries.ts';
+import { readDeliveryCommand } from './extensions/delivery-curl.ts';
 import { eraseFromWorkflow } from './extensions/erase.ts';
+import { listEventDeliveries, listEventHistory } from './extensions/event-history.ts';
 import { listEventTypes, readSample } from './extensions/event-types.ts';
 import { listEvents, readEvent } from './extensions/events.ts';
+import { exportAboutPerson } from './extensions/export-person.ts';
 import { live, ready } from './extensions/health.ts';
+import { inspectBy } from './extensions/inspect.ts';
+import {
+  createInspector,
+  deleteInspector,
+  listInspectedRequests,
+  listInspectors,
+  readInspector,
+  updateInspector,
+} from './extensions/inspectors.ts';
+import { countJobs } from './extensions/job-counts.ts';
 import { readJobLogs } from './extensions/job-logs.ts';
 import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
@@ -19,6 +32,8 @@ import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
 import { openStream } from './extensions/stream.ts';
+import { readSystem } from './extensions/system.ts';
+import { readUsage } from './extensions/usage.ts';
 import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
 import {
@@ -30,11 +45,14 @@ import {
   testWebhook,
   updateWebhook,
 } from './extensions/webhooks.ts';
-import { deleteWorkflow, putWorkflow } from './extensions/workflow-definition.ts';
+import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './extensions/workflow-definition.ts';
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
 const { readOpenApi, readOpenApiYaml, readReference } = describeTable(() => routes);
+
+/** What an inspector takes; HEAD as well. */
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 // `{webhookId=wh_*}` matches only values that start with `wh_`: what else stands there is an unknown path.
 export const routes: readonly Route[] = [
@@ -50,6 +68,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/workflows/{workflowId}', 'read', readWorkflow),
   route('PUT', '/v1/workflows/{workflowId}', 'admin', putWorkflow),
   route('DELETE', '/v1/workflows/{workflowId}', 'admin', deleteWorkflow),
+  route('GET', '/v1/workflows/{workflowId}/definition', 'admin', readWorkflowDefinition),
   route('POST', '/v1/workflows/{workflowId}/pause', 'admin', pauseWorkflow),
   route('POST', '/v1/workflows/{workflowId}/resume', 'admin', resumeWorkflow),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
@@ -70,13 +89,23 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
+  route('GET', '/v1/deliveries/{deliveryId}/curl', 'webhooks', readDeliveryCommand),
   route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),
+  route('POST', '/v1/inspectors', 'webhooks', createInspector),
+  route('GET', '/v1/inspectors', 'webhooks', listInspectors),
+  route('GET', '/v1/inspectors/{inspectorId}', 'webhooks', readInspector),
+  route('PATCH', '/v1/inspectors/{inspectorId}', 'webhooks', updateInspector),
+  route('DELETE', '/v1/inspectors/{inspectorId}', 'webhooks', deleteInspector),
+  route('GET', '/v1/inspectors/{inspectorId}/requests', 'webhooks', listInspectedRequests),
   route('GET', '/v1/events', 'read', listEvents),
+  route('GET', '/v1/events/history', 'read', listEventHistory),
   route('GET', '/v1/events/types', 'read', listEventTypes),
   route('GET', '/v1/samples/{eventType}', 'read', readSample),
   route('GET', '/v1/events/{eventId}', 'read', readEvent),
+  route('GET', '/v1/events/{eventId}/deliveries', 'webhooks', listEventDeliveries),
   route('GET', '/v1/stream', 'read', openStream),
   route('GET', '/v1/jobs', 'read', listJobs),
+  route('GET', '/v1/jobs/counts', 'read', countJobs),
   route('GET', '/v1/jobs/{jobId}', 'read', readJob),
   route('GET', '/v1/jobs/{jobId}/logs', 'read', readJobLogs),
   route('POST', '/v1/jobs/{jobId}/cancel', 'queue', cancelJob),
@@ -84,12 +113,16 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/jobs/{jobId}/run-now', 'queue', runJobNow),
 
   route('GET', '/v1/me', 'any', readMe),
+  route('GET', '/v1/usage', 'read', readUsage),
+  route('POST', '/v1/export', 'admin', exportAboutPerson),
+  route('GET', '/v1/system', 'operator', readSystem),
   route('GET', '/v1/keys', 'admin', listKeys),
   route('POST', '/v1/keys', 'admin', createKey),
   route('POST', '/v1/keys/{keyId}/rotate', 'admin', rotateKey),
   route('DELETE', '/v1/keys/{keyId}', 'admin', revokeKey),
 
   // For everybody.
+  ...METHODS.map((method) => route(method, '/inspect/{address}', null, inspectBy(method))),
   route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),
   route('GET', '/openapi.json', null, readOpenApi),

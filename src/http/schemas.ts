@@ -2,6 +2,8 @@
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
 import { SCOPES } from '../model/team.ts';
 import { MISSED, MODES, type Source } from '../model/workflow.ts';
+import { inspectorSchemas } from './inspector-schemas.ts';
+import { systemSchemas } from './system-schemas.ts';
 import { isoTime, webhookSchemas } from './webhook-schemas.ts';
 
 const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'http', 'push'];
@@ -38,7 +40,8 @@ export const schemas = {
     required: ['id', 'createdAt', 'url', 'events'],
     properties: {
       id: { type: 'string', description: 'Webhook identifier' },
-      createdAt: isoTime,
+      // The contract states no format.
+      createdAt: { type: 'string', description: isoTime.description },
       url: { type: 'string', description: 'Callback URL' },
       events: { type: 'array', items: { type: 'string' }, description: 'The events subscribed to' },
     },
@@ -53,6 +56,8 @@ export const schemas = {
     additionalProperties: false,
   },
   ...webhookSchemas,
+  ...inspectorSchemas,
+  ...systemSchemas,
   Change: {
     type: 'object',
     required: ['type', 'id', 'version'],
@@ -194,9 +199,33 @@ export const schemas = {
         oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
         description: 'The newest that has ended',
       },
+      recentJobs: {
+        type: 'array',
+        description: 'Where `recentJobs` asked for them: its newest jobs, the newest first',
+        items: {
+          type: 'object',
+          required: ['id', 'state', 'queuedAt', 'startedAt', 'finishedAt'],
+          properties: {
+            id: { type: 'string' },
+            state: { enum: JOB_STATES },
+            queuedAt: isoTime,
+            startedAt: { ...isoTime, type: ['string', 'null'] },
+            finishedAt: { ...isoTime, type: ['string', 'null'] },
+          },
+        },
+      },
     },
   },
 };
+
+/** A JSON body of a request, which must be there unless told, as an OpenAPI request body. */
+export function jsonBody(
+  schema: object,
+  { required = true, example }: { required?: boolean; example?: unknown } = {},
+): object {
+  const content = { schema, ...(example === undefined ? {} : { example }) };
+  return { required, content: { 'application/json': content } };
+}
 
 /** A JSON answer, as an OpenAPI response object. */
 export function jsonResponse(

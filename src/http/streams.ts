@@ -3,6 +3,7 @@ import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { Wake } from '../std/wake.ts';
 import type { Store } from '../store/store.ts';
+import type { Caller } from '../teams/keys.ts';
 import type { EventStream } from './event-stream.ts';
 import { type News, TeamNews } from './team-news.ts';
 
@@ -11,10 +12,9 @@ const MAX_STREAMS = 5 * MAX_STREAMS_OF_TEAM;
 /** Commits wake; this is for what they do not tell of, and for what is only compared. */
 const LOOK_MS = 1_000;
 
-/** A stream that is told of its team, for as long as its key may be used. */
+/** A stream that is told of its team, for as long as whoever opened it may be. */
 export interface Listener {
-  teamId: string;
-  keyId: string;
+  caller: Caller;
   stream: EventStream;
 }
 
@@ -62,7 +62,7 @@ export class Streams {
    * @param after the sequence of the last event that it knows of, if it was here before
    */
   async listen(listener: Listener, after: number | undefined): Promise<void> {
-    const { teamId, stream } = listener;
+    const { caller, stream } = listener;
     this.#listeners.add(listener);
     void stream.closed.then(() => this.#leave(listener));
     this.#unwatch ??= this.#store.watch(({ lanes }) => {
@@ -70,7 +70,7 @@ export class Streams {
       this.#wake.nudge();
     });
     this.#wake.start();
-    const news = await this.#newsOf(teamId);
+    const news = await this.#newsOf(caller.teamId);
     const missed = after === undefined ? undefined : await news.missed(after);
     if (missed !== undefined) tell(stream, missed.news, missed.sequence);
     const sequence = missed?.sequence ?? news.sequence;
@@ -99,11 +99,11 @@ export class Streams {
     for (const [teamId, begun] of [...this.#news]) {
       try {
         const news = await begun;
-        const found = await news.look();
-        for (const { keyId, stream } of this.#of(teamId)) {
-          if (news.usableKeys.has(keyId)) tell(stream, found, news.sequence);
-          else stream.end();
+        for (const { caller, stream } of this.#of(teamId)) {
+          if (!(await caller.isStillGood())) stream.end();
         }
+        const found = await news.look();
+        for (const { stream } of this.#of(teamId)) tell(stream, found, news.sequence);
       } catch (err) {
         // The next look tells of what this one would have.
         this.#log.warn({ err, teamId }, 'stream.not_told');
@@ -112,12 +112,13 @@ export class Streams {
   }
 
   #of(teamId: string): Listener[] {
-    return [...this.#listeners].filter((one) => one.teamId === teamId);
+    return [...this.#listeners].filter(({ caller }) => caller.teamId === teamId);
   }
 
   #leave(listener: Listener): void {
     this.#listeners.delete(listener);
-    if (this.#of(listener.teamId).length === 0) this.#news.delete(listener.teamId);
+    const { teamId } = listener.caller;
+    if (this.#of(teamId).length === 0) this.#news.delete(teamId);
     if (this.#listeners.size === 0) void this.#rest();
   }
 

@@ -1,9 +1,16 @@
 /** What has changed in a team since the last look, by kind and id: what its streams are told. */
-import { isUsable } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
 import type { LaneName } from '../store/webhook-operations.ts';
 
-export const NEWS_KINDS = ['jobs', 'workflows', 'versions', 'webhooks', 'deliveries', 'keys'] as const;
+export const NEWS_KINDS = [
+  'jobs',
+  'workflows',
+  'versions',
+  'webhooks',
+  'deliveries',
+  'inspectors',
+  'keys',
+] as const;
 export type NewsKind = (typeof NEWS_KINDS)[number];
 
 /** Which things of a kind may have changed; null: any. */
@@ -36,8 +43,6 @@ export class TeamNews {
   readonly teamId: string;
   /** The sequence of the last event that was told. */
   sequence = 0;
-  /** The keys of the team that may be used. */
-  usableKeys: ReadonlySet<string> = new Set();
   readonly #store: Store;
   readonly #marks = new Map<NewsKind, Marks>();
   readonly #watched = new Set<string>();
@@ -104,16 +109,15 @@ export class TeamNews {
     const startMs = performance.now();
     const { teamId } = this;
     const store = this.#store;
-    const now = store.now();
     const workflows = await store.workflows.list({ teamId });
     const webhooks = await store.webhooks.list({ teamId });
+    const inspectors = await store.inspectors.list({ teamId });
     const keys = await store.keys.list({ teamId });
     const jobs = await store.jobs.list({
       teamId,
       states: ['queued', 'running', 'retrying'],
       limit: MAX_JOBS,
     });
-    this.usableKeys = new Set(keys.filter((key) => isUsable(key, now)).map(({ id }) => id));
     const news = [
       ...this.#differ(
         'workflows',
@@ -132,6 +136,10 @@ export class TeamNews {
           one.id,
           mark(one.state, one.settings, one.pausedReason, one.failingSince, one.lastSuccessAt),
         ]),
+      ),
+      ...this.#differ(
+        'inspectors',
+        inspectors.map((one) => [one.id, mark(one.received, one.status, one.delayMs)]),
       ),
       ...this.#differ(
         'keys',

@@ -4,7 +4,11 @@ import { EVENT_TYPES, type EventType } from '../model/event.ts';
 import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
 import { WEBHOOK_STATES } from '../model/webhook.ts';
 
-export const isoTime = { type: 'string', description: 'ISO 8601 in UTC with milliseconds' };
+export const isoTime = {
+  type: 'string',
+  format: 'date-time',
+  description: 'ISO 8601 in UTC with milliseconds',
+};
 
 const headers = { type: 'object', additionalProperties: { type: 'string' } };
 /** What an attempt came to. */

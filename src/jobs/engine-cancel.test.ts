@@ -1,15 +1,17 @@
 /** Canceling jobs that run here, that ran elsewhere, and that are about to publish. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { isSameProcess } from '../workflows/sources/process-mark.ts';
 
+/** Says goodbye, once it listens: then there is a file called `listening`. */
 const POLITE = [
   'sh',
   '-c',
-  'trap "echo goodbye >&2; exit 0" TERM; echo "{\\"id\\":1}"; while :; do sleep 0.05; done',
+  'trap "echo goodbye >&2; exit 0" TERM; touch listening; while :; do sleep 0.05; done',
 ];
 /** The group's SIGTERM ends the sleep, not the shell. */
 const DEAF = ['sh', '-c', 'trap "" TERM; echo "{\\"id\\":1}"; while :; do sleep 0.05; done'];
@@ -24,10 +26,11 @@ async function ends({ store, teamId }: Bench, jobId: string): Promise<string[]> 
 }
 
 engineTest('a job that runs is asked to end at once, and ends as canceled', async (bench) => {
-  const { engine, store, teamId, queue, running, until, log } = bench;
+  const { engine, store, teamId, directory, queue, running, until, log } = bench;
   const { id } = await queue('polite', POLITE);
   await engine.start();
   const { process } = await running(id);
+  await until(id, () => existsSync(join(directory, 'listening')));
   const canceled = await store.jobs.cancel({ teamId, id, by });
   assert.equal(canceled?.outcome, 'canceling');
   const job = await until(id, ({ state }) => state !== 'running');

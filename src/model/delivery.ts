@@ -107,6 +107,24 @@ export interface DueDelivery {
   sequence: number;
   /** The exact bytes to sign and to send. */
   body: string;
+  /** How often events of its team had been rewritten when it was loaded. */
+  rewrites: number;
+}
+
+/**
+ * What is kept of an attempt whose event was rewritten by an erasure while it was under way: not what came back, where
+ * the content may stand once more.
+ */
+export function withoutAnswer<Log extends Pick<Attempt, 'status' | 'error' | 'response' | 'details'>>(
+  log: Log,
+): Log {
+  if (log.status === null) return log;
+  return {
+    ...log,
+    error: log.error === null ? null : `Answered ${log.status}. What it said was erased`,
+    response: null,
+    details: log.details === null ? null : { ...log.details, responseHeaders: {} },
+  };
 }
 
 /** What is written after an attempt. */

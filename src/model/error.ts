@@ -4,6 +4,15 @@ const TABLE = {
   unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
   scope_missing: [401, 'Unauthorized: this API key does not have the scope that this operation needs'],
 
+  session_missing: [401, 'You are not signed in, or your session has ended. Sign in again'],
+  key_refused: [401, 'This key is not known here, or it is revoked or expired'],
+  link_refused: [
+    401,
+    'This link was used already, or it is older than 30 minutes. `flowhook dashboard` prints a new one',
+  ],
+  origin_refused: [403, 'This request comes from a page that is not part of this service'],
+  sign_in_limited: [429, 'Too many attempts to sign in failed from this address. Wait a little'],
+
   route_not_found: [404, 'No such path. The operations are listed in /openapi.json'],
   method_not_allowed: [405, 'This path does not take that method. The Allow header lists those it takes'],
   workflow_not_found: [404, 'No workflow found'],
@@ -11,6 +20,7 @@ const TABLE = {
   job_not_found: [404, 'No job found'],
   delivery_not_found: [404, 'No delivery found'],
   replay_not_found: [404, 'No replay found'],
+  inspector_not_found: [404, 'No inspector found: it was removed, or its day is over'],
   event_not_found: [404, 'No event found'],
   event_type_not_found: [404, 'No such type of event. GET /v1/events/types lists them'],
   version_not_found: [
@@ -56,6 +66,8 @@ const TABLE = {
   push_timeout: [408, 'The push took too long. The published records stay as they are'],
   content_unsupported: [415, 'The body comes in a form that is not read here'],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
+
+  inspector_limit: [400, 'The team has as many inspectors as it may have. Remove one first'],
 
   workflow_of_file: [409, 'This workflow is defined by a file of the operator: change it there'],
   precondition_failed: [

@@ -58,6 +58,8 @@ export interface Definition {
   /** `timeoutMs` is for one attempt; `memoryBytes` for all processes of a run together; `outputBytes` for what it writes. */
   limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
+  /** As it was sent, of one that was made over the API: what a change of it begins from. */
+  asSent?: Record<string, unknown>;
 }
 
 /** One workflow as it stands in the database. Times in epoch milliseconds. */

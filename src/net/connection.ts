@@ -26,15 +26,17 @@ export interface RequestTrace {
 
 const bySocket = new WeakMap<Socket, Connection>();
 const byError = new WeakMap<Error, Connection>();
-const byBody = new WeakMap<object, RequestTrace>();
+/** On the body itself: a weak map of thousands a second is a burden on the garbage collector. */
+const TRACE = Symbol('trace');
+type TracedBody = Uint8Array & { [TRACE]?: RequestTrace };
 
 /**
  * Follows the request that is sent with this body. Undici tells the socket of a request only through its
- * diagnostics channel, and the body's buffer is what ties the two together: it must belong to one request alone.
+ * diagnostics channel, and the body's buffer is what ties the two together: it must belong to one request at a time.
  */
 export function traceRequest(body: Uint8Array): RequestTrace {
   const trace: RequestTrace = { connection: null, reused: false };
-  byBody.set(body, trace);
+  (body as TracedBody)[TRACE] = trace;
   return trace;
 }
 
@@ -78,8 +80,8 @@ subscribe('undici:client:sendHeaders', (message) => {
   const connection = bySocket.get(socket);
   if (connection === undefined) return;
   connection.requests += 1;
-  const trace = typeof request.body === 'object' && request.body !== null && byBody.get(request.body);
-  if (!trace) return;
+  const trace = (request.body as TracedBody | null | undefined)?.[TRACE];
+  if (trace === undefined) return;
   trace.connection = connection;
   trace.reused = connection.requests > 1;
 });

@@ -155,6 +155,46 @@ test('a person in the log and the progress of a run is found, exported and erase
   assert.deepEqual(job?.progress, { ...progress, message: '[erased]' });
 });
 
+test('an export tells nothing of others, whoever was sent an event that is about several', async (t) => {
+  const { store } = await openEmptyStore(t);
+  const at = await makeWorkflow(store);
+  const ada = { id: 'a', email: EMAIL, plan: 'gold' };
+  await publish(store, at, [ada, { id: 'b', email: 'bob@example.com', friend: EMAIL } as { id: string }]);
+  const events = await allEvents(store, at.teamId);
+  const body = events.find(({ type }) => type === 'workflow_data_change')?.body ?? '';
+  assert.match(body, /gold.*bob@/);
+  const of = { teamId: at.teamId, id: 'insp_0' };
+  await store.inspectors.create({ ...of, status: 204, delayMs: 0, forMs: 60_000, most: 1 });
+  for (const sent of [body, `{"data":{"differences":5},"to":"${EMAIL}"}`]) {
+    const { length: bodyBytes } = sent;
+    const signature = { verdict: 'absent', message: '', webhookId: null } as const;
+    const request = {
+      method: 'POST',
+      path: '/',
+      headers: {},
+      body: sent,
+      bodyBytes,
+      truncated: false,
+      signature,
+    };
+    await store.inspectors.keep({ ...of, workflowId: at.workflowId, request, most: 10 });
+  }
+  const found: Record<string, unknown>[] = [];
+  for await (const entry of exportPerson(store, { teamId: at.teamId, email: EMAIL })) {
+    assert.doesNotMatch(entry, /bob@/);
+    found.push(JSON.parse(entry));
+  }
+  const placed = (place: string) => found.filter((one) => one.place === place);
+  const [{ differences }, forged] = placed('inspectedBody') as [{ differences: { id: string }[] }, object];
+  assert.deepEqual(
+    differences.map(({ id }) => id),
+    ['a'],
+  );
+  assert.ok(JSON.stringify(forged).includes(EMAIL));
+  const [{ id: eventId } = {}] = events.filter((one) => one.body === body);
+  assert.ok(placed('event').some((one) => one.id === eventId && JSON.stringify(one).includes('gold')));
+});
+
 test('an id is meant in every workflow, unless one is named', async (t) => {
   const { store } = await openEmptyStore(t);
   const { people, crm } = await plant(store);

@@ -8,6 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../model/error.ts';
 import type { Sealer } from '../std/seal.ts';
+import { isBackupName } from '../store/backup-files.ts';
 import type { Scrubbed, SuppressionRow, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
@@ -155,16 +156,19 @@ export async function openScope(
   return { scope: { teamId, workflowId, workflows: definitions.map(({ id }) => id) }, definitions };
 }
 
+/** @throws Problem `field_invalid`, with what else there is */
+export function refuseNoAddress(email: string, advice = ''): void {
+  if (isAddress(email)) return;
+  const sentence = `\`email\` must be an address, such as ada@example.com${advice}`;
+  throw new Problem('field_invalid', { sentence });
+}
+
 function personOf({ email, id }: ErasureRequest, { workflows }: Scope): Person {
   const given = [email, id].filter((value) => value !== null);
   if (given.length !== 1 || given[0]?.trim() === '') {
     throw new Problem('field_invalid', { sentence: 'Give either `email` or `id`, as a non-empty string' });
   }
-  if (email !== null && !isAddress(email)) {
-    throw new Problem('field_invalid', {
-      sentence: '`email` must be an address, such as ada@example.com. What is not one can be erased by `id`',
-    });
-  }
+  if (email !== null) refuseNoAddress(email, '. What is not one can be erased by `id`');
   return { email, ids: new Map(workflows.map((at) => [at, new Set(id === null ? [] : [id])])) };
 }
 
@@ -268,17 +272,19 @@ function subjectOf(sealer: Sealer, { teamId, email, id }: ErasureRequest): strin
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }
 
-/** Every copy that lies there was made before now. `store/sqlite/migrate.ts` names its own `*.backup`. */
+/** Every copy that lies there was made before now: backups, those of older versions, and databases that were replaced. */
 async function backupsIn(directories: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const directory of new Set(directories)) {
+  const found = new Set<string>();
+  for (const directory of directories) {
     for (const name of await readdir(directory).catch(() => [])) {
-      if (/\.backup/.test(name)) found.push(join(directory, name));
+      if (isBackupName(name) || /\.backup|\.replaced-/.test(name)) found.add(join(directory, name));
     }
     const kept = join(directory, 'backups');
-    for (const name of await readdir(kept).catch(() => [])) found.push(join(kept, name));
+    for (const name of await readdir(kept).catch(() => [])) {
+      if (!name.startsWith('.') && !name.endsWith('.json')) found.add(join(kept, name));
+    }
   }
-  return found.sort();
+  return [...found].sort();
 }
 
 /** How much was found where. */

@@ -1,10 +1,10 @@
 /** Everything that is held about a person, one JSON text after the other. */
 import { parseExactly } from '../model/record.ts';
-import type { TextPlace } from '../store/erasure-operations.ts';
+import type { HeldText, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
-import { openScope } from './erase.ts';
+import { openScope, refuseNoAddress } from './erase.ts';
 import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
-import { createRedactor, type Person } from './person.ts';
+import { createRedactor, type Person, type Redactor } from './person.ts';
 
 /** As often as `erase` looks again when it learnt ids. */
 const LOOKS = 2;
@@ -15,8 +15,14 @@ const LOOKS = 2;
  * differences of the person's own records, of other texts the lines.
  *
  * @returns JSON objects as text: `place`, `workflowId`, and what was found there
+ * @throws Problem `field_invalid` unless it is an address
  */
-export async function* exportPerson(
+export function exportPerson(store: Store, whose: { teamId: string; email: string }): AsyncGenerator<string> {
+  refuseNoAddress(whose.email);
+  return find(store, whose);
+}
+
+async function* find(
   store: Store,
   { teamId, email }: { teamId: string; email: string },
 ): AsyncGenerator<string> {
@@ -39,8 +45,13 @@ export async function* exportPerson(
     for await (const { held, cleaned } of findTexts(store, scope, person, place)) {
       const { workflowId, text } = held;
       const found =
-        place === 'event' ? eventOf(text, cleaned) : { text: whole(place) ? text : redactor.excerpts(text) };
-      yield JSON.stringify({ place, workflowId, ...found });
+        (place === 'event' && eventOf(text, cleaned)) ||
+        (place === 'inspectedBody' && inspectedEventOf(held, redactor));
+      yield JSON.stringify({
+        place,
+        workflowId,
+        ...(found || { text: whole(place) ? text : redactor.excerpts(text) }),
+      });
     }
   }
 }
@@ -50,7 +61,18 @@ function whole(place: TextPlace): boolean {
   return place === 'response' || place === 'attemptDetails' || place === 'state';
 }
 
-/** What an erasure would take out of an event. */
+/** Of what an inspector was sent, if it is an event: that is one line, with what it tells of everybody. */
+function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): object | undefined {
+  try {
+    const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
+    return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
+  } catch {
+    // What looks like one of our events may be anything.
+    return undefined;
+  }
+}
+
+/** What an erasure would take out of an event; of others' records that mention the person nothing. */
 function eventOf(text: string, cleaned: string): object {
   type Event = {
     id: string;
@@ -59,7 +81,7 @@ function eventOf(text: string, cleaned: string): object {
     data: { differences?: { id: string }[]; error?: string };
   };
   const [event, rest] = [parseExactly(text) as Event, parseExactly(cleaned) as Event];
-  const kept = new Set((rest.data.differences ?? []).map((one) => JSON.stringify(one)));
+  const kept = new Set((rest.data.differences ?? []).map((one) => one.id));
   const { id, type, timestamp, data } = event;
   return {
     id,
@@ -67,7 +89,7 @@ function eventOf(text: string, cleaned: string): object {
     timestamp,
     ...(data.differences === undefined
       ? {}
-      : { differences: data.differences.filter((one) => !kept.has(JSON.stringify(one))) }),
+      : { differences: data.differences.filter((one) => !kept.has(one.id)) }),
     ...(data.error === rest.data.error ? {} : { error: data.error }),
   };
 }

@@ -44,8 +44,22 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   jobProgress: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
+  inspectedRequest: ({ text }, redactor) =>
+    JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
+  // Mostly an event, but anybody may have sent it: nothing in it is worth more than that it is gone.
+  inspectedBody: ({ text, workflowId }, redactor) =>
+    redactor.mentions(text) || isEventAbout(text, workflowId, redactor) ? ERASED : text,
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
+
+/** What looks like one of our events may be anything. */
+function isEventAbout(text: string, workflowId: string | null, redactor: Redactor): boolean {
+  try {
+    return redactor.tells(text, workflowId);
+  } catch {
+    return false;
+  }
+}
 
 function cleanText(value: unknown, redactor: Redactor): unknown {
   return typeof value === 'string' ? redactor.lines(value) : value;

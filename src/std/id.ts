@@ -30,12 +30,21 @@ export function newId(prefix: string, nowMs: number): string {
   bits |= 2n << 62n;
   bits |= (counter & 0x3fffffffn) << 32n;
   bits |= tail;
+  return `${prefix}_${digitsOf(bits)}`;
+}
+
+/** The least id of all that could be made in a millisecond or later: a place in whatever is sorted by ids. */
+export function firstIdAt(prefix: string, ms: number): string {
+  return `${prefix}_${digitsOf(BigInt(Math.max(0, Math.floor(ms))) << 80n)}`;
+}
+
+function digitsOf(bits: bigint): string {
   let text = '';
-  for (let digit = 0; digit < 26; digit++) {
-    text = ALPHABET[Number(bits & 31n)] + text;
-    bits >>= 5n;
+  for (let rest = bits, digit = 0; digit < 26; digit++) {
+    text = ALPHABET[Number(rest & 31n)] + text;
+    rest >>= 5n;
   }
-  return `${prefix}_${text}`;
+  return text;
 }
 
 const pool = Buffer.alloc(4_096);

@@ -3,7 +3,8 @@
 /**
  * Places beside the records where the content of records may stand: bodies of events, what receivers answered and
  * the headers of that, why attempts and jobs failed and webhooks were paused, what runs wrote to their logs and said
- * of their progress, what a run left for the next one, the names of a version's fields.
+ * of their progress, what a run left for the next one, the names of a version's fields; what
+ * inspectors were sent.
  */
 export type TextPlace =
   | 'event'
@@ -15,7 +16,9 @@ export type TextPlace =
   | 'jobLog'
   | 'jobProgress'
   | 'state'
-  | 'fields';
+  | 'fields'
+  | 'inspectedRequest'
+  | 'inspectedBody';
 
 /** One text of such a place. `key` finds it again; `about` is the event that a response or an error answers. */
 export interface HeldText {

@@ -12,6 +12,9 @@ import type {
 } from '../model/job.ts';
 import type { Schedule, Workflow } from '../model/workflow.ts';
 
+/** What is told of a job where there are many. */
+export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;
+
 /** What became of a request to queue a job. `job` on `occupied` is the one in the way. */
 export type Enqueued =
   | { outcome: 'queued'; job: Job }
@@ -147,10 +150,28 @@ export interface JobOperations {
     workflowId?: string;
     states?: readonly JobState[];
     origin?: JobOrigin;
+    /** Made at this time or later, and at this one or earlier; epoch milliseconds. */
+    since?: number;
+    until?: number;
     /** The id of the last job of the page before. */
     before?: string;
     limit: number;
   }): Promise<Job[]>;
+  /** The newest jobs of each of some workflows, newest first; nothing for those without any. */
+  recent(input: {
+    teamId: string;
+    workflowIds: readonly string[];
+    each: number;
+  }): Promise<Map<string, JobGlance[]>>;
+  /**
+   * How many jobs are in each state: of those that have not ended all, of those that have, the ones among the newest
+   * `among`. `complete` when these are all that there are.
+   */
+  counts(input: {
+    teamId: string;
+    workflowId?: string;
+    among: number;
+  }): Promise<{ states: Partial<Record<JobState, number>>; complete: boolean }>;
   /**
    * Deletes ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` of their
    * workflow; the newest ended one of each stays. At most `limit` jobs a call, to be called until done.

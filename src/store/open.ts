@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
+import type { BackupProgress, Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup.ts';
+import type { BackupOrigin } from './backup-files.ts';
 import { REFUSAL } from './copy/marker.ts';
 import { MARKER, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
@@ -105,6 +107,56 @@ export async function readSchema(url: string): Promise<SchemaState> {
   }
   const { lookAtSchema } = await import('./sqlite/migrate.ts');
   return lookAtSchema(pathOf(url));
+}
+
+/** What is said of PostgreSQL, which has better tools of its own. */
+export const POSTGRES_BACKUPS =
+  'PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of its log. ' +
+  'docs/operate/backup.md has the commands; what was restored is checked by `flowhook backup verify --database postgres://…`';
+
+/**
+ * Makes a backup of an SQLite database beside whatever uses it: all that was answered before this call is in it.
+ *
+ * @param options.signal ends it, and nothing is left
+ * @throws InUseError when another one is being made in that directory, Error with a sentence when there is no room
+ */
+export async function createBackup(
+  url: string,
+  options: {
+    directory: string;
+    now: number;
+    origin: BackupOrigin;
+    signal?: AbortSignal;
+    onProgress?: (progress: BackupProgress) => void;
+  },
+): Promise<MadeBackup> {
+  if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
+  const { backup } = await import('./sqlite/backup.ts');
+  const { signal, onProgress, ...task } = options;
+  return backup(
+    { path: pathOf(url), ...task },
+    { ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
+  );
+}
+
+/** Reads all of a backup and says what it holds and what is wrong with it. Blocks this thread meanwhile. */
+export async function verifyBackup(file: string): Promise<VerifiedBackup> {
+  return (await import('./sqlite/backup-check.ts')).verifyFile(file);
+}
+
+/** Reads all of a PostgreSQL database, in one state of it. Rejects with a Problem when it cannot be reached. */
+export async function verifyDatabase(url: string): Promise<Inspection> {
+  return (await import('./postgres/verify.ts')).verifyDatabase(url);
+}
+
+/** Puts a backup in the place of an SQLite database: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
+export async function restoreBackup(
+  url: string,
+  options: { file: string; force: boolean; now: number; checkKey: (fingerprint: string | null) => void },
+): Promise<RestoredBackup> {
+  if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
+  const { restoreBackup: restore } = await import('./sqlite/backup-restore.ts');
+  return restore({ path: pathOf(url), ...options });
 }
 
 function pathOf(url: string): string {

@@ -12,8 +12,12 @@
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 import type { ErasureOperations } from './erasure-operations.ts';
+import type { InspectorOperations } from './inspector-operations.ts';
 import type { JobOperations, ScheduleOperations } from './job-operations.ts';
 import type { RecordOperations } from './record-operations.ts';
+import type { SessionOperations } from './session-operations.ts';
+import type { StatusOperations } from './status-operations.ts';
+import type { UsageOperations } from './usage-operations.ts';
 import type {
   DeliveryOperations,
   EventOperations,
@@ -25,6 +29,7 @@ export interface Store {
   readonly instance: InstanceOperations;
   readonly teams: TeamOperations;
   readonly keys: KeyOperations;
+  readonly sessions: SessionOperations;
   readonly workflows: WorkflowOperations;
   readonly jobs: JobOperations;
   readonly schedules: ScheduleOperations;
@@ -32,7 +37,10 @@ export interface Store {
   readonly events: EventOperations;
   readonly webhooks: WebhookOperations;
   readonly deliveries: DeliveryOperations;
+  readonly inspectors: InspectorOperations;
   readonly erasure: ErasureOperations;
+  readonly status: StatusOperations;
+  readonly usage: UsageOperations;
 
   /** The present in epoch milliseconds: the database's clock, or a test's. */
   now(): number;

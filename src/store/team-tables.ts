@@ -1,5 +1,5 @@
 /** Which rows go with a team, and in which order. */
-import { TABLES, type Table } from './copy/tables.ts';
+import { INSPECTOR_TABLES, TABLES, type Table } from './copy/tables.ts';
 
 /** How the slug of a team begins that has been retired: no team can be called so. */
 export const RETIRED = 'deleted:';
@@ -22,5 +22,6 @@ const OF_NO_TEAM = ['instance', 'team', 'job'];
  */
 export const TEAM_TABLES: readonly Table[] = [
   ...TABLES.filter(({ name }) => name === 'job'),
+  ...[...INSPECTOR_TABLES].reverse(),
   ...TABLES.filter(({ name }) => !OF_NO_TEAM.includes(name)).reverse(),
 ];

@@ -26,6 +26,14 @@ const OF_AN_ATTEMPT = {
   about: 'event.body',
 } as const;
 
+const OF_AN_INSPECTOR = {
+  table: 'inspected_request',
+  keys: ['inspector_id', 'number'],
+  first: ['', 0],
+  rows: 20,
+  workflow: 't.workflow_id',
+} as const;
+
 export const PLACES: Readonly<Record<TextPlace, Place>> = {
   event: {
     table: 'event',
@@ -80,4 +88,6 @@ export const PLACES: Readonly<Record<TextPlace, Place>> = {
     rows: 200,
     workflow: 't.workflow_id',
   },
+  inspectedRequest: { ...OF_AN_INSPECTOR, column: 'request' },
+  inspectedBody: { ...OF_AN_INSPECTOR, column: 'body' },
 };

@@ -28,10 +28,32 @@ export interface StoredEvent {
   createdAt: number;
 }
 
+/** Which events of a team; times in epoch milliseconds, both included. */
+export interface EventFilter {
+  teamId: string;
+  workflowId?: string;
+  /** Give the workflow of the job as well. */
+  jobId?: string;
+  types?: readonly EventType[];
+  since?: number;
+  until?: number;
+}
+
+export interface EventPage {
+  events: StoredEvent[];
+  next: string | null;
+}
+
 export interface EventOperations {
   /** A team's events after a sequence, in order. A cursor over it never skips a late commit. */
   list(input: { teamId: string; afterSequence: number; limit: number }): Promise<StoredEvent[]>;
   get(input: { teamId: string; id: string }): Promise<StoredEvent | undefined>;
+  /**
+   * What happened, newest first: a page, and the id to go on before, null when there is no more. A page may be short,
+   * or empty, and have a next one all the same: of what is looked for by type or job a bounded number is looked
+   * through at once.
+   */
+  history(input: EventFilter & { before?: string; limit: number }): Promise<EventPage>;
   /** The newest event of a type among the last 1,000 of the team, if there is one. */
   latest(input: { teamId: string; type: EventType }): Promise<StoredEvent | undefined>;
   /** The sequence of the team's newest event; 0 before the first. */
@@ -69,6 +91,11 @@ export interface WebhookOperations {
    * after the answer. Answers how many it removed.
    */
   unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number>;
+  /**
+   * Forgets webhooks that were removed longer ago than `olderMs` and have no delivery left, with their secrets, and
+   * answers how many. Looks at `limit` of them a call at most, to be called until done.
+   */
+  forget(input: { olderMs: number; limit: number }): Promise<{ forgotten: number; done: boolean }>;
   /** The webhook's secret, sealed. */
   secret(input: { teamId: string; id: string }): Promise<string | undefined>;
   /** The webhook's own headers as sealed JSON; null when it has none. */
@@ -130,6 +157,8 @@ export interface DueLane extends HeldLane {
   headers: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
+  /** How often events of its team have been rewritten by erasures: what was loaded before is not to be sent. */
+  rewrites: number;
 }
 
 /** Which deliveries of a webhook. Times are those of their making, in epoch milliseconds. */
@@ -189,9 +218,16 @@ export interface DeliveryOperations {
   releaseLanes(input: { nodeId: string; lanes: readonly HeldLane[] }): Promise<void>;
   /**
    * Due deliveries of one active webhook, at most so many of each class, those due longest first. With `ordered` its
-   * waiting deliveries in the order of their events, whether they are due or not, at most `live` of them.
+   * waiting deliveries in the order of their events, whether they are due or not, at most `live` of them. Those that
+   * are `held` count among them, and may be left out of the answer.
    */
-  load(input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean }): Promise<DueDelivery[]>;
+  load(
+    input: LaneName & {
+      limits: Record<DeliveryClass, number>;
+      ordered: boolean;
+      held?: { has(id: string): boolean };
+    },
+  ): Promise<DueDelivery[]>;
   /**
    * Writes down attempts and what follows from them, all in one transaction. `attempt` counts this attempt and
    * is its fence: a success is always taken, anything else only if the row has seen one attempt less and nobody
@@ -205,6 +241,13 @@ export interface DeliveryOperations {
   }): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined>;
   /** Deliveries of one webhook, newest first, those made before one. */
   list(input: DeliveryFilter & { before?: string; limit: number }): Promise<DeliverySummary[]>;
+  /** Deliveries of one event to whichever webhooks, newest first, those made before one. */
+  ofEvent(input: {
+    teamId: string;
+    sequence: number;
+    before?: string;
+    limit: number;
+  }): Promise<DeliverySummary[]>;
   /**
    * Makes a new delivery of the same event to the same webhook (origin `replay`) for each of these; answers their
    * ids in the same order. All of them or none: nothing when one is not there or its webhook is gone, or is another
@@ -250,6 +293,8 @@ export interface Settlement {
   webhookId: string;
   epoch: number;
   attempt: number;
+  /** That of the delivery: when there has been a rewriting since, what the endpoint answered is not kept. */
+  rewrites: number;
   log: Attempt;
   next: NextStep;
   /** What the attempt says of the endpoint, where that is news: it fails since then, or it is well. */

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
+import { Remembered } from './remembered.ts';
 
 /**
  * Makes a key of 256 random bits and stores its hash. The key itself is answered here and never again.
@@ -55,51 +56,40 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
+  /** Whether what was shown is good until now: for answers that go on for long. */
+  isStillGood(): Promise<boolean>;
 }
 
-/** A remembered key costs no database read; this bounds how many are remembered. */
-const MAX_REMEMBERED = 1_000;
-
 /**
- * Turns keys into callers and remembers them by hash until any key changes. A key that is minted works at once,
- * since only found keys are remembered; a revoked one stops with the commit that revokes it, or as soon as the
- * store notices a foreign write (some 250 ms).
+ * Turns keys into callers. A key that is minted works at once; a revoked one stops with the commit that revokes it, or
+ * as soon as the store notices a foreign write (some 250 ms).
  */
 export class Authenticator {
   readonly #store: Store;
-  readonly #remembered = new Map<string, ApiKey>();
-  readonly #unwatch: () => void;
-  #generation = 0;
+  readonly #remembered: Remembered<ApiKey>;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#unwatch = store.watch((touched) => {
-      if (!touched.keys) return;
-      this.#generation += 1;
-      this.#remembered.clear();
-    });
+    this.#remembered = new Remembered(store);
   }
 
   /** The caller that a key speaks for, or nothing for a key that is unknown, revoked or expired. */
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
-    const record = this.#remembered.get(hash) ?? (await this.#look(hash));
-    if (record === undefined || !isUsable(record, this.#store.now())) return undefined;
-    return { teamId: record.teamId, keyId: record.id, scopes: record.scopes };
+    const record = await this.#usable(hash);
+    return record && callerOf(record, async () => (await this.#usable(hash)) !== undefined);
   }
 
   close(): void {
-    this.#unwatch();
+    this.#remembered.close();
   }
 
-  async #look(hash: string): Promise<ApiKey | undefined> {
-    const generation = this.#generation;
-    const record = await this.#store.keys.byHash({ hash });
-    // A key that was revoked while it was being read must not be remembered as good.
-    if (record !== undefined && generation === this.#generation) {
-      if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
-      this.#remembered.set(hash, record);
-    }
-    return record;
+  async #usable(hash: string): Promise<ApiKey | undefined> {
+    const record = await this.#remembered.find(hash, () => this.#store.keys.byHash({ hash }));
+    return record !== undefined && isUsable(record, this.#store.now()) ? record : undefined;
   }
+}
+
+export function callerOf({ teamId, id, scopes }: ApiKey, isStillGood: Caller['isStillGood']): Caller {
+  return { teamId, keyId: id, scopes, isStillGood };
 }

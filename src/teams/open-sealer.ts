@@ -45,7 +45,14 @@ export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer>
   return sealer;
 }
 
-function keyFile(place: KeyPlace): string {
+/** The fingerprint of the key that this place has; nothing when it has none yet, and none is made. */
+export function keyFingerprint(place: KeyPlace): string | undefined {
+  if (place.encryptionKey !== undefined) return createSealer(place.encryptionKey).fingerprint;
+  return existsSync(keyFile(place)) ? createSealer(ownKey(place)).fingerprint : undefined;
+}
+
+/** Where the key lies that is made here when none is given. */
+export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
   return join(place.dataDirectory, 'encryption.key');
 }
 

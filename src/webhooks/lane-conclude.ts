@@ -73,6 +73,7 @@ export function conclude(input: {
       webhookId,
       epoch: lane.due.epoch,
       attempt: number,
+      rewrites: delivery.rewrites,
       log: attempt,
       next,
       health,

@@ -12,6 +12,7 @@ function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number |
   const lane = new Lane({
     ...NAME,
     epoch: 0,
+    rewrites: 0,
     url: 'http://receiver.example/',
     secrets: ['sealed'],
     headers: null,
@@ -39,6 +40,7 @@ function one(id: string, changes: Partial<DueDelivery> & { class?: DeliveryClass
     eventType: 'workflow_finished',
     sequence: 1,
     body: '{}',
+    rewrites: 0,
     ...changes,
   };
 }

@@ -156,24 +156,24 @@ export class Lane {
    */
   async load(
     most: number,
-    page: (limits: Limits) => Promise<DueDelivery[]>,
+    page: (limits: Limits, held: { has(id: string): boolean }) => Promise<DueDelivery[]>,
   ): Promise<DueDelivery[] | undefined> {
     const isOrdered = this.ordered;
     this.missed = this.#loading;
     if (this.#loading) return undefined;
-    const limits = this.#limits(most);
+    const wanted = this.#wanted(most);
     // What an ordered lane has under way may fail, and is the first again then.
-    if (limits === undefined || (isOrdered && this.#isUnderWay)) return [];
+    if (wanted === undefined || (isOrdered && this.#isUnderWay)) return [];
     this.#loading = true;
-    const asked = DELIVERY_CLASSES.filter((name) => limits[name] > 0 || isOrdered);
+    const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
     for (const name of asked) this.#more.delete(name);
     try {
-      const found = await page(limits);
-      for (const name of asked) {
-        const count = isOrdered ? found.length : found.filter((delivery) => delivery.class === name).length;
-        if (count >= limits[isOrdered ? 'live' : name]) this.#more.add(name);
-      }
+      const found = await page(this.#withHeld(wanted), this.#held);
       const fresh = found.filter((delivery) => !this.#held.has(delivery.id));
+      for (const name of asked) {
+        const count = isOrdered ? fresh.length : fresh.filter((delivery) => delivery.class === name).length;
+        if (count >= wanted[isOrdered ? 'live' : name]) this.#more.add(name);
+      }
       for (const delivery of fresh) {
         this.#held.set(delivery.id, delivery.class);
         this.#queues[isOrdered ? 'live' : delivery.class].push(delivery);
@@ -202,9 +202,8 @@ export class Lane {
   }
 
   /** How many to ask the table for: what is held already is found once more. */
-  #limits(most: number): Limits | undefined {
-    const limits = this.#wanted(most);
-    if (limits === undefined) return undefined;
+  #withHeld(wanted: Limits): Limits {
+    const limits = { ...wanted };
     for (const held of this.#held.values()) {
       const queue = this.ordered ? 'live' : held;
       if (limits[queue] > 0) limits[queue] += 1;

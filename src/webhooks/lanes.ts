@@ -29,6 +29,7 @@ import { Slots } from './lane-slots.ts';
 import { noteUnsettled, noteUnsigned, pauseWebhook } from './lane-trouble.ts';
 import type { Sent } from './send.ts';
 import { Settler } from './settler.ts';
+import { Signer } from './signer.ts';
 
 const LOOK_EVERY_MS = 500;
 /** With this many attempts not yet written down the store is slow or away, and nothing more is sent. */
@@ -47,6 +48,7 @@ export class Lanes {
   readonly #random: () => number;
   readonly #elapsed: Clock;
   readonly #attempt: Attempting;
+  readonly #signer = new Signer();
   readonly #settler: Settler;
   readonly #wake: Wake;
   readonly #alarm: LaneAlarm;
@@ -84,7 +86,8 @@ export class Lanes {
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
-    this.#attempt = createAttempting({ store, sealer, sender: { dispatcher, now, userAgent } });
+    const sign = this.#signer.sign.bind(this.#signer);
+    this.#attempt = createAttempting({ store, sealer, userAgent, sender: { dispatcher, now, sign } });
     this.#settler = new Settler({
       deliveries: store.deliveries,
       log: input.log,
@@ -121,6 +124,11 @@ export class Lanes {
     this.#wake.start();
   }
 
+  /** How many endpoints are left alone for now, because they were out of order: those of this node. */
+  get openCircuits(): number {
+    return [...this.#lanes.values()].filter(({ health }) => health.state === 'open').length;
+  }
+
   /**
    * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
    * then stays due and is sent again after the next start, with the same `webhook-id`.
@@ -137,6 +145,7 @@ export class Lanes {
     const grace = setTimeout(() => this.#cutOff.abort(), this.#stopGraceMs);
     await Promise.all(this.#tasks);
     clearTimeout(grace);
+    await this.#signer.close();
     await this.#settler.close();
     await this.#leases.releaseAll();
   }
@@ -206,7 +215,10 @@ export class Lanes {
     this.#lanes.set(due.webhookId, lane);
     if (askedMs < lane.goneAtMs) return;
     // What was queued when it was another's in between may have been sent by that one.
-    if (lane.ordered !== due.settings.ordered || lane.due.epoch !== due.epoch) this.#drop(lane);
+    const isAnothers = lane.due.epoch !== due.epoch;
+    // Nor may anything be sent that an erasure has taken out of its event since.
+    const isRewritten = lane.due.rewrites !== due.rewrites;
+    if (lane.ordered !== due.settings.ordered || isAnothers || isRewritten) this.#drop(lane);
     lane.name(due, askedMs);
     lane.mayHaveMore();
     await this.#load(lane);
@@ -217,8 +229,8 @@ export class Lanes {
     const { teamId, webhookId } = lane.due;
     try {
       while (lane.restsUntil(this.#store.now()) <= this.#store.now() && !this.#stopping) {
-        const fresh = await lane.load(this.#room(lane), (limits) =>
-          this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered }),
+        const fresh = await lane.load(this.#room(lane), (limits, held) =>
+          this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered, held }),
         );
         for (const delivery of fresh ?? []) this.#queuedCharacters += delivery.body.length;
         if (fresh === undefined || !lane.missed) break;
@@ -312,7 +324,7 @@ export class Lanes {
     const nowMs = this.#store.now();
     const random = this.#random();
     const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, log: this.#log });
-    this.#settler.add(concluded.settlement);
+    this.#settler.add(concluded.settlement, lane.ordered);
     if (concluded.drops) this.#drop(lane);
     if (concluded.pauses !== null) {
       this.#do(pauseWebhook(this.#store, this.#log, { ...lane.due, reason: concluded.pauses }));

@@ -1,4 +1,4 @@
-/** Gives up deliveries that have waited for too long, and deletes attempts and events that nobody needs any more. */
+/** Gives up deliveries that have waited for too long, and deletes attempts, events, inspectors and webhooks that are past. */
 import { EXPIRE_MS } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
@@ -6,6 +6,8 @@ import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
+/** No transaction is open for so long that knew a webhook before it was removed. */
+const FORGET_MS = 24 * 3_600_000;
 const STEPS = { first: 50, max: 1_000 };
 
 /** @param options.keepAttemptsMs how long attempts are kept; `keepEventsMs` events, with their ended deliveries */
@@ -18,13 +20,15 @@ export function webhookRetention(options: {
   nodeId: string;
 }): Chore {
   const { store, log, random, nodeId, keepAttemptsMs: attemptsMs, keepEventsMs: eventsMs } = options;
-  const { deliveries } = store;
+  const { deliveries, inspectors, webhooks } = store;
   return new Chore({
     everyMs: EVERY_MS,
     random,
     work: onOneNode({ store, name: 'deliveries.prune', nodeId }, async (signal) => {
       await inSteps((limit) => deliveries.expire({ olderMs: EXPIRE_MS, limit }), STEPS, signal);
+      await inSteps((limit) => inspectors.prune({ limit }), STEPS, signal);
       await inSteps((limit) => deliveries.prune({ attemptsMs, eventsMs, limit }), STEPS, signal);
+      await inSteps((limit) => webhooks.forget({ olderMs: FORGET_MS, limit }), STEPS, signal);
     }),
     failed: (err) => log.error({ err }, 'deliveries.not_pruned'),
   });

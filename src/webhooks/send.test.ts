@@ -16,7 +16,8 @@ import type { Attempt, AttemptDetails } from '../model/delivery.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
-import { type Outgoing, type Sent, sendAttempt } from './send.ts';
+import { destinationOf } from './destination.ts';
+import { type Sent, sendAttempt } from './send.ts';
 
 const secret = randomBytes(32);
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -74,20 +75,24 @@ async function send(url: string, timeoutMs = 5_000): Promise<Attempt> {
   return attempt;
 }
 
-function sendWith(given: Partial<Outgoing> & { url: string }): Promise<Sent> {
+function sendWith(given: {
+  url: string;
+  headers?: Record<string, string>;
+  secrets?: Uint8Array[];
+  timeoutMs?: number;
+}): Promise<Sent> {
+  const { url, headers = {}, secrets = [secret], timeoutMs = 5_000 } = given;
   return sendAttempt(
-    { dispatcher, now: () => NOW, userAgent: 'flowhook/test' },
+    { dispatcher, now: () => NOW },
     {
-      secrets: [secret],
-      privateKey,
-      headers: {},
-      timeoutMs: 5_000,
+      to: destinationOf({ url, headers, userAgent: 'flowhook/test' }),
+      keys: { secrets, privateKey },
+      timeoutMs,
       queuedMs: 7,
       eventId: 'evt_1',
       eventType: 'workflow_finished',
       attempt: 3,
       body: BODY,
-      ...given,
     },
   );
 }

@@ -12,6 +12,7 @@ function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
     deliveryId,
     webhookId,
     epoch: 0,
+    rewrites: 0,
     attempt: 1,
     log: {
       startedAt: 0,
@@ -28,13 +29,14 @@ function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
 }
 
 /** A settler whose store does what `write` says with each batch of delivery ids. */
-function settling(write: (ids: string[]) => Promise<void>) {
+function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
   const settled: string[] = [];
   const givenUp: string[] = [];
   const settler = new Settler({
     deliveries: { settle: ({ settlements }) => write(settlements.map((one) => one.deliveryId)) },
     log: silentLogger,
     random: () => 0,
+    ...(gatherMs === undefined ? {} : { gatherMs }),
     onSettled: (one) => settled.push(one.deliveryId),
     onGivenUp: (one) => givenUp.push(one.deliveryId),
   });
@@ -55,6 +57,41 @@ test('writes at once what is there, and together what came meanwhile, 256 at mos
   assert.deepEqual(batches, [1, 256, 43]);
   assert.equal(settled.length, 300);
   assert.equal(settler.size, 0);
+});
+
+test('where many come waits until they are worth a transaction, unless a lane waits for one of them', async () => {
+  const batches: number[] = [];
+  let written = Promise.withResolvers<void>();
+  const { settler } = settling(async (ids) => {
+    batches.push(ids.length);
+    await written.promise;
+  }, 60_000);
+  const add = (count: number, isAwaited = false) => {
+    for (let number = 0; number < count; number += 1) settler.add(settlement(`dlv_${number}`), isAwaited);
+  };
+  const goOn = async () => {
+    const before = written;
+    written = Promise.withResolvers();
+    before.resolve();
+    await new Promise((go) => setImmediate(go));
+  };
+  add(1);
+  add(10);
+  await goOn();
+  assert.deepEqual(batches, [1], 'ten are not worth one yet');
+  add(54);
+  await goOn();
+  assert.deepEqual(batches, [1, 64]);
+  add(10);
+  await goOn();
+  add(1, true);
+  await goOn();
+  assert.deepEqual(batches, [1, 64, 11]);
+  add(10);
+  await goOn();
+  written.resolve();
+  await settler.close();
+  assert.deepEqual(batches, [1, 64, 11, 10]);
 });
 
 test('keeps what it has while the store is away, in order', async () => {

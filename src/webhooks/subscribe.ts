@@ -2,11 +2,10 @@
 import { Problem } from '../model/error.ts';
 import { canonicalEvents } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
+import { addressRemark } from './address-remark.ts';
 import type { WebhookDeps } from './deps.ts';
 import { newSealedSecret } from './secret.ts';
 
-/** Looking up a name for the message must not hold up the answer for longer. */
-const LOOK_UP_MS = 1_000;
 const MAX_NAMED_EVENTS = 10;
 
 /**
@@ -61,24 +60,4 @@ function eventsRemark(events: readonly string[]): string {
   const more = unknown.length > named.length ? ` and ${unknown.length - named.length} more` : '';
   const nothing = known.length === 0 ? ', so nothing will be sent' : '';
   return `No event here has the name ${named.join(', ')}${more}${nothing}.`;
-}
-
-/** Judges literals and `localhost` at once and other names within a second; a failing look-up is not mentioned. */
-async function addressRemark(deps: WebhookDeps, url: string): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string[]>((resolve) => {
-    timer = setTimeout(() => resolve([]), LOOK_UP_MS);
-  });
-  try {
-    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname), late]);
-    for (const address of addresses) {
-      const verdict = deps.policy.verdict(address);
-      if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
-    }
-  } catch {
-    // Whether the name can be found when something is sent is another matter.
-  } finally {
-    clearTimeout(timer);
-  }
-  return '';
 }

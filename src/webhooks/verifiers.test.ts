@@ -11,6 +11,7 @@ import vectors from '../../test/support/standard-webhooks.json' with { type: 'js
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
+import { destinationOf } from './destination.ts';
 import { sendAttempt } from './send.ts';
 
 const BODIES = [
@@ -36,14 +37,14 @@ before(async () => {
     resolver: createResolver(),
   });
   const { privateKey } = generateKeyPairSync('ed25519');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const to = destinationOf({ url, headers: { 'x-own': 'yes' }, userAgent: 'flowhook/test' });
   for (const [index, body] of BODIES.entries()) {
     const { attempt } = await sendAttempt(
-      { dispatcher, now: Date.now, userAgent: 'flowhook/test' },
+      { dispatcher, now: Date.now },
       {
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-        secrets: [newer, older],
-        privateKey,
-        headers: { 'x-own': 'yes' },
+        to,
+        keys: { secrets: [newer, older], privateKey },
         timeoutMs: 5_000,
         queuedMs: 0,
         eventId: `evt_${index}`,

@@ -44,6 +44,19 @@ export async function findWorkflowFiles(directory: string): Promise<WorkflowFile
   return found;
 }
 
+/** The file that defines one workflow; nothing when this node has none that can be read. */
+export async function findWorkflowFile(
+  directory: string,
+  { team, id }: { team: string; id: string },
+): Promise<WorkflowFile | undefined> {
+  for (const extension of EXTENSIONS) {
+    const name = `${id}${extension}`;
+    const read = await readDefinition({ directory, team, id, file: `${team}/${name}`, sameId: [name] });
+    if ('hash' in read) return read;
+  }
+  return undefined;
+}
+
 async function entriesOf(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
@@ -51,9 +64,9 @@ async function entriesOf(directory: string): Promise<string[]> {
     const { code, message } = error as NodeJS.ErrnoException;
     const what =
       code === 'ENOENT'
-        ? `The workflows directory ${directory} does not exist. Create it, or name another one with FLOWHOOK_WORKFLOWS`
+        ? `The workflows directory ${directory} does not exist. Create it, or name another one with --workflows or FLOWHOOK_WORKFLOWS`
         : code === 'ENOTDIR'
-          ? `The workflows directory ${directory} is a file. Name its directory with FLOWHOOK_WORKFLOWS`
+          ? `The workflows directory ${directory} is a file. Name its directory with --workflows or FLOWHOOK_WORKFLOWS`
           : `The workflows directory ${directory} cannot be read: ${message}`;
     throw new Problem('definition_invalid', { sentence: what, cause: error });
   }

@@ -140,7 +140,7 @@ test('a missing directory is a sentence that says what to do', async (t) => {
   const directory = await directoryOf(t, { file: '' });
   await assert.rejects(
     load(join(directory, 'file')),
-    /is a file\. Name its directory with FLOWHOOK_WORKFLOWS/,
+    /is a file\. Name its directory with --workflows or FLOWHOOK_WORKFLOWS/,
   );
   await rm(directory, { recursive: true });
   await assert.rejects(load(directory), {

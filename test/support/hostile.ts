@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls';
 import { parseAllowNetworks } from '../../src/net/address-policy.ts';
 import { createGuardedDispatcher } from '../../src/net/dispatcher.ts';
+import { destinationOf } from '../../src/webhooks/destination.ts';
 import { type Sent, sendAttempt } from '../../src/webhooks/send.ts';
 import type { Certificate } from './certificates.ts';
 
@@ -56,12 +57,10 @@ export async function tlsEndpoint(certificate: Certificate): Promise<number> {
 
 export function send(url: string, timeoutMs = 300, signal?: AbortSignal): Promise<Sent> {
   return sendAttempt(
-    { dispatcher, now: Date.now, userAgent: 'flowhook/test' },
+    { dispatcher, now: Date.now },
     {
-      url,
-      secrets: [secret],
-      privateKey,
-      headers: {},
+      to: destinationOf({ url, headers: {}, userAgent: 'flowhook/test' }),
+      keys: { secrets: [secret], privateKey },
       timeoutMs,
       queuedMs: 0,
       eventId: 'evt_1',

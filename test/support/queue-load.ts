@@ -1,13 +1,17 @@
 /** The life of jobs and deliveries through the store, without the sources and receivers: as many as the database bears. */
 import assert from 'node:assert/strict';
+import pg from 'pg';
 import type { Held } from '../../src/model/job.ts';
+import { silentLogger } from '../../src/observe/log.ts';
 import { load, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
 import { heldOf, makeJob, makeWorkflow } from '../../src/store/conformance/setup.ts';
+import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { administer } from './postgres.ts';
 
 const NODE = 'node-of-the-load';
 const LEASE_MS = 30_000;
-/** What a node claims, and settles, at once. */
+/** What a node claims, and settles, at once, unless told otherwise. */
 const AT_ONCE = 20;
 
 export interface QueueLoad {
@@ -20,7 +24,7 @@ export interface QueueLoad {
 /** Makes teams with a webhook each, and workflows. */
 export async function makeQueueLoad(
   store: Store,
-  { teams, workflows }: { teams: number; workflows: number },
+  { teams, workflows, atOnce = AT_ONCE }: { teams: number; workflows: number; atOnce?: number },
 ): Promise<QueueLoad> {
   const places: { teamId: string; workflowId: string }[] = [];
   for (let team = 0; team < teams; team += 1) {
@@ -37,7 +41,7 @@ export async function makeQueueLoad(
       while (ended < places.length) {
         const claimed = await store.jobs.claim({
           nodeId: NODE,
-          limit: AT_ONCE,
+          limit: atOnce,
           leaseMs: LEASE_MS,
           perTeam: AT_ONCE,
         });
@@ -47,6 +51,44 @@ export async function makeQueueLoad(
         ended += held.length;
       }
       await tell(store);
+    },
+  };
+}
+
+/** A load on a database of its own. */
+export interface BesideLoad extends QueueLoad {
+  url: string;
+}
+
+/**
+ * The same load twice, in two databases of one server: a transaction that is held open keeps the dead rows of one of
+ * them and not those of the other.
+ */
+export async function makeBesideLoads(
+  server: string,
+  size: { teams: number; workflows: number },
+): Promise<{ alone: BesideLoad; beside: BesideLoad; hold(): Promise<void>; end(): Promise<void> }> {
+  const open = async (name: string) => {
+    await administer(server, `create database ${name}`);
+    const url = new URL(server);
+    url.pathname = `/${name}`;
+    const store = await openStore(url.href, { publicUrl: () => '', log: silentLogger });
+    const load = await makeQueueLoad(store, size);
+    await load.round();
+    return { ...load, url: url.href, store };
+  };
+  const alone = await open('alone');
+  const beside = await open('beside');
+  const held = new pg.Client({ connectionString: beside.url });
+  await held.connect();
+  return {
+    alone,
+    beside,
+    hold: async () => {
+      await held.query('begin isolation level repeatable read; select 1 from job limit 1');
+    },
+    end: async () => {
+      await Promise.all([held.end(), alone.store.close(), beside.store.close()]);
     },
   };
 }

@@ -27,7 +27,14 @@ export async function startServerProcess(
   options: { program?: string } = {},
 ): Promise<ServerProcess> {
   const child = spawn(process.execPath, [options.program ?? BIN, 'serve'], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', FLOWHOOK_PORT: '0', ...environment },
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      FLOWHOOK_PORT: '0',
+      // Else each of them would build it, where that was not done.
+      FLOWHOOK_DASHBOARD: 'off',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

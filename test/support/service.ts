@@ -46,6 +46,7 @@ export async function startService(
     directory?: string;
     clock?: Clock;
     random?: () => number;
+    dashboard?: { root?: string; builds?: boolean };
   } = {},
 ): Promise<TestService> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'flowhook-test-')));
@@ -72,6 +73,7 @@ export async function startService(
   const service = await start(config, log, {
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.random === undefined ? {} : { random: options.random }),
+    ...(options.dashboard === undefined ? {} : { dashboard: options.dashboard }),
   });
   return {
     ...service,

@@ -55,9 +55,11 @@ interface Import {
   typeOnly: boolean;
 }
 
-/** Checks `src/` and `test/` below a root. */
+const FOLDERS = ['src', 'test', 'client/src', 'dashboard/src'];
+
+/** Checks what is our own below a root. */
 export function findings(root: string): Finding[] {
-  const files = [...sourceFiles(root, 'src'), ...sourceFiles(root, 'test')];
+  const files = FOLDERS.flatMap((folder) => sourceFiles(root, folder));
   return Object.entries(RULES).flatMap(([rule, check]) =>
     check(files).map((sentence) => ({ rule, sentence })),
   );
@@ -84,6 +86,15 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
     cycles(production(files)).map(
       (cycle) => `${cycle.join(' → ')} import each other: move what they share into a file of its own.`,
     ),
+
+  'through-the-client': (files) =>
+    files.flatMap((file) => {
+      const [own] = /^(client|dashboard)\/src\//.exec(file.path) ?? [];
+      if (own === undefined) return [];
+      return file.imports
+        .filter(({ target }) => target !== undefined && !target.startsWith(own))
+        .map(({ target }) => `${file.path} imports ${target}: it knows the service only by its API.`);
+    }),
 
   'one-sqlite-file': (files) =>
     production(files)
@@ -120,11 +131,16 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
       ),
 
   'no-barrels': (files) =>
-    files.flatMap((file) =>
-      [
-        ...file.code.matchAll(/^export\s+(?:type\s+)?(?:\*|\{[^}]*\})(?:\s+as\s+\w+)?\s+from\s+'([^']+)'/gm),
-      ].map(([, from]) => `${file.path} re-exports ${from}: let readers import it from where it is.`),
-    ),
+    // The one door of a package that others install.
+    files
+      .filter(({ path }) => path !== 'client/src/flowhook-client.ts')
+      .flatMap((file) =>
+        [
+          ...file.code.matchAll(
+            /^export\s+(?:type\s+)?(?:\*|\{[^}]*\})(?:\s+as\s+\w+)?\s+from\s+'([^']+)'/gm,
+          ),
+        ].map(([, from]) => `${file.path} re-exports ${from}: let readers import it from where it is.`),
+      ),
 
   'no-vague-names': (files) =>
     files.flatMap((file) =>
@@ -143,7 +159,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
   'imports-carry-ts': (files) =>
     files.flatMap((file) =>
       file.imports
-        .filter((one) => one.target !== undefined && !/\.(m?ts|json)$/.test(one.from))
+        .filter((one) => one.target !== undefined && !/\.(m?ts|tsx|json|css)$/.test(one.from))
         .map((one) => `${file.path} imports '${one.from}' without its .ts ending: Node does not guess.`),
     ),
 
@@ -203,7 +219,7 @@ function cycles(files: readonly SourceFile[]): string[][] {
 function sourceFiles(root: string, folder: string): SourceFile[] {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.m?ts$/.test(name) && !name.split(sep).includes('untidy'))
+    .filter((name) => /\.(m?ts|tsx)$/.test(name) && !name.split(sep).includes('untidy'))
     .map((name) => readSource(root, join(folder, name).split(sep).join('/')));
 }
 

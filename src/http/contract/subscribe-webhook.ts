@@ -5,7 +5,7 @@ import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { readBody } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 
 export const subscribeWebhook: Operation<KeyedCall> = {
   id: 'subscribeWebhook',
@@ -14,38 +14,35 @@ export const subscribeWebhook: Operation<KeyedCall> = {
   description:
     'Repeating a subscription creates nothing and resumes the webhook if it was paused. ' +
     'The message names the webhook, and says which of the events never fire here.',
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          required: ['workflowId', 'webhookUrl', 'events'],
-          properties: {
-            workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
-            webhookUrl: {
-              type: 'string',
-              maxLength: MAX_URL,
-              pattern: '^[hH][tT][tT][pP][sS]?://',
-              description: 'Webhook URL: absolute, http or https',
-            },
-            events: {
-              type: 'array',
-              minItems: 1,
-              maxItems: MAX_EVENTS,
-              items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
-              description: 'The events to subscribe to; any names',
-            },
-          },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      required: ['workflowId', 'webhookUrl', 'events'],
+      properties: {
+        workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
+        webhookUrl: {
+          type: 'string',
+          maxLength: MAX_URL,
+          pattern: '^[hH][tT][tT][pP][sS]?://',
+          description: 'Webhook URL: absolute, http or https',
         },
-        example: {
-          workflowId: 'people',
-          webhookUrl: 'https://example.com/hooks/people',
-          events: ['workflow_finished', 'workflow_data_change'],
+        events: {
+          type: 'array',
+          minItems: 1,
+          maxItems: MAX_EVENTS,
+          items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
+          description: 'The events to subscribe to; any names',
         },
       },
     },
-  },
+    {
+      example: {
+        workflowId: 'people',
+        webhookUrl: 'https://example.com/hooks/people',
+        events: ['workflow_finished', 'workflow_data_change'],
+      },
+    },
+  ),
   answer: jsonResponse('Subscribed', 'Message', {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',

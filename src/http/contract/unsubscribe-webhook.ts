@@ -9,7 +9,7 @@ import { readBody } from '../body.ts';
 import { isGeneratedId } from '../ids.ts';
 import { queryValue, queryValues } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 
 const THREE_WAYS =
   'Name one webhook: as the last segment of the path (…/unsubscribe/{webhookId}), ' +
@@ -42,15 +42,10 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   summary: 'Unsubscribes an existing webhook',
   description: `${THREE_WAYS}. Where several name one, they must name the same.`,
   parameters: query,
-  requestBody: {
-    required: false,
-    content: {
-      'application/json': {
-        schema: { type: 'object', properties: { webhookId: { type: 'string', description: 'Webhook id' } } },
-        example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' },
-      },
-    },
-  },
+  requestBody: jsonBody(
+    { type: 'object', properties: { webhookId: { type: 'string', description: 'Webhook id' } } },
+    { required: false, example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' } },
+  ),
   answer: jsonResponse('Unsubscribed', 'Message'),
   refusals: {
     field_invalid: 'Bad request: no webhook is named, or several that differ',

@@ -1,11 +1,18 @@
 /** Deliveries: those of a webhook, one with all its attempts, and one once more. */
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { invalid, queryTime } from '../fields.ts';
+import { idCursorFrom } from '../cursor.ts';
+import { queryPeriod } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import {
+  idCursor,
+  onePage,
+  PAGE_PARAMETERS,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageResponse,
+} from '../list-page.ts';
 import { queryNames } from '../one-of.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
@@ -14,7 +21,6 @@ import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
 const parameters = [pathParameter('deliveryId', 'Delivery id')];
-const time = { type: 'string', format: 'date-time' };
 
 /** GET /v1/integrations/webhooks/{webhookId}/deliveries */
 export const listWebhookDeliveries: Operation<KeyedCall> = {
@@ -29,21 +35,16 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
       description: `Only in these states, with commas between: ${DELIVERY_STATES.join(', ')}`,
       schema: { type: 'string' },
     },
-    { name: 'since', in: 'query', description: 'Made at this time or later', schema: time },
-    { name: 'until', in: 'query', description: 'Made at this time or earlier', schema: time },
+    ...PERIOD_PARAMETERS,
     ...PAGE_PARAMETERS,
   ],
   answer: pageResponse('deliveries', 'Delivery'),
   refusals: { field_invalid: 'A parameter has a bad value', webhook_not_found: 'No webhook found' },
 
   async handle(call) {
-    const { query, reply, services } = call;
+    const { query, services } = call;
     const states = queryNames(query, 'state', DELIVERY_STATES);
-    const since = queryTime(query, 'since');
-    const until = queryTime(query, 'until');
-    if (since !== undefined && until !== undefined && since > until) {
-      invalid('The query parameter `since` must not be after `until`');
-    }
+    const period = queryPeriod(query);
     const limit = pageLimit(query);
     const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
     const { teamId, id } = await webhookOf(call);
@@ -51,17 +52,12 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
       teamId,
       webhookId: id,
       ...(states === undefined ? {} : { states }),
-      ...(since === undefined ? {} : { since }),
-      ...(until === undefined ? {} : { until }),
+      ...period,
       ...(before === undefined ? {} : { before }),
       limit: limit + 1,
     });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    if (found.length > limit && last !== undefined) {
-      const path = `/v1/integrations/webhooks/${id}/deliveries`;
-      reply.header('link', nextLink(path, query, makeIdCursor(last.id)));
-    }
+    const path = `/v1/integrations/webhooks/${id}/deliveries`;
+    const page = onePage(call, found, { limit, path, cursorOf: idCursor });
     return { deliveries: page.map(shownDelivery) };
   },
 };
@@ -120,7 +116,8 @@ export const replayDelivery: Operation<KeyedCall> = {
   },
 };
 
-function deliveryIdFrom(text: string | undefined): string {
+/** @throws Problem `delivery_not_found` for what cannot be the id of one */
+export function deliveryIdFrom(text: string | undefined): string {
   if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
   return text;
 }

@@ -4,10 +4,17 @@ import { erase } from '../../records/erase.ts';
 import { readBody } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 
 /** An address or an id is at most this long: as long as a record's id may be. */
-const MAX_SUBJECT = 1_024;
+export const MAX_SUBJECT = 1_024;
+
+export const emailSchema = {
+  type: 'string',
+  minLength: 3,
+  maxLength: MAX_SUBJECT,
+  pattern: '[^@\\s]@[^@\\s]',
+};
 
 const counts = {
   type: 'array',
@@ -31,23 +38,16 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
     'person from events, from what receivers answered, from errors and from what runs left for later ones. ' +
     'Totals stay true; ETags change. A run under way starts over. Harmless to repeat.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          description: 'Either `email` or `id`',
-          properties: {
-            email: { type: 'string', minLength: 3, maxLength: MAX_SUBJECT, pattern: '[^@\\s]@[^@\\s]' },
-            id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'The id of a record' },
-            dryRun: { type: 'boolean', description: 'Only look' },
-            suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
-          },
-        },
-      },
+  requestBody: jsonBody({
+    type: 'object',
+    description: 'Either `email` or `id`',
+    properties: {
+      email: emailSchema,
+      id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'The id of a record' },
+      dryRun: { type: 'boolean', description: 'Only look' },
+      suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
     },
-  },
+  }),
   answer: jsonResponse('What was found, and what became of it', {
     type: 'object',
     required: ['dryRun', 'found', 'left', 'suppressed', 'disk', 'backups'],

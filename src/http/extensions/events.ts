@@ -1,5 +1,6 @@
 /** Events: what happened in a team, in order, for receivers that were away. */
 import { Problem } from '../../model/error.ts';
+import type { StoredEvent } from '../../store/webhook-operations.ts';
 import { nextLink } from '../cursor.ts';
 import { invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
@@ -30,7 +31,8 @@ export const listEvents: Operation<KeyedCall> = {
       in: 'query',
       description:
         'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
-      schema: { oneOf: [{ type: 'integer', minimum: 0 }, { const: 'now' }], default: 0 },
+      // One string: a choice of types for a parameter cannot be said in the clients of some languages.
+      schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0' },
     },
     {
       name: 'limit',
@@ -97,15 +99,19 @@ export const readEvent: Operation<KeyedCall> = {
   refusals: { event_not_found: 'No event found' },
 
   async handle(call) {
-    const { services, caller, params } = call;
-    const id = params.eventId;
-    const event = isGeneratedId('evt', id)
-      ? await services.store.events.get({ teamId: caller.teamId, id })
-      : undefined;
-    if (event === undefined) throw new Problem('event_not_found');
-    return sendTagged(call, event.body);
+    return sendTagged(call, (await eventOf(call)).body);
   },
 };
+
+/** The event that the path names. @throws Problem `event_not_found` */
+export async function eventOf({ services, caller, params }: KeyedCall): Promise<StoredEvent> {
+  const id = params.eventId;
+  const event = isGeneratedId('evt', id)
+    ? await services.store.events.get({ teamId: caller.teamId, id })
+    : undefined;
+  if (event === undefined) throw new Problem('event_not_found');
+  return event;
+}
 
 function afterFrom(query: string): number | undefined {
   try {

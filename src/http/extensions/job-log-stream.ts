@@ -50,7 +50,7 @@ export async function streamJobLog(call: KeyedCall): Promise<unknown> {
 }
 
 async function follow(
-  { services: { store } }: KeyedCall,
+  { services: { store }, caller }: KeyedCall,
   input: { stream: EventStream; job: Job; place: Place; only: number | undefined },
 ): Promise<void> {
   const { stream, only } = input;
@@ -60,7 +60,7 @@ async function follow(
   const unwatch = store.watch(({ jobs }) => jobs && wake());
   void stream.closed.then(() => wake());
   try {
-    while (stream.isOpen) {
+    while (stream.isOpen && (await caller.isStillGood())) {
       // Before its lines: what is complete by then stays so.
       const job = await store.jobs.get({ teamId, id: jobId });
       if (job === undefined) return;

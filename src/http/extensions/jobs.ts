@@ -3,10 +3,19 @@ import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin } from '../../model/job.ts';
 import { isWorkflowId } from '../../model/workflow.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import type { Store } from '../../store/store.ts';
+import { idCursorFrom } from '../cursor.ts';
+import { queryPeriod } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import {
+  idCursor,
+  onePage,
+  PAGE_PARAMETERS,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageResponse,
+} from '../list-page.ts';
 import { oneOf, queryNames } from '../one-of.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -35,6 +44,7 @@ export const listJobs: Operation<KeyedCall> = {
       schema: { type: 'string' },
     },
     { name: 'origin', in: 'query', description: 'Only of this origin', schema: { enum: JOB_ORIGINS } },
+    ...PERIOD_PARAMETERS,
     ...PAGE_PARAMETERS,
   ],
   answer: pageResponse('jobs', 'Job'),
@@ -44,27 +54,21 @@ export const listJobs: Operation<KeyedCall> = {
     const { store } = services;
     const states = queryNames(query, 'state', JOB_STATES);
     const origin = originFrom(query);
+    const period = queryPeriod(query);
     const limit = pageLimit(query);
     const before = idCursorFrom(query, (text) => isGeneratedId('job', text));
     const workflowId = queryValue(query, 'workflowId');
-    if (workflowId !== undefined) {
-      const isKnown =
-        isWorkflowId(workflowId) && (await store.workflows.get({ teamId: caller.teamId, id: workflowId }));
-      if (!isKnown) throw new Problem('workflow_not_found');
-    }
+    if (workflowId !== undefined) await refuseUnknownWorkflow(store, { teamId: caller.teamId, workflowId });
     const found = await store.jobs.list({
       teamId: caller.teamId,
       ...(workflowId === undefined ? {} : { workflowId }),
       ...(states === undefined ? {} : { states }),
       ...(origin === undefined ? {} : { origin }),
       ...(before === undefined ? {} : { before }),
+      ...period,
       limit: limit + 1,
     });
-    const jobs = found.slice(0, limit);
-    const last = jobs.at(-1);
-    if (found.length > limit && last !== undefined) {
-      reply.header('link', nextLink('/v1/jobs', query, makeIdCursor(last.id)));
-    }
+    const jobs = onePage({ query, reply }, found, { limit, path: '/v1/jobs', cursorOf: idCursor });
     return { jobs: jobs.map(shownJob) };
   },
 };
@@ -159,6 +163,15 @@ export const runJobNow: Operation<KeyedCall> = {
     return { message: 'The job is due now', job: shownJob(job) };
   },
 };
+
+/** @throws Problem `workflow_not_found` unless the team has it */
+export async function refuseUnknownWorkflow(
+  store: Store,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): Promise<void> {
+  const isKnown = isWorkflowId(workflowId) && (await store.workflows.get({ teamId, id: workflowId }));
+  if (!isKnown) throw new Problem('workflow_not_found');
+}
 
 /**
  * The job that the path names, if it is the caller's team's.

@@ -4,14 +4,14 @@ import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } fr
 import { toIso } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { idCursorFrom } from '../cursor.ts';
 import { bodyFields, invalid, timeFrom } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { oneOf } from '../one-of.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
@@ -43,11 +43,7 @@ export const listKeys: Operation<KeyedCall> = {
     const all = await services.store.keys.list({ teamId });
     // No key is ever deleted: the one that the cursor names is there, unless the cursor is not ours.
     const rest = after === undefined ? all : all.slice(all.findIndex(({ id }) => id === after) + 1);
-    const page = rest.slice(0, limit);
-    const last = page.at(-1);
-    if (rest.length > limit && last !== undefined) {
-      reply.header('link', nextLink('/v1/keys', query, makeIdCursor(last.id)));
-    }
+    const page = onePage({ query, reply }, rest, { limit, path: '/v1/keys', cursorOf: idCursor });
     return { keys: page.map(shownKey) };
   },
 };
@@ -60,33 +56,29 @@ export const createKey: Operation<KeyedCall> = {
   description:
     'The key stands in this answer and never again, so a repeated call makes another one, whatever ' +
     '`idempotency-key` says. Keys with the scope `operator` are made with `flowhook keys` alone.',
-  requestBody: {
-    required: false,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          additionalProperties: false,
-          properties: {
-            name: { type: 'string', maxLength: MAX_KEY_NAME, description: 'What to call it' },
-            scopes: {
-              type: 'array',
-              minItems: 1,
-              uniqueItems: true,
-              items: { enum: TEAM_SCOPES },
-              default: DEFAULT_SCOPES,
-              description: '`admin` includes the others',
-            },
-            expiresAt: {
-              type: ['string', 'null'],
-              format: 'date-time',
-              description: 'From then on it is refused; null: never',
-            },
-          },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        name: { type: 'string', maxLength: MAX_KEY_NAME, description: 'What to call it' },
+        scopes: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: TEAM_SCOPES },
+          default: DEFAULT_SCOPES,
+          description: '`admin` includes the others',
+        },
+        expiresAt: {
+          type: ['string', 'null'],
+          format: 'date-time',
+          description: 'From then on it is refused; null: never',
         },
       },
     },
-  },
+    { required: false },
+  ),
   answer: jsonResponse('The key', minted),
   refusals: { field_invalid: 'A field is not valid' },
 
@@ -106,26 +98,22 @@ export const rotateKey: Operation<KeyedCall> = {
   description:
     'Without `overlapSeconds` the old key is revoked at once. A key may rotate itself: the new one stands in the answer.',
   parameters,
-  requestBody: {
-    required: false,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          additionalProperties: false,
-          properties: {
-            overlapSeconds: {
-              type: 'integer',
-              minimum: 0,
-              maximum: MAX_OVERLAP_S,
-              default: 0,
-              description: 'How long the old key goes on working',
-            },
-          },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        overlapSeconds: {
+          type: 'integer',
+          minimum: 0,
+          maximum: MAX_OVERLAP_S,
+          default: 0,
+          description: 'How long the old key goes on working',
         },
       },
     },
-  },
+    { required: false },
+  ),
   answer: jsonResponse('The new key', minted),
   refusals: {
     field_invalid: '`overlapSeconds` is not valid, or the key has the scope `operator`',

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { oneOf } from '../one-of.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 import { shownReplay } from './shown-delivery.ts';
 import { webhookIdFrom, webhookOf } from './webhooks.ts';
 
@@ -26,33 +26,26 @@ export const replayDeliveries: Operation<KeyedCall> = {
     'time goes on in the background, throttled, also over a restart; new events go first. What failed and has since ' +
     'been delivered by another replay, or waits in one, is left out of it.',
   parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
-          oneOf: [
-            {
-              type: 'object',
-              required: ['deliveryIds'],
-              properties: {
-                deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
-              },
-            },
-            {
-              type: 'object',
-              required: ['since'],
-              properties: {
-                since: time,
-                until: { ...time, description: 'Now, unless told' },
-                states: { type: 'array', items: { enum: DELIVERY_STATES }, default: DEFAULT_STATES },
-              },
-            },
-          ],
+  requestBody: jsonBody({
+    oneOf: [
+      {
+        type: 'object',
+        required: ['deliveryIds'],
+        properties: {
+          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
         },
       },
-    },
-  },
+      {
+        type: 'object',
+        required: ['since'],
+        properties: {
+          since: time,
+          until: { ...time, description: 'Now, unless told' },
+          states: { type: 'array', items: { enum: DELIVERY_STATES }, default: DEFAULT_STATES },
+        },
+      },
+    ],
+  }),
   answer: jsonResponse(
     'They are on their way, or will be',
     {

@@ -1,6 +1,7 @@
 /** A job as callers see it, over HTTP and at the shell; and how it stands, in words. */
 import type { Job, JobState } from '../../model/job.ts';
 import { toIso } from '../../std/clock.ts';
+import type { JobGlance } from '../../store/job-operations.ts';
 
 export type ShownJob = ReturnType<typeof shownJob>;
 
@@ -26,6 +27,19 @@ export function shownJob(job: Job) {
     queuedAt: toIso(job.createdAt),
     startedAt: isoOrNull(job.startedAt),
     finishedAt: isoOrNull(job.finishedAt),
+  };
+}
+
+export type ShownGlance = ReturnType<typeof shownGlance>;
+
+/** What is told of a job where there are many. */
+export function shownGlance({ id, state, createdAt, startedAt, finishedAt }: JobGlance) {
+  return {
+    id,
+    state,
+    queuedAt: toIso(createdAt),
+    startedAt: isoOrNull(startedAt),
+    finishedAt: isoOrNull(finishedAt),
   };
 }
 

@@ -36,15 +36,15 @@ export const openStream: Operation<KeyedCall> = {
     overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
   },
 
-  async handle({ services, caller: { teamId, keyId }, request, reply }) {
+  async handle({ services, caller, request, reply }) {
     const after = lastEventId(request.headers['last-event-id']);
     if (request.method === 'HEAD') {
       return reply.type('text/event-stream; charset=utf-8').header('cache-control', 'no-store').send();
     }
     const { streams, log } = services;
-    const stream = streams.open(teamId, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
+    const stream = streams.open(caller.teamId, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
     try {
-      await streams.listen({ teamId, keyId, stream }, after);
+      await streams.listen({ caller, stream }, after);
     } catch (err) {
       log.warn({ err, requestId: request.id }, 'stream.not_begun');
       stream.end();

@@ -1,9 +1,9 @@
 /** The versions of a workflow's records that can be read. */
 import { openVersion } from '../../records/read.ts';
 import { toIso } from '../../std/clock.ts';
-import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
+import { cursorFrom, makeCursor } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** GET /v1/workflows/{workflowId}/versions */
@@ -25,12 +25,9 @@ export const listWorkflowVersions: Operation<KeyedCall> = {
       limit: limit + 1,
       ...(before === undefined ? {} : { before }),
     });
-    const versions = found.slice(0, limit);
-    const last = versions.at(-1);
-    if (found.length > limit && last !== undefined) {
-      const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/versions`;
-      reply.header('link', nextLink(path, query, makeCursor([last.number])));
-    }
+    const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/versions`;
+    const cursorOf = ({ number }: { number: number }) => makeCursor([number]);
+    const versions = onePage({ query, reply }, found, { limit, path, cursorOf });
     return {
       versions: versions.map(({ number, jobId, publishedAt, records }) => ({
         number,

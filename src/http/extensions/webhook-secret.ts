@@ -4,7 +4,7 @@ import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../we
 import { webhookSecret } from '../../webhooks/secret.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 import { webhookIdFrom } from './webhooks.ts';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
@@ -34,24 +34,20 @@ export const rotateWebhookSecret: Operation<KeyedCall> = {
   summary: 'Gives a webhook a new secret; the one before signs along for a while',
   description: 'Until `overlapUntil` every delivery carries a `v1` signature of each, the new one first.',
   parameters,
-  requestBody: {
-    required: false,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          properties: {
-            overlapHours: {
-              type: 'number',
-              minimum: 0,
-              maximum: MAX_OVERLAP_HOURS,
-              default: DEFAULT_OVERLAP_HOURS,
-            },
-          },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      properties: {
+        overlapHours: {
+          type: 'number',
+          minimum: 0,
+          maximum: MAX_OVERLAP_HOURS,
+          default: DEFAULT_OVERLAP_HOURS,
         },
       },
     },
-  },
+    { required: false },
+  ),
   answer: jsonResponse('The new secret', {
     type: 'object',
     required: ['message', 'secret', 'overlapUntil'],

@@ -20,14 +20,17 @@ import {
   type WebhookChanges,
 } from '../../webhooks/change.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { idCursorFrom } from '../cursor.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { queryNames } from '../one-of.ts';
+import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
+import { refuseUnknownWorkflow } from './jobs.ts';
 import { shownWebhook } from './shown-webhook.ts';
 
 const PAUSED = 'Paused over the API';
@@ -70,26 +73,55 @@ const settings = {
   },
 };
 
+/** How webhooks stand, for those who look for trouble: `failing` is active, and no attempt has succeeded of late. */
+const STANDINGS = ['active', 'failing', 'paused'] as const;
+
+function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number] {
+  if (state === 'paused') return 'paused';
+  return failingSince === null ? 'active' : 'failing';
+}
+
 /** GET /v1/integrations/webhooks */
 export const listWebhookDetails: Operation<KeyedCall> = {
   id: 'listWebhookDetails',
   group: 'Integrations',
   summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
-  parameters: [...PAGE_PARAMETERS],
+  parameters: [
+    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    {
+      name: 'state',
+      in: 'query',
+      description: `Only those that stand so, with commas between: ${STANDINGS.join(', ')}`,
+      schema: { type: 'string' },
+    },
+    ...PAGE_PARAMETERS,
+  ],
   answer: pageResponse('webhooks', 'WebhookDetail'),
-  refusals: { field_invalid: 'A parameter has a bad value' },
+  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller: { teamId }, query, reply }) {
+    const standings = queryNames(query, 'state', STANDINGS);
     const limit = pageLimit(query);
-    // The webhook itself may be gone by now: its id says when it was made, as the order of the list does.
+    // The webhook itself may be gone by now: its id says where it stood.
     const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
-    const all = await services.store.webhooks.list({ teamId });
-    const rest = after === undefined ? all : all.filter(({ id }) => id > after);
-    const page = rest.slice(0, limit);
-    const last = page.at(-1);
-    if (rest.length > limit && last !== undefined) {
-      reply.header('link', nextLink('/v1/integrations/webhooks', query, makeIdCursor(last.id)));
-    }
+    const workflowId = queryValue(query, 'workflowId');
+    if (workflowId !== undefined) await refuseUnknownWorkflow(services.store, { teamId, workflowId });
+    const all = await services.store.webhooks.list({
+      teamId,
+      ...(workflowId === undefined ? {} : { workflowId }),
+    });
+    const rest = all
+      .filter(
+        (webhook) =>
+          (after === undefined || webhook.id > after) && (standings?.includes(standingOf(webhook)) ?? true),
+      )
+      // Times are not in the order of the ids where a clock was set back, and pages go by ids.
+      .sort((one, other) => (one.id < other.id ? -1 : 1));
+    const page = onePage({ query, reply }, rest, {
+      limit,
+      path: '/v1/integrations/webhooks',
+      cursorOf: idCursor,
+    });
     const webhooks = [];
     for (const webhook of page) webhooks.push(await shownWebhook(services.webhooks, webhook));
     return { webhooks };
@@ -104,28 +136,21 @@ export const createTeamWebhook: Operation<KeyedCall> = {
   description:
     'Repeating it creates nothing, sets the settings that it names, and resumes the webhook if it was paused. ' +
     'For one workflow there is `POST /v1/integrations/webhooks/subscribe`.',
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          required: ['webhookUrl', 'events'],
-          additionalProperties: false,
-          properties: {
-            webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: '^[hH][tT][tT][pP][sS]?://' },
-            events: {
-              type: 'array',
-              minItems: 1,
-              maxItems: MAX_EVENTS,
-              items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
-            },
-            settings,
-          },
-        },
+  requestBody: jsonBody({
+    type: 'object',
+    required: ['webhookUrl', 'events'],
+    additionalProperties: false,
+    properties: {
+      webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: '^[hH][tT][tT][pP][sS]?://' },
+      events: {
+        type: 'array',
+        minItems: 1,
+        maxItems: MAX_EVENTS,
+        items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
       },
+      settings,
     },
-  },
+  }),
   answer: jsonResponse('The webhook', 'WebhookDetail', {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
@@ -169,14 +194,7 @@ export const updateWebhook: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'Changes how a webhook is called. What is not named stays as it is',
   parameters: [...parameters, IF_MATCH],
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: settings,
-      },
-    },
-  },
+  requestBody: jsonBody(settings),
   answer: jsonResponse('The webhook is changed', changed),
   refusals: {
     field_invalid: 'A field is not valid',
@@ -238,17 +256,13 @@ export const pauseWebhook: Operation<KeyedCall> = {
   summary: 'Pauses a webhook: what is due waits until it is resumed',
   description: 'Events that happen meanwhile are kept for it. Asking twice is harmless.',
   parameters,
-  requestBody: {
-    required: false,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_PAUSE_REASON } },
-        },
-      },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_PAUSE_REASON } },
     },
-  },
+    { required: false },
+  ),
   answer: jsonResponse('The webhook is paused', changed),
   refusals: { field_invalid: '`reason` is not valid', ...refusals },
 

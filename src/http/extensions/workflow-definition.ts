@@ -16,15 +16,18 @@ import { firstRunAt } from '../../workflows/apply.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
 import { bodyFields } from '../fields.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { oneOf } from '../one-of.ts';
+import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
-import { checkIfMatch } from '../tag.ts';
+import { jsonBody, jsonResponse } from '../schemas.ts';
+import { checkIfMatch, sendTagged } from '../tag.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 
 /** They run no code but ours. */
 const TYPES: readonly unknown[] = ['push', 'http'];
 /** More mistakes than this are counted. */
 const MAX_TOLD = 10;
+const FLAG = ['true', 'false'] as const;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const refusals = {
@@ -52,47 +55,49 @@ export const putWorkflow: Operation<KeyedCall> = {
       description: 'The `ETag` of the answer that the change rests on',
       schema: { type: 'string' },
     },
+    {
+      name: 'dryRun',
+      in: 'query',
+      description: 'Only says whether the definition could be taken',
+      schema: { enum: FLAG, default: 'false' },
+    },
   ],
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      required: ['source'],
+      properties: {
+        name: { type: 'string', maxLength: 200 },
+        source: {
           type: 'object',
-          required: ['source'],
+          required: ['type'],
+          description: 'What stands under `source` in a workflow file',
           properties: {
-            name: { type: 'string', maxLength: 200 },
-            source: {
-              type: 'object',
-              required: ['type'],
-              description: 'What stands under `source` in a workflow file',
-              properties: {
-                type: { enum: TYPES },
-                url: { description: 'Of `http`: one address, or a list of them' },
-              },
-            },
-            fields: { type: 'object', description: 'Of `http`: where each field of a record is found' },
-            key: { type: 'array', items: { type: 'string' }, description: "What makes a record's id" },
-            mode: { enum: MODES },
-            onInvalid: { enum: ON_INVALID },
-            schedule: { type: 'object', description: 'Of `http`: `cron` with `timezone`, or `every`' },
-            overlap: { enum: OVERLAPS },
-            retries: { type: 'object', description: 'Of `http`: `max`, `backoff`' },
-            guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
-            limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
+            type: { enum: TYPES },
+            url: { description: 'Of `http`: one address, or a list of them' },
           },
         },
-        example: { name: 'People', source: { type: 'push' }, key: ['email'], mode: 'upsert' },
+        fields: { type: 'object', description: 'Of `http`: where each field of a record is found' },
+        key: { type: 'array', items: { type: 'string' }, description: "What makes a record's id" },
+        mode: { enum: MODES },
+        onInvalid: { enum: ON_INVALID },
+        schedule: { type: 'object', description: 'Of `http`: `cron` with `timezone`, or `every`' },
+        overlap: { enum: OVERLAPS },
+        retries: { type: 'object', description: 'Of `http`: `max`, `backoff`' },
+        guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
+        limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
       },
     },
-  },
-  answer: jsonResponse('The workflow', {
+    { example: { name: 'People', source: { type: 'push' }, key: ['email'], mode: 'upsert' } },
+  ),
+  answer: jsonResponse('The workflow; without it, that it could be made so', {
     type: 'object',
-    required: ['message', 'workflow'],
+    required: ['message'],
     properties: { message: { type: 'string' }, workflow: { $ref: '#/components/schemas/Workflow' } },
   }),
   refusals: {
     definition_invalid: 'The definition is not valid: every mistake by the name of the setting',
+    field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'This cannot be the id of a workflow',
     ...refusals,
   },
@@ -101,6 +106,7 @@ export const putWorkflow: Operation<KeyedCall> = {
     const { services, caller, params, request } = call;
     const { store } = services;
     const { teamId } = caller;
+    const dryRun = oneOf('The query parameter `dryRun`', queryValue(call.query, 'dryRun') ?? 'false', FLAG);
     const fields = await bodyFields(request.raw, 'a JSON object with what a workflow file holds');
     const id = workflowIdFrom(params.workflowId);
     const stored = await ownWorkflow(store, teamId, id);
@@ -111,11 +117,12 @@ export const putWorkflow: Operation<KeyedCall> = {
     }
     const isBound = stored !== undefined && checkIfMatch(call, stored.definitionHash);
     const slug = (await store.teams.get({ teamId }))?.slug ?? '';
-    const definition = definitionFrom(fields, `${slug}/${id}.yaml`);
+    const definition = { ...definitionFrom(fields, `${slug}/${id}.yaml`), asSent: fields };
     if (definition.source.type === 'http') {
       const mistakes = apiMistakes(definition.source, await secretsOf(services, slug));
       if (mistakes.length > 0) throw invalidBy(mistakes);
     }
+    if (dryRun === 'true') return { message: 'The definition is valid: nothing was changed' };
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
     const nextRunAt = firstRunAt(definition, store.now());
     const change = { teamId, id, definition, hash, nextRunAt };
@@ -126,6 +133,41 @@ export const putWorkflow: Operation<KeyedCall> = {
     const workflow = await store.workflows.get({ teamId, id });
     if (workflow === undefined) throw new Problem('workflow_not_found');
     return { message: `Workflow ${outcome}`, workflow: await shownWorkflow(store, workflow) };
+  },
+};
+
+/** GET /v1/workflows/{workflowId}/definition */
+export const readWorkflowDefinition: Operation<KeyedCall> = {
+  id: 'readWorkflowDefinition',
+  group: 'Workflows',
+  tagged: true,
+  summary: 'Shows what a workflow is made of: as it was written, and with every default',
+  description:
+    'The `ETag` serves as `If-Match` of a change. A file is told by the nodes that have it, and may be newer than ' +
+    'what is applied.',
+  parameters,
+  answer: jsonResponse('The definition', {
+    type: 'object',
+    required: ['origin', 'file', 'text', 'applied', 'definition'],
+    properties: {
+      origin: { enum: ['file', 'api'], description: 'Where it is changed' },
+      file: { type: ['string', 'null'], description: 'In the workflows directory' },
+      text: { type: ['string', 'null'], description: 'As it was written: YAML, TypeScript or JSON' },
+      applied: { type: ['boolean', 'null'], description: 'Whether `text` is what runs; null without it' },
+      definition: { type: 'object', description: 'With every default filled in' },
+    },
+  }),
+  refusals: { workflow_not_found: 'No workflow found' },
+
+  async handle(call) {
+    const { services, caller, params } = call;
+    const { teamId } = caller;
+    const id = workflowIdFrom(params.workflowId);
+    const workflow = await services.store.workflows.get({ teamId, id });
+    if (workflow === undefined) throw new Problem('workflow_not_found');
+    const { asSent, ...definition } = workflow.definition;
+    const written = isOfApi(workflow) ? sentOf(asSent) : await fileOf(call, workflow);
+    return sendTagged(call, JSON.stringify({ ...written, definition }), workflow.definitionHash);
   },
 };
 
@@ -147,15 +189,35 @@ export const deleteWorkflow: Operation<KeyedCall> = {
   },
 };
 
+function sentOf(asSent: Record<string, unknown> | undefined) {
+  const text = asSent === undefined ? null : JSON.stringify(asSent, null, 2);
+  return { origin: 'api', file: null, text, applied: text === null ? null : true };
+}
+
+async function fileOf({ services, caller }: KeyedCall, { id, definition, definitionHash }: Workflow) {
+  const team = (await services.store.teams.get({ teamId: caller.teamId }))?.slug ?? '';
+  const found = await services.workflowFile({ team, id });
+  return {
+    origin: 'file',
+    file: found?.file ?? fileName(team, id, definition),
+    text: found?.text ?? null,
+    applied: found === undefined ? null : found.hash === definitionHash,
+  };
+}
+
 /** The workflow, if there is one; refused when its definition is a file. */
 async function ownWorkflow(store: Store, teamId: string, id: string): Promise<Workflow | undefined> {
   const workflow = await store.workflows.get({ teamId, id });
   if (workflow === undefined || isOfApi(workflow)) return workflow;
   const team = await store.teams.get({ teamId });
-  const file = `${team?.slug}/${id}.${workflow.definition.source.type === 'module' ? 'mts' : 'yaml'}`;
+  const file = fileName(team?.slug ?? '', id, workflow.definition);
   throw new Problem('workflow_of_file', {
     sentence: `This workflow is defined by the file ${file} in the workflows directory: change it there, and run \`flowhook apply\``,
   });
+}
+
+function fileName(team: string, id: string, { source }: Definition): string {
+  return `${team}/${id}.${source.type === 'module' ? 'mts' : 'yaml'}`;
 }
 
 function definitionFrom(fields: Record<string, unknown>, file: string): Definition {

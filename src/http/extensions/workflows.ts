@@ -3,13 +3,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import type { Store } from '../../store/store.ts';
+import { idCursorFrom } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { queryNumber } from '../number-query.ts';
+import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { sendTagged } from '../tag.ts';
+import { type ShownGlance, shownGlance } from './shown-job.ts';
 import { shownWorkflow } from './shown-workflow.ts';
+
+/** Enough for a strip of bars. */
+const MAX_RECENT_JOBS = 20;
+const MAX_SEARCH = 200;
+const WORKFLOWS_AT_ONCE = 100;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const changed = {
@@ -23,25 +32,40 @@ export const listWorkflows: Operation<KeyedCall> = {
   id: 'listWorkflows',
   group: 'Workflows',
   summary: 'The workflows of a team, by id',
-  parameters: [...PAGE_PARAMETERS],
+  parameters: [
+    {
+      name: 'q',
+      in: 'query',
+      description: 'Only those whose id or name contains this text, in any letter case',
+      schema: { type: 'string', maxLength: MAX_SEARCH },
+    },
+    {
+      name: 'recentJobs',
+      in: 'query',
+      description: 'With so many of its newest jobs, the newest first',
+      schema: { type: 'integer', minimum: 0, maximum: MAX_RECENT_JOBS },
+    },
+    ...PAGE_PARAMETERS,
+  ],
   answer: pageResponse('workflows', 'Workflow'),
   refusals: { field_invalid: 'A parameter has a bad value' },
 
   async handle({ services, caller, query, reply }) {
     const limit = pageLimit(query);
+    const each = queryNumber(query, 'recentJobs', { least: 0, most: MAX_RECENT_JOBS });
     const after = idCursorFrom(query, isWorkflowId);
-    const all = await services.store.workflows.list({ teamId: caller.teamId });
+    const searched = queryValue(query, 'q')?.slice(0, MAX_SEARCH).toLowerCase();
+    const known = await services.store.workflows.list({ teamId: caller.teamId });
+    const all = searched === undefined ? known : known.filter((workflow) => holds(workflow, searched));
     // In the order of the list, which is not that of JavaScript: the workflow itself may be gone by now.
     const rest =
       after === undefined ? all : all.filter(({ id }) => Buffer.compare(bytes(id), bytes(after)) > 0);
-    const page = rest.slice(0, limit);
-    const last = page.at(-1);
-    if (rest.length > limit && last !== undefined) {
-      reply.header('link', nextLink('/v1/workflows', query, makeIdCursor(last.id)));
-    }
+    const page = onePage({ query, reply }, rest, { limit, path: '/v1/workflows', cursorOf: idCursor });
+    const recent = each === undefined ? undefined : await recentJobs(services.store, page, each);
     const workflows = [];
     for (const workflow of page) {
-      workflows.push(await shownWorkflow(services.store, workflow));
+      const shown = await shownWorkflow(services.store, workflow);
+      workflows.push(recent === undefined ? shown : { ...shown, recentJobs: recent.get(workflow.id) ?? [] });
       // Each takes some reads, which answer without a turn of the event loop.
       await nextTurn();
     }
@@ -102,6 +126,28 @@ export const resumeWorkflow: Operation<KeyedCall> = {
     return { message: 'Workflow resumed', workflow: await shownWorkflow(store, workflow) };
   },
 };
+
+/** Of many workflows a few at a time: a statement answers without a turn of the event loop. */
+async function recentJobs(
+  store: Store,
+  workflows: readonly Workflow[],
+  each: number,
+): Promise<Map<string, ShownGlance[]>> {
+  const shown = new Map<string, ShownGlance[]>();
+  for (let from = 0; from < workflows.length; from += WORKFLOWS_AT_ONCE) {
+    const some = workflows.slice(from, from + WORKFLOWS_AT_ONCE);
+    const { teamId } = some[0] as Workflow;
+    const workflowIds = some.map(({ id }) => id);
+    const found = await store.jobs.recent({ teamId, workflowIds, each });
+    for (const [id, jobs] of found) shown.set(id, jobs.map(shownGlance));
+    await nextTurn();
+  }
+  return shown;
+}
+
+function holds({ id, definition }: Workflow, searched: string): boolean {
+  return id.toLowerCase().includes(searched) || definition.name.toLowerCase().includes(searched);
+}
 
 async function workflowOf({ services, caller, params }: KeyedCall): Promise<Workflow> {
   const id = workflowIdFrom(params.workflowId);

@@ -38,6 +38,7 @@ export function testDeliveries(open: Open): void {
       headers: null,
       settings: DEFAULT_WEBHOOK_SETTINGS,
       failingSince: null,
+      rewrites: 0,
     });
     assert.deepEqual(await load(store, at.teamId, deaf), []);
     const [, event] = await allEvents(store, at.teamId);
@@ -55,6 +56,7 @@ export function testDeliveries(open: Open): void {
       eventType: 'workflow_queued',
       sequence: 2,
       body: event?.body,
+      rewrites: 0,
     });
     assert.match(due?.body ?? '', new RegExp(job.id));
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { AttemptDetails } from '../../model/delivery.ts';
 import type { TextPlace } from '../erasure-operations.ts';
 import type { Store } from '../store.ts';
-import { load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
+import { HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import { caseWith, failAttempt, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 const OTHER_PLACES: readonly TextPlace[] = [
@@ -15,6 +15,8 @@ const OTHER_PLACES: readonly TextPlace[] = [
   'fields',
   'jobLog',
   'jobProgress',
+  'inspectedRequest',
+  'inspectedBody',
 ];
 
 export function testHeldTexts(open: Open): void {
@@ -101,6 +103,31 @@ export function testHeldTexts(open: Open): void {
       ['thanks for workflow_data_change'],
     );
     assert.match(texts[0]?.about ?? '', /"differences"/);
+  });
+
+  it('keeps no answer to what was loaded before its event was rewritten', async ({ store }) => {
+    const { teamId, workflowId, webhookId, due: before } = await oneDelivery(store);
+    const place = 'event';
+    const [event] = await allTexts(store, { teamId, workflowId, place, needles: ['workflow_queued'] });
+    const texts = [{ key: event?.key ?? '', was: event?.text ?? '', text: '{"erased":true}' }];
+    assert.equal(await store.erasure.rewrite({ teamId, place, texts }), 1);
+    const refused = { ...OK, outcome: 'http', status: 302, error: 'Answered 302 to /ada@x.test' } as const;
+    const again = { state: 'waiting', nextAt: store.now() } as const;
+    await settle(store, before, 1, again, refused);
+    const [after] = await load(store, teamId, webhookId);
+    assert.deepEqual([after?.body, after?.rewrites], ['{"erased":true}', before.rewrites + 1]);
+    assert.equal((await store.deliveries.lane({ teamId, webhookId, ...HOLDER }))?.rewrites, after?.rewrites);
+    await settle(store, after, 2, again, refused);
+    const { attempts = [] } = (await store.deliveries.get({ teamId, id: before.id })) ?? {};
+    assert.deepEqual(
+      attempts.map(({ error, response }) => [error, response]),
+      [
+        ['Answered 302. What it said was erased', null],
+        [refused.error, OK.response],
+      ],
+    );
+    assert.deepEqual(attempts[0]?.details, { ...OK.details, responseHeaders: {} });
+    assert.deepEqual(attempts[1]?.details, OK.details);
   });
 
   it('finds a person in the headers of an attempt and in why a webhook is paused', async ({ store }) => {

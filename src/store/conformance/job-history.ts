@@ -1,6 +1,6 @@
 /** What every driver must do with lists of jobs, and with those that nobody needs any more. */
 import assert from 'node:assert/strict';
-import type { JobState } from '../../model/job.ts';
+import type { Job, JobState } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import {
   caseWith,
@@ -36,6 +36,41 @@ export function testJobHistory(open: Open): void {
     assert.deepEqual(listed, ids);
     const [job] = await store.jobs.list({ teamId, limit: 1 });
     assert.deepEqual(job, await store.jobs.get({ teamId, id: ids[0] as string }));
+  });
+
+  it('tells the newest jobs of each of many workflows', async ({ store }) => {
+    const a = await makeWorkflow(store, { id: 'a' });
+    const b = await makeWorkflow(store, { id: 'b' });
+    const { teamId } = a;
+    const [, second, third] = await endJobs(store, a, 3);
+    await makeJob(store, await makeWorkflow(store, { team: 'other', id: 'a' }));
+    const queued = await makeJob(store, b);
+    const recent = await store.jobs.recent({ teamId, workflowIds: ['a', 'b', 'c'], each: 2 });
+    const ids = [...recent].map(([id, jobs]) => [id, jobs.map((job) => job.id)]);
+    assert.deepEqual(Object.fromEntries(ids), { a: [third, second], b: [queued.id] });
+    const { id, state, createdAt, startedAt, finishedAt } = (await store.jobs.list({ teamId, limit: 2 })).at(
+      -1,
+    ) as Job;
+    const [first] = recent.get('a') ?? [];
+    assert.deepEqual({ ...first }, { ...first, id, state, createdAt, startedAt, finishedAt });
+    assert.equal((await store.jobs.recent({ teamId, workflowIds: [], each: 2 })).size, 0);
+  });
+
+  it('counts jobs by their state, of those that have ended only among the newest', async ({ store }) => {
+    const at = await makeWorkflow(store, { id: 'a', overlap: 'buffer' });
+    const other = await makeWorkflow(store, { id: 'b' });
+    const { teamId } = at;
+    await publishRun(store, at, { a: 'Ada' });
+    await endJobs(store, at, 3);
+    const waiting = await makeJob(store, other);
+    await makeJob(store, await makeWorkflow(store, { team: 'other' }));
+    const all = { queued: 1, finished: 1, failed: 3 };
+    assert.deepEqual(await store.jobs.counts({ teamId, among: 6 }), { states: all, complete: true });
+    const newest = { states: { queued: 1, failed: 1 }, complete: false };
+    assert.deepEqual(await store.jobs.counts({ teamId, among: 2 }), newest);
+    await store.jobs.cancel({ teamId, id: waiting.id, by: 'somebody' });
+    const ofB = { states: { canceled: 1 }, complete: true };
+    assert.deepEqual(await store.jobs.counts({ teamId, workflowId: 'b', among: 9 }), ofB);
   });
 
   it('lists by workflow, state and origin', async ({ store }) => {

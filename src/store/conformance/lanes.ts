@@ -80,6 +80,7 @@ export function testLanes(open: Open): void {
       headers: 'sealed headers',
       settings,
       failingSince: null,
+      rewrites: 0,
     });
     advance(999);
     assert.equal((await lane())?.secrets.length, 2);
@@ -111,6 +112,26 @@ export function testLanes(open: Open): void {
     });
     await settle(store, replayed, 1, now, FAILED);
     assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 9 }), ['replay', 'replay', 'replay']);
+  });
+
+  it('counts what is held already among those that are due, whether it answers it or not', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at, ['workflow_queued']);
+    await queueAndFail(store, at, 5);
+    const due = (await load(store, teamId, webhookId)).map(({ id }) => id);
+    for (const ordered of [false, true]) {
+      const fresh = async (live: number, held: ReadonlySet<string>) => {
+        const limits = { live, retry: 0, replay: 0 };
+        const found = await store.deliveries.load({ teamId, webhookId, limits, ordered, held });
+        return found.map(({ id }) => id).filter((id) => !held.has(id));
+      };
+      assert.deepEqual(await fresh(4, new Set(due.slice(0, 3))), due.slice(3, 4));
+      assert.deepEqual(await fresh(9, new Set(due.slice(1, 3))), [due[0], due[3], due[4]]);
+      assert.deepEqual(await fresh(9, new Set(due)), []);
+    }
   });
 
   it('loads in the order of the events, due or not, and waits for the first', async ({ store, advance }) => {

@@ -231,6 +231,42 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await sequences(), [4, 5]);
   });
 
+  it('forgets webhooks that were removed a while ago, once they have no delivery left', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const subscribed = (name: string) => subscribe(store, at, ['workflow_queued', name]);
+    const [used, stays, ...unused] = await Promise.all(['a', 'b', 'c', 'd', 'e'].map(subscribed));
+    await store.webhooks.unsubscribe({ teamId, ids: unused });
+    const job = await makeJob(store, at);
+    await store.webhooks.unsubscribe({ teamId, ids: [used as string] });
+    const forget = async (limit = 2) => {
+      for (let all = 0, steps = 1; ; steps += 1) {
+        const { forgotten, done } = await store.webhooks.forget({ olderMs: DAY, limit });
+        all += forgotten;
+        if (done) return all;
+        assert.ok(steps < 9, 'it never ends');
+      }
+    };
+    assert.equal(await forget(), 0, 'not yet');
+    advance(DAY + 1);
+    assert.equal(await forget(1), 3);
+    const [delivery] = await store.deliveries.list({ teamId, webhookId: used as string, limit: 9 });
+    assert.equal(delivery?.state, 'canceled');
+    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
+    const [waiting] = await load(store, teamId, stays as string);
+    await settle(store, waiting, 1, { state: 'delivered' });
+    await pruneAll(store, { attemptsMs: 0, eventsMs: 0 });
+    assert.equal(await forget(), 1);
+    assert.equal(await forget(), 0);
+    assert.deepEqual(
+      (await store.webhooks.list({ teamId })).map(({ id }) => id),
+      [stays],
+    );
+  });
+
   it('forgets old events behind one that is dated ahead', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const makeAndCancel = async () => {

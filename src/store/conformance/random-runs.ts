@@ -118,7 +118,7 @@ export function testRandomRuns(open: Open): void {
           await compareAll(world);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 }

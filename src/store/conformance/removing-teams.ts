@@ -1,6 +1,7 @@
 /** What every driver must do when a team is deleted. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
+import type { InspectedRequest } from '../../model/inspector.ts';
 import type { Store } from '../store.ts';
 import { load, OK, settle, subscribe } from './sending.ts';
 import {
@@ -117,11 +118,25 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   const [due] = await load(store, teamId, webhookId);
   await settle(store, due, 1, { state: 'delivered' }, OK);
   await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'], since: 0, until: store.now() });
+  const inspector = { teamId, id: `insp_${team}`, status: 204, delayMs: 0, forMs: 86_400_000, most: 1 };
+  await store.inspectors.create(inspector);
+  await store.inspectors.keep({ ...inspector, workflowId: null, request: REQUEST });
   await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
   const audit = { action: 'erase', actor: 'cli', workflowId: null, subject: 'x', details: {} };
   await store.erasure.audit({ teamId, ...audit });
+  while (!(await store.usage.count({ graceMs: 0, limit: 100 })).done);
   return at;
 }
+
+const REQUEST: InspectedRequest = {
+  method: 'POST',
+  path: '/',
+  headers: {},
+  body: '',
+  bodyBytes: 0,
+  truncated: false,
+  signature: { verdict: 'absent', message: '', webhookId: null },
+};
 
 function total(rows: Record<string, number>): number {
   return Object.values(rows).reduce((sum, count) => sum + count, 0);

@@ -40,15 +40,16 @@ export interface Due {
   teamId: string;
   id: string;
   webhookId: string;
+  rewrites?: number;
 }
 
 export function settlement(
-  { teamId, id, webhookId }: Due,
+  { teamId, id, webhookId, rewrites = 0 }: Due,
   attempt: number,
   next: NextStep,
   log = OK,
 ): Settlement {
-  return { teamId, deliveryId: id, webhookId, epoch: ANY_EPOCH, attempt, next, log, health: null };
+  return { teamId, deliveryId: id, webhookId, epoch: ANY_EPOCH, attempt, rewrites, next, log, health: null };
 }
 
 export async function settle(

@@ -38,10 +38,25 @@ export const TABLES: readonly Table[] = [
   { name: 'replay', key: ['team_id', 'id'] },
   { name: 'suppression', key: ['team_id', 'workflow_id', 'kind', 'hash'] },
   { name: 'audit', key: ['team_id', 'id'], long: ['details'] },
+  { name: 'usage_place', key: ['team_id'] },
+  { name: 'usage', key: ['team_id', 'kind', 'subject', 'period', 'start'] },
 ];
 
-/** Who does what at this moment, and how far the tables have come: true of one database only. */
-export const LEFT_BEHIND: readonly string[] = ['chore', 'lane', 'schema_version'];
+/** What inspectors were sent: for a day, at an address of the servers that use this database. */
+export const INSPECTOR_TABLES: readonly Table[] = [
+  { name: 'inspector', key: ['id'] },
+  { name: 'inspected_request', key: ['team_id', 'inspector_id', 'number'], long: ['request', 'body'] },
+];
+
+/** Who does what at this moment, who is signed in, and how far the tables have come: true of one database only. */
+export const LEFT_BEHIND: readonly string[] = [
+  'session',
+  'sign_in_link',
+  'chore',
+  'lane',
+  'schema_version',
+  ...INSPECTOR_TABLES.map(({ name }) => name),
+];
 
 /** A page may have so many rows, and so many bytes in its long columns (or one row). */
 export const PAGE_ROWS = 1_000;

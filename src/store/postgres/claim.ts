@@ -9,17 +9,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
+import type { Clock } from '../../std/clock.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
+import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 import { appendJobEvent } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
+/** A claim without some teams, and what is known beforehand. */
+interface Asked extends ClaimInput {
+  without: readonly string[];
+  bounds: Bounds;
+  /** Teams that jobs were claimed of, the last one last. */
+  served: readonly string[];
+}
+
 /** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
+
+/** Teams whose turn is remembered, here and not in their rows: those of more are as if they had never been served. */
+const MAX_SERVED = 1_000;
 
 /** Other claims, and calls that queue, lock a team for a few milliseconds. */
 const COME_BACK_MS = 10;
@@ -31,14 +44,21 @@ interface Claimed {
 }
 
 /** Makes `claim` of its transaction: of all teams, then without those that are locked, and then of all once more. */
-export function claiming(
-  claim: (input: ClaimInput & { without: readonly string[] }) => Promise<Claimed>,
-): JobOperations['claim'] {
+export function claiming(running: {
+  claim(input: Asked): Promise<Claimed>;
+  survey(input: undefined): Promise<Bounds>;
+  now: Clock;
+}): JobOperations['claim'] {
+  const known = new ClaimBounds(running.survey);
+  const served = new Set<string>();
   return async (input) => {
+    const bounds = await known.next(running.now());
     const claimed: ClaimedJob[] = [];
     const more = async (without: readonly string[]) => {
-      const { jobs, locked } = await claim({ ...input, limit: input.limit - claimed.length, without });
+      const limit = input.limit - claimed.length;
+      const { jobs, locked } = await running.claim({ ...input, limit, without, bounds, served: [...served] });
       claimed.push(...jobs);
+      for (const { job } of jobs) noteServed(served, job.teamId);
       return claimed.length < input.limit ? locked : [];
     };
     const locked = await more([]);
@@ -55,10 +75,19 @@ export function claiming(
   };
 }
 
-export async function claim(tx: Tx, input: ClaimInput & { without: readonly string[] }): Promise<Claimed> {
+function noteServed(served: Set<string>, teamId: string): void {
+  served.delete(teamId);
+  served.add(teamId);
+  for (const longestAgo of served) {
+    if (served.size <= MAX_SERVED) return;
+    served.delete(longestAgo);
+  }
+}
+
+export async function claim(tx: Tx, input: Asked): Promise<Claimed> {
   const free = await lockDue(tx, input);
   if (free.length === 0) return { jobs: [], locked: [] };
-  const [room, workflows] = await Promise.all([roomOf(tx, free, input.perTeam), workflowsOf(tx, free)]);
+  const [room, workflows] = await Promise.all([roomOf(tx, free, input), workflowsOf(tx, free)]);
   const locked = [...new Set(free.map((job) => job.team_id))].filter((teamId) => !room.has(teamId));
   const jobs = free.filter((job) => takeRoom(room, job.team_id)).map((job) => started(tx, job, input));
   if (jobs.length === 0) return { jobs: [], locked };
@@ -77,18 +106,28 @@ export async function claim(tx: Tx, input: ClaimInput & { without: readonly stri
   return { jobs: claimed, locked };
 }
 
-/** What `job_due` holds: each use of that index repeats its condition. */
-const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
+/** What waits, but for what ended long ago: that is passed by in the index itself. */
+const MAY_WAIT = `${WAITS} and job.run_at >= $10`;
+
+/** The teams of what runs, once for each job: those that were taken up since, and those that are known by name. */
+const runningTeams = (since: string, teams: string, ids: string, among = '') => `
+  select job.team_id from job where job.state = 'running' and job.run_at >= ${since} ${among}
+  union all
+  select job.team_id from unnest(${teams}::text[], ${ids}::text[]) as named (team_id, id)
+  cross join lateral (
+    select * from job where job.team_id = named.team_id and job.id = named.id limit 1
+  ) job
+  where job.state = 'running' and job.run_at < ${since} ${among}`;
 
 /** Of one team and priority: so many that are due and may be taken here, what is due longest first. */
 const next = (limit: string) => `
   (select job.id, job.attempt, job.run_at, 0 as misdated from job
-   where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
+   where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
      and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
    order by job.run_at limit ${limit})
   union all
   (select job.id, job.attempt, job.run_at, 1 from job
-   where ${WAITS} and job.team_id = level.team_id and job.priority = level.priority and job.run_at > $2
+   where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at > $2
      and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
    order by job.run_at limit ${limit})`;
 
@@ -104,41 +143,43 @@ const DUE = `
       select * from unnest($6::text[], $7::text[]) as excepted (team_id, workflow_id)
     ),
     waiting (team_id) as (
-      (select job.team_id from job where ${WAITS} order by job.team_id limit 1)
+      (select job.team_id from job where ${MAY_WAIT} order by job.team_id limit 1)
       union all
-      select (select job.team_id from job where ${WAITS} and job.team_id > waiting.team_id
+      select (select job.team_id from job where ${MAY_WAIT} and job.team_id > waiting.team_id
               order by job.team_id limit 1)
       from waiting where waiting.team_id is not null
     ),
     running as materialized (
-      select team_id, count(*)::integer as jobs from job where state = 'running' group by team_id
+      select team_id, count(*)::integer as jobs from (${runningTeams('$13', '$11', '$12')}) counted
+      group by team_id
+    ),
+    served as materialized (
+      select * from unnest($14::text[]) with ordinality as served (team_id, turn)
     ),
     open as materialized (
-      select team.id as team_id, coalesce(running.jobs, 0) as running,
-             -- A time that is still to come was written before the clock was set back.
-             case when team.claimed_at > $1 then 0 else team.claimed_at end as claimed_at
+      select waiting.team_id, coalesce(running.jobs, 0) as running, coalesce(served.turn, 0) as served
       from waiting
-      join team on team.id = waiting.team_id
       left join running on running.team_id = waiting.team_id
-      where coalesce(running.jobs, 0) < $3 and not waiting.team_id = any($9::text[])
+      left join served on served.team_id = waiting.team_id
+      where waiting.team_id is not null and coalesce(running.jobs, 0) < $3 and not waiting.team_id = any($9::text[])
     ),
     turn as materialized (
-      select * from open order by running, claimed_at, team_id limit $8
+      select * from open order by running, served, team_id limit $8
     ),
     level (team_id, priority) as (
       select turn.team_id,
-             (select job.priority from job where ${WAITS} and job.team_id = turn.team_id
+             (select job.priority from job where ${MAY_WAIT} and job.team_id = turn.team_id
               order by job.priority desc limit 1)
       from turn
       union all
       select level.team_id,
-             (select job.priority from job where ${WAITS} and job.team_id = level.team_id
+             (select job.priority from job where ${MAY_WAIT} and job.team_id = level.team_id
                 and job.priority < level.priority
               order by job.priority desc limit 1)
       from level where level.priority is not null
     ),
     candidate as materialized (
-      select turn.team_id, turn.running, turn.claimed_at, due.id, due.attempt, due.run_at,
+      select turn.team_id, turn.running, turn.served, due.id, due.attempt, due.run_at,
              row_number() over (partition by turn.team_id
                                 order by level.priority desc, due.misdated, due.run_at, due.id) as place
       from turn
@@ -147,7 +188,7 @@ const DUE = `
     ),
     ranked as materialized (
       select team_id, id, attempt,
-             row_number() over (order by running + place, case place when 1 then claimed_at else $1 end,
+             row_number() over (order by running + place, case place when 1 then served end nulls last,
                                          run_at, team_id, place) as rank
       from candidate where running + place <= $3
       order by rank limit $4
@@ -165,7 +206,7 @@ const DUE = `
   order by free.rank`;
 
 /** Of few teams: those whose turn it is. When these have too little that is due: of all. */
-async function lockDue(tx: Tx, input: ClaimInput & { without: readonly string[] }): Promise<JobRow[]> {
+async function lockDue(tx: Tx, input: Asked): Promise<JobRow[]> {
   // Others may be taking as many at this moment.
   const candidates = 2 * input.limit + 8;
   const { jobs, teams } = await lockDueOf(tx, input, { candidates, teams: candidates });
@@ -176,7 +217,7 @@ async function lockDue(tx: Tx, input: ClaimInput & { without: readonly string[] 
 /** The jobs, locked, in the order of their turns, and how many teams wait for one. */
 async function lockDueOf(
   tx: Tx,
-  { limit, perTeam, except = [], without }: ClaimInput & { without: readonly string[] },
+  { limit, perTeam, except = [], without, bounds, served }: Asked,
   most: { candidates: number; teams: number },
 ): Promise<{ jobs: JobRow[]; teams: number }> {
   const rows = await tx.db.all<(JobRow | { id: null }) & { teams: number }>(
@@ -190,6 +231,11 @@ async function lockDueOf(
     except.map(({ workflowId }) => workflowId),
     most.teams,
     without,
+    bounds.waitingSince,
+    bounds.running.map(({ teamId }) => teamId),
+    bounds.running.map(({ id }) => id),
+    bounds.runningSince,
+    served,
   );
   return {
     jobs: rows.filter((row): row is JobRow & { teams: number } => row.id !== null),
@@ -201,18 +247,25 @@ async function lockDueOf(
  * Locks the teams that nobody else has locked, and counts what each of them may still run; the others are missing. In
  * the order of their ids as everybody who locks several.
  */
-async function roomOf(tx: Tx, jobs: readonly JobRow[], perTeam: number): Promise<Map<string, number>> {
+async function roomOf(
+  tx: Tx,
+  jobs: readonly JobRow[],
+  { perTeam, bounds }: Asked,
+): Promise<Map<string, number>> {
   const teams = [...new Set(jobs.map((job) => job.team_id))];
   const [open, running] = await Promise.all([
     tx.db.all<{ id: string }>(
-      'select id from team where id = any($1::text[]) order by id for update skip locked',
+      'select id from team where id = any($1::text[]) order by id for no key update skip locked',
       teams,
     ),
     // By a statement of its own: it sees what was committed until the locks were there.
     tx.db.all<{ team_id: string; jobs: number }>(
-      `select team_id, count(*) as jobs from job where state = 'running' and team_id = any($1::text[])
-       group by team_id`,
+      `select team_id, count(*) as jobs
+       from (${runningTeams('$2', '$3', '$4', 'and job.team_id = any($1::text[])')}) counted group by team_id`,
       teams,
+      bounds.runningSince,
+      bounds.running.map(({ teamId }) => teamId),
+      bounds.running.map(({ id }) => id),
     ),
   ]);
   const counted = new Map(running.map((row) => [row.team_id, row.jobs]));
@@ -236,26 +289,24 @@ function started(tx: Tx, job: JobRow, { nodeId, leaseMs }: ClaimInput): JobRow {
     process_pid: null,
     process_started_at: null,
     started_at: job.started_at ?? tx.now,
+    // From now on: since when it runs, which is what `job_running` has it by.
+    run_at: tx.now,
   };
 }
 
 async function save(tx: Tx, jobs: readonly JobRow[], { nodeId, leaseMs }: ClaimInput): Promise<void> {
-  const teams = jobs.map((job) => job.team_id);
-  await Promise.all([
-    tx.db.run(
-      `update job
-       set state = 'running', attempt = job.attempt + 1, node_id = $3, lease_until = $4, progress = null,
-           process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $5)
-       from unnest($1::text[], $2::text[]) as taken (team_id, id)
-       where job.team_id = taken.team_id and job.id = taken.id`,
-      teams,
-      jobs.map((job) => job.id),
-      nodeId,
-      tx.now + leaseMs,
-      tx.now,
-    ),
-    tx.db.run('update team set claimed_at = $1 where id = any($2::text[])', tx.now, teams),
-  ]);
+  await tx.db.run(
+    `update job
+     set state = 'running', attempt = job.attempt + 1, node_id = $3, lease_until = $4, progress = null, run_at = $5,
+         process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $5)
+     from unnest($1::text[], $2::text[]) as taken (team_id, id)
+     where job.team_id = taken.team_id and job.id = taken.id`,
+    jobs.map((job) => job.team_id),
+    jobs.map((job) => job.id),
+    nodeId,
+    tx.now + leaseMs,
+    tx.now,
+  );
 }
 
 async function workflowsOf(tx: Tx, jobs: readonly JobRow[]): Promise<Map<string, WorkflowRow>> {

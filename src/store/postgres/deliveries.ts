@@ -3,7 +3,7 @@ import { type Attempt, DELIVERY_STATES } from '../../model/delivery.ts';
 import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 import type { View } from './transaction.ts';
 
-interface SummaryRow extends Omit<DeliverySummary, 'last'> {
+export interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   outcome: Attempt['outcome'] | null;
   status: number | null;
   error: string | null;
@@ -18,26 +18,27 @@ const WITH_THE_REST = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
+export const SUMMARY = `select ${COLUMNS} from delivery ${WITH_THE_REST}`;
 
 export async function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
-  const [found, attempts] = await Promise.all([
-    view.db.get<SummaryRow & { body: string }>(
-      `select ${COLUMNS}, event.body from delivery ${WITH_THE_REST}
-       where delivery.team_id = $1 and delivery.id = $2`,
-      teamId,
-      id,
-    ),
-    view.db.all<Attempt & { details: string | null }>(
-      `select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
-       from attempt where team_id = $1 and delivery_id = $2 order by number`,
-      teamId,
-      id,
-    ),
-  ]);
+  const found = await view.db.get<SummaryRow & { body: string }>(
+    `select ${COLUMNS}, event.body from delivery ${WITH_THE_REST}
+     where delivery.team_id = $1 and delivery.id = $2`,
+    teamId,
+    id,
+  );
   if (found === undefined) return undefined;
+  // An attempt that was settled since the row was read would stand beside the time that it was due at.
+  const attempts = await view.db.all<Attempt & { details: string | null }>(
+    `select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
+     from attempt where team_id = $1 and delivery_id = $2 and number <= $3 order by number`,
+    teamId,
+    id,
+    found.attempt,
+  );
   const { body, ...row } = found;
   return {
     ...toSummary(row),
@@ -55,7 +56,7 @@ const PAGE = `
     select found.id from unnest($3::text[]) as wanted (state)
     cross join lateral (
       select id, created_at from delivery
-      where team_id = $1 and webhook_id = $2 and state = wanted.state
+      where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
         and created_at >= $4 and (created_at, id) < ($5, $6)
       order by created_at desc, id desc limit $7
     ) found
@@ -107,6 +108,6 @@ function placeOf(
   );
 }
 
-function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
+export function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }

@@ -3,10 +3,12 @@ import type { AfterFailure } from '../../model/job.ts';
 import { newId } from '../../std/id.ts';
 import type { AuditEntry, ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
+import { touchAllLanes } from '../touched.ts';
 import { fail, release } from './attempts.ts';
 import type { Value } from './database.ts';
 import { rewriteStatement } from './find-content.ts';
 import type { Tx, View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
 
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
@@ -31,6 +33,11 @@ export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>
     changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
   }
   await interrupt(tx, running);
+  // Bodies that wait in memory are given back, and of those under way no answer is kept.
+  if (place === 'event' && changed > 0) {
+    await tx.db.run('update team set rewrites = rewrites + 1 where id = $1', teamId);
+    touchAllLanes(tx);
+  }
   return changed;
 }
 
@@ -123,7 +130,7 @@ async function lockRuns(
   const unfinished = await tx.db.all<JobRow>(
     `select * from job
      where team_id = $1 and ($2::text[] is null or workflow_id = any($2))
-       and state in ('queued', 'running', 'retrying')
+       and ${UNFINISHED}
      order by id for update`,
     teamId,
     workflowIds,

@@ -62,14 +62,32 @@ const SUBSCRIBED = `
     and (strpos(fires_for, $3) > 0 or strpos(fires_for, '|*|') > 0)
   order by id`;
 
-async function nextSequence(tx: Tx, teamId: string): Promise<number> {
-  const counter = await tx.db.get<{ sequence: number }>(
-    'update team set last_sequence = last_sequence + 1 where id = $1 returning last_sequence as sequence',
-    teamId,
-  );
-  if (counter === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
-  return counter.sequence;
+/**
+ * The number behind the team's newest event. That one is looked up, for a counter in the team's row would leave a dead
+ * row behind with every event, which all who lock the row pass as long as anybody holds a transaction open; a lock
+ * leaves none. `last_sequence` stays what the team began with here: a copied one may be ahead of its events.
+ */
+function nextSequence(tx: Tx, teamId: string): Promise<number> {
+  const before = tx.sequences.get(teamId) ?? newestLocked(tx, teamId);
+  const next = before.then((sequence) => sequence + 1);
+  tx.sequences.set(teamId, next);
+  return next;
 }
+
+/** Two statements, because the second one has to see what was committed until the row was locked. */
+async function newestLocked(tx: Tx, teamId: string): Promise<number> {
+  const [team, newest] = await Promise.all([
+    tx.db.get<{ sequence: number }>(
+      'select last_sequence as sequence from team where id = $1 for no key update',
+      teamId,
+    ),
+    tx.db.get<{ sequence: number }>(NEWEST, teamId),
+  ]);
+  if (team === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
+  return Math.max(team.sequence, newest?.sequence ?? 0);
+}
+
+const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 
 /** Answers the event's id. */
 async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<string> {
@@ -112,7 +130,7 @@ async function addDeliveries(
   return ids;
 }
 
-const EVENT = `
+export const EVENT = `
   select team_id as "teamId", id, sequence, type, workflow_id as "workflowId", job_id as "jobId", body,
          created_at as "createdAt"
   from event`;
@@ -154,7 +172,7 @@ export function latest(
 
 export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>(
-    'select last_sequence as sequence from team where id = $1',
+    `select greatest(last_sequence, (${NEWEST})) as sequence from team where id = $1`,
     teamId,
   );
   return team?.sequence ?? 0;

@@ -162,8 +162,7 @@ async function checkTables(): Promise<void> {
   );
   await none(
     'events are numbered without a gap',
-    `select team.id from team join event on event.team_id = team.id
-     group by team.id having team.last_sequence <> count(*) or max(event.sequence) <> count(*)`,
+    'select team_id from event group by team_id having max(sequence) <> count(*)',
   );
   await none(
     'a job has one end, and its event',

@@ -1,30 +1,34 @@
 /** Jobs as a list, and giving up old ones. */
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
+import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import type { Tx, View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];
 
-/** After every id. */
-const LAST = '~';
-
 /** Ids grow with time, so that their order is that in which the jobs were made. */
 export async function list(view: View, input: ListInput): Promise<Job[]> {
-  const { teamId, workflowId, states, origin, before = LAST, limit } = input;
+  const { teamId, workflowId, states, origin, limit } = input;
+  const { first, end, since, until } = idsBetween('job', input);
   const rows = await view.db.all<JobRow>(
     `select * from job
-     where team_id = $1 and id < $2
+     where team_id = $1 and id < $2 and id >= $7
+       and created_at between $8 and $9
        and ($3::text is null or workflow_id = $3) and ($4::text is null or origin = $4)
        and ($5::text[] is null or state = any($5)) ${conditionFor(states)}
      order by id desc limit $6`,
     teamId,
-    before,
+    end,
     workflowId ?? null,
     origin ?? null,
     states ?? null,
     limit,
+    first,
+    since,
+    until,
   );
   return rows.map(toJob);
 }
@@ -32,7 +36,7 @@ export async function list(view: View, input: ListInput): Promise<Job[]> {
 /** Few jobs are in these states: with the condition of an index, a search for them does not go through all others. */
 function conditionFor(states: readonly JobState[] | undefined): string {
   if (states === undefined) return '';
-  if (!states.some(hasEnded)) return `and state in ('queued', 'running', 'retrying')`;
+  if (!states.some(hasEnded)) return `and ${UNFINISHED}`;
   return states.every((state) => state === 'failed' || state === 'canceled')
     ? `and state in ('failed', 'canceled')`
     : '';

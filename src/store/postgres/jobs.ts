@@ -17,6 +17,7 @@ import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
 import { lockWorkflow } from './workflows.ts';
 
 interface EnqueueInput {
@@ -61,7 +62,7 @@ export function unfinishedJobs(
 ): Promise<JobRow[]> {
   return tx.db.all<JobRow>(
     `select * from job
-     where team_id = $1 and workflow_id = $2 and state in ('queued', 'running', 'retrying') order by slot`,
+     where team_id = $1 and workflow_id = $2 and ${UNFINISHED} order by slot`,
     teamId,
     workflowId,
   );
@@ -207,14 +208,15 @@ export function fenced({ jobId, attempt }: Held): FencedError {
   return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
 }
 
-/** Moves the job that waits behind an ended one into its slot: it is due from now on. */
+/** Moves the job that waits behind an ended one into its slot: it is due from now on, and dated so for claims. */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run(
-    `update job set slot = 0
-     where team_id = $1 and workflow_id = $2 and slot = 1 and state in ('queued', 'running', 'retrying')`,
+    `update job set slot = 0, run_at = greatest(run_at, $3)
+     where team_id = $1 and workflow_id = $2 and slot = 1 and ${UNFINISHED}`,
     ended.team_id,
     ended.workflow_id,
+    tx.now,
   );
 }
 

@@ -43,6 +43,12 @@ export async function byHash(view: View, { hash }: { hash: string }): Promise<Ap
   return row && toKey(row);
 }
 
+/** Of whichever team. */
+export async function byId(view: View, id: string): Promise<ApiKey | undefined> {
+  const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where id = $1`, id);
+  return row && toKey(row);
+}
+
 export async function list(view: View, { teamId }: { teamId?: string }): Promise<ApiKey[]> {
   const rows = await view.db.all<KeyRow>(
     `select ${COLUMNS} from api_key where team_id = coalesce($1, team_id) order by created_at, id`,

@@ -7,22 +7,27 @@ import {
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
 import type { DueLane, LaneName } from '../webhook-operations.ts';
+import type { NextLook } from './lane-bounds.ts';
 import type { View } from './transaction.ts';
 
+/** A smaller index is not what makes a look slow. */
+const LARGE_INDEX_BYTES = 1_048_576;
+
 /**
- * Steps from webhook to webhook through the index `delivery_due`, one seek each. PostgreSQL has no such scan of its
+ * Steps from webhook to webhook through the index `delivery_order`, one seek each. PostgreSQL has no such scan of its
  * own before version 18, and would read the whole backlog. The order is that of the whole index, so that no other one
- * serves: `delivery_history` would lead through all that has ever ended.
+ * serves.
  */
 export const WAITING_LANES = `
   with recursive waiting_lane (team_id, webhook_id) as (
-    (select team_id, webhook_id from delivery where state = 'waiting'
-     order by team_id, webhook_id, class, next_at, id limit 1)
+    (select team_id, webhook_id from delivery where state = 'waiting' and event_sequence > 0
+     order by team_id, webhook_id, class, event_sequence, id limit 1)
     union all
     select next.team_id, next.webhook_id from waiting_lane cross join lateral (
       select d.team_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id, d.class, d.next_at, d.id limit 1
+      where d.state = 'waiting' and d.event_sequence > 0
+        and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
+      order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
     ) next
   )`;
 
@@ -42,57 +47,98 @@ interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings'> {
 const COLUMNS = `
   webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as "failingSince",
+  (select rewrites from team where team.id = webhook.team_id) as rewrites,
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
-// One seek for each class, for only within a class is the first the one that has been due longest; and another one
-// for what is dated further ahead than anything waits. Values and not `exists`, for which the planner may choose to
-// read all that waits, once for all lanes.
-const CLASSES = DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ');
-const someClass = (order: 'asc' | 'desc', isDue: string) => `(
-      select true from (values ${CLASSES}) as each (class) cross join lateral (
-        select d.next_at from delivery d
-        where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id and d.class = each.class
+const LATER = DELIVERY_CLASSES.flatMap((name, place) => (name === 'live' ? [] : [place]));
+const each = (places: readonly number[]) =>
+  `(values ${places.map((place) => `(${place})`).join(', ')}) as each (class)`;
+const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
+// What has never been tried is due, unless the clock was set back: one seek behind what was seen before.
+const hasLive = (seen: string) => `(
+      select true from delivery d where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0
+        and d.event_sequence > ${seen} and not d.next_at between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
+      order by d.event_sequence, d.id limit 1)`;
+// One seek for each other class, for only within a class is the first the one that has been due longest; and another
+// one for what is dated further ahead than anything waits. Values and not `exists`, for which the planner may choose
+// to read all that waits, once for all lanes.
+const hasLater = (order: 'asc' | 'desc', isDue: string) => `(
+      select true from ${each(LATER)} cross join lateral (
+        select d.next_at from delivery d where ${OF_WEBHOOK} and d.class > 0 and d.class = each.class
         order by d.next_at ${order}, d.id ${order} limit 1
       ) one where one.next_at ${isDue} limit 1)`;
-const HAS_DUE = `
+const PLACES = DELIVERY_CLASSES.map((_, place) => place);
+/** Behind what was seen where it has never been tried, and from the beginning where it has. */
+const behindSeen = (seen: string) => `event_sequence > case each.class when 0 then ${seen} else 0 end`;
+const firstInOrder = (seen: string) => `(
+      select first.next_at from ${each(PLACES)} cross join lateral (
+        select d.next_at, d.event_sequence, d.id from delivery d
+        where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = each.class and d.${behindSeen(seen)}
+        order by d.event_sequence, d.id limit 1
+      ) first order by first.event_sequence, first.id limit 1)`;
+const hasDue = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   webhook.state = 'active' and
   case when (webhook.settings::json ->> 'ordered')::boolean then
-    (select d.next_at from delivery d
-     where d.state = 'waiting' and d.event_sequence > 0
-       and d.team_id = webhook.team_id and d.webhook_id = webhook.id
-     order by d.event_sequence, d.id limit 1) not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
-  else coalesce(${someClass('asc', '<= $1')}, ${someClass('desc', `> $1 + ${LONGEST_WAIT_MS}`)}, false)
+    ${firstInOrder(seen)} not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
+  else coalesce(${hasLive(seen)}, ${hasLater('asc', '<= $1')},
+    ${ahead ? hasLater('desc', `> $1 + ${LONGEST_WAIT_MS}`) : 'false'}, false)
   end`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
 // What others hold is left out before anything is asked of it.
-/** Exported so that a test can ask how it is carried out. */
-export const LANES = `
-  ${WAITING_LANES},
+const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
-    select waiting_lane.team_id, waiting_lane.webhook_id, held.node_id, held.epoch, held.lease_until
+    select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
     from waiting_lane
     left join lane held on held.team_id = waiting_lane.team_id and held.webhook_id = waiting_lane.webhook_id
     where ${IS_FREE}
   )
   select ${COLUMNS} from held
   join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
-  where ${HAS_DUE}`;
+  where ${hasDue({ seen: 'held.seen', ahead })}`;
+const allLanes = (ahead: boolean) => `${WAITING_LANES}, ${dueOf({ seen: '0::bigint', ahead })}`;
+/** Exported so that a test can ask how it is carried out. */
+export const LANES = allLanes(false);
+const LANES_AFRESH = allLanes(true);
+const KNOWN_LANES = `
+  with waiting_lane as materialized (
+    select * from unnest($3::text[], $4::text[], $5::bigint[]) as known (team_id, webhook_id, seen)
+  ), ${dueOf({ seen: 'waiting_lane.seen', ahead: false })}`;
 const LANE = `
   select ${COLUMNS} from webhook
   left join lane held on held.team_id = webhook.team_id and held.webhook_id = webhook.id
-  where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${HAS_DUE}`;
+  where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true })}`;
 
 /** Those that a node holds or could take. */
-export async function lanes(view: View, { nodeId }: { nodeId: string }): Promise<FoundLane[]> {
-  return (await view.db.all<LaneRow>(LANES, view.now, nodeId)).map(toLane);
+export async function lanes(
+  view: View,
+  { nodeId, afresh, known }: { nodeId: string } & NextLook,
+): Promise<FoundLane[]> {
+  const rows =
+    known === undefined
+      ? await view.db.all<LaneRow>(afresh ? LANES_AFRESH : LANES, view.now, nodeId)
+      : await view.db.all<LaneRow>(
+          KNOWN_LANES,
+          view.now,
+          nodeId,
+          known.map(({ teamId }) => teamId),
+          known.map(({ webhookId }) => webhookId),
+          known.map(({ seen }) => seen),
+        );
+  return rows.map(toLane);
 }
 
 export async function lane(
   view: View,
-  { teamId, webhookId, nodeId }: LaneName & { nodeId: string },
+  { teamId, webhookId, nodeId, seen }: LaneName & { nodeId: string; seen: number },
 ): Promise<FoundLane | undefined> {
-  const row = await view.db.get<LaneRow>(LANE, view.now, nodeId, teamId, webhookId);
+  const row = await view.db.get<LaneRow>(LANE, view.now, nodeId, teamId, webhookId, seen);
   return row && toLane(row);
+}
+
+/** Whether what has ended and cannot go may fill the index that looks at everything step through. */
+export async function isLarge(view: View): Promise<boolean> {
+  const index = await view.db.get<{ bytes: number }>(`select pg_relation_size('delivery_order') as bytes`);
+  return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
 }
 
 function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): FoundLane {
@@ -103,56 +149,93 @@ function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): FoundLa
 interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {
   class: number;
   origin: DeliveryOrigin;
+  inOrder: number;
+  seen: number;
 }
 
 const DUE_COLUMNS = `
   due.team_id as "teamId", due.id, due.webhook_id as "webhookId", due.origin, due.class, due.attempt,
   due.next_at as "dueAt", due.created_at as "createdAt",
-  event.id as "eventId", event.type as "eventType", event.sequence, event.body`;
+  event.id as "eventId", event.type as "eventType", event.sequence, event.body,
+  (select rewrites from team where team.id = $1) as rewrites`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
-// One event for each, and the webhook by its key: so that also a planner that knows nothing of the tables yet walks
-// through no other's.
-const WITH_EVENT_IF_ACTIVE = `
-  cross join lateral (
-    select id, type, sequence, body from event
-    where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
-  ) event
-  where (select state from webhook where team_id = $1 and id = $2) = 'active'`;
-const PLACES = DELIVERY_CLASSES.map((_, place) => place);
+/**
+ * Beside what is due: how far the lane is seen, to before the first that has never been tried, or when there is none
+ * to the newest event. All of it is of one moment, in which no event is missing before the newest. One event for each
+ * delivery, and the webhook by its key: so that also a planner that knows nothing of the tables yet walks through no
+ * other's.
+ */
+const withEvents = (inOrder: string) => `
+  select progress.seen, due.* from (
+    select coalesce(
+      (select min(event_sequence) - 1 from found where class = 0),
+      (select sequence from event where team_id = $1 order by sequence desc limit 1), 0) as seen
+  ) progress
+  left join (
+    select ${DUE_COLUMNS}, ${inOrder} as "inOrder" from found_due due
+    cross join lateral (
+      select id, type, sequence, body from event
+      where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
+    ) event
+    where (select state from webhook where team_id = $1 and id = $2) = 'active'
+  ) due on true`;
 // Of each class the first ones; where nothing is due, what was dated before the clock was set back.
 const DUE = `
-  with wanted (class, most) as (values ${PLACES.map((place) => `(${place}, $${5 + place}::integer)`).join(', ')}),
+  with wanted (class, most) as (values ${LATER.map((place) => `(${place}, $${6 + place}::integer)`).join(', ')}),
   found as materialized (
+    select * from (
+      ${WAITING} and event_sequence > 0 and class = 0 and event_sequence > $5 order by event_sequence, id limit $6
+    ) live
+    union all
     select found.* from wanted cross join lateral (
-      ${WAITING} and class = wanted.class and next_at <= $3 order by next_at, id limit wanted.most
+      ${WAITING} and class > 0 and class = wanted.class and next_at <= $3 order by next_at, id limit wanted.most
     ) found
-  )
-  select ${DUE_COLUMNS} from (
-    select * from found union all
+  ),
+  found_due as (
+    select found.* from found
+    cross join (select count(*) as live from found where class = 0 and next_at <= $3) due
+    where case when found.class > 0 then true when due.live > 0 then next_at <= $3 else next_at > $4 end
+    union all
     select ahead.* from wanted cross join lateral (
-      ${WAITING} and class = wanted.class and next_at > $4 order by next_at, id limit wanted.most
+      ${WAITING} and class > 0 and class = wanted.class and next_at > $4 order by next_at, id limit wanted.most
     ) ahead
     where wanted.class not in (select class from found)
-  ) due ${WITH_EVENT_IF_ACTIVE}
-  order by due.class, due.next_at, due.id`;
+  )
+  ${withEvents('case due.class when 0 then due.event_sequence else due.next_at end')}
+  order by due.class, due."inOrder", due.id`;
 const IN_ORDER = `
-  select ${DUE_COLUMNS} from (${WAITING} and event_sequence > 0 order by event_sequence, id limit $3) due ${WITH_EVENT_IF_ACTIVE}
-  order by due.event_sequence, due.id`;
+  with found as materialized (
+    select found.* from ${each(PLACES)} cross join lateral (
+      ${WAITING} and event_sequence > 0 and class = each.class and ${behindSeen('$4')}
+      order by event_sequence, id limit $3
+    ) found
+  ),
+  found_due as (select * from found order by event_sequence, id limit $3)
+  ${withEvents('due.event_sequence')}
+  order by due."inOrder", due.id`;
 
+/** @returns what is due, and up to which event nothing waits for its first attempt: 0 where that was not asked for */
 export async function load(
   view: View,
-  input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean },
-): Promise<DueDelivery[]> {
+  input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean; seen: number },
+): Promise<{ due: DueDelivery[]; seen: number }> {
   const { teamId, webhookId, limits } = input;
   const rows = input.ordered
-    ? await view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live)
+    ? await view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live, input.seen)
     : await view.db.all<DueRow>(
         DUE,
         teamId,
         webhookId,
         view.now,
         view.now + LONGEST_WAIT_MS,
+        input.seen,
         ...DELIVERY_CLASSES.map((name) => limits[name]),
       );
-  return rows.map((row) => ({ ...row, class: DELIVERY_CLASSES[row.class] as DeliveryClass }));
+  const due = rows
+    .filter(({ id }) => id !== null)
+    .map(({ seen: _, inOrder: __, ...row }) => ({
+      ...row,
+      class: DELIVERY_CLASSES[row.class] as DeliveryClass,
+    }));
+  return { due, seen: limits.live > 0 ? (rows[0]?.seen ?? 0) : 0 };
 }

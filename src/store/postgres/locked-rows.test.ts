@@ -96,3 +96,18 @@ test('who waits too long for a row is told that the database is busy, and leases
     await refused;
   });
 });
+
+test('a team that is locked leaves connections to the others', async () => {
+  const other = await makeWorkflow(store, { team: 'other' });
+  // More than there are connections, none of which waits for another one but in the team.
+  const own = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => makeWorkflow(store, { team: 'one', id: `w${n}` })),
+  );
+  await whileLocked('select 1 from team where id = $1', [own[0]?.teamId as string], async () => {
+    const calls = own.map((at) => store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }));
+    const refused = Promise.all(calls.map((call) => assert.rejects(call, isBusy)));
+    const first = await Promise.race([refused.then(() => 'refused'), makeJob(store, other)]);
+    assert.notEqual(first, 'refused');
+    await refused;
+  });
+});

@@ -1,5 +1,7 @@
 /** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
+import { UsageTally } from '../usage-tally.ts';
 import type { Tx } from './transaction.ts';
+import { writeUsage } from './usage.ts';
 
 /** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
 export interface ExpirePlace {
@@ -30,7 +32,7 @@ export async function expire(
     const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
     // What has never been sent to an active webhook stays: then it was we who were away, not its endpoint.
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
-    await giveUp(tx, teamId, givenUp);
+    await countDead(tx, place, await giveUp(tx, teamId, givenUp));
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
       return { next: { ...place, createdAt: last.createdAt, id: last.id } };
@@ -55,15 +57,16 @@ const LANES_BEHIND = `
     union all
     select next.team_id, next.webhook_id, waiting_lane.place + 1 from waiting_lane cross join lateral (
       select d.team_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id, d.class, d.next_at, d.id limit 1
+      where d.state = 'waiting' and d.event_sequence > 0
+        and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
+      order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
     ) next
     where waiting_lane.place < $4
   )
   select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
     (select true from delivery old
      where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
-       and old.state = 'waiting' and old.created_at < $3
+       and (old.state || '') = 'waiting' and old.created_at < $3
      order by old.created_at, old.id limit 1) is not null as "hasOld",
     coalesce(webhook.state = 'active', false) as "isActive"
   from waiting_lane
@@ -76,7 +79,7 @@ function waitingSince(
 ): Promise<{ id: string; createdAt: number; attempt: number }[]> {
   return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
     `select id, created_at as "createdAt", attempt from delivery
-     where team_id = $1 and webhook_id = $2 and state = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
+     where team_id = $1 and webhook_id = $2 and (state || '') = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
      order by created_at, id limit $6`,
     place.teamId,
     place.webhookId,
@@ -87,15 +90,23 @@ function waitingSince(
   );
 }
 
-/** What has arrived meanwhile has arrived. */
-async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await tx.db.run(
+/** What has arrived meanwhile has arrived. Answers how many have not. */
+async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  return tx.db.run(
     `update delivery set state = 'dead', next_at = null
      where team_id = $1 and id = any($2::text[]) and state = 'waiting'`,
     teamId,
     ids,
   );
+}
+
+/** No attempt says of these that they are dead. */
+async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
+  if (dead === 0) return;
+  const tally = new UsageTally();
+  tally.addDeliveries({ teamId, webhookId, at: tx.now }, { dead });
+  await writeUsage(tx, tally.rows);
 }
 
 /** The event that the pruning has come to. */
@@ -164,17 +175,20 @@ interface EventsOfTeam {
 }
 
 const TEAMS_BEHIND = `
-  select team.id as "teamId", team.last_sequence as "lastSequence", first.sequence, first.created_at as "createdAt"
+  select team.id as "teamId", last.sequence as "lastSequence", first.sequence, first.created_at as "createdAt"
   from team cross join lateral (
     select sequence, created_at from event
     where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
     order by event.sequence limit 1
-  ) first
+  ) first cross join lateral (
+    select sequence from event where event.team_id = team.id order by event.sequence desc limit 1
+  ) last
   where team.id >= $1 order by team.id limit $3`;
 
 /**
- * Where an event stands: the newest of a team stays, so that there is always one that says how far the team has come,
- * and with one that is young all behind it, unless it was dated before the clock was set back.
+ * Where an event stands: the newest of a team stays, so that there is always one that says how far the team has come
+ * (`events.ts` counts on from it), and with one that is young all behind it, unless it was dated before the clock was
+ * set back.
  */
 function mayGo(
   { now }: Tx,

@@ -1,10 +1,14 @@
 /** Events, webhooks and deliveries, put together: what spans several transactions, and places kept between calls. */
+import { performance } from 'node:perf_hooks';
 import type { Store } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
 import * as deliveries from './deliveries.ts';
+import { history, ofEvent } from './event-history.ts';
 import * as events from './events.ts';
+import { FORGET_START, forget } from './forget-webhooks.ts';
+import { LaneBounds } from './lane-bounds.ts';
 import * as leases from './lane-leases.ts';
-import { type FoundLane, lane, lanes, load } from './lanes.ts';
+import { type FoundLane, isLarge, lane, lanes, load } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune } from './outbox-retention.ts';
 import { cancelRemoved } from './removed.ts';
 import { getReplay, REPLAY_START, replay, startReplay, stepReplays } from './replays.ts';
@@ -32,8 +36,11 @@ export function outbox({
   lease,
   now,
 }: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
-  const find = read(lanes);
+  const bounds = new LaneBounds();
+  const findAll = read(lanes);
   const findOne = read(lane);
+  const loadSome = read(load);
+  const isSlowForSize = read(isLarge);
   const take = write(leases.take);
   const removeAll = write(webhooks.unsubscribe);
   const settleAll = write(settle);
@@ -43,6 +50,17 @@ export function outbox({
   let prunedUpTo = PRUNE_START;
   let expiredUpTo = EXPIRE_START;
   let replayedUpTo = REPLAY_START;
+  let forgottenUpTo = FORGET_START;
+
+  async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
+    const look = bounds.next(now());
+    const askedMs = performance.now();
+    const found = await findAll({ nodeId, ...look });
+    if (look.known === undefined) {
+      await bounds.rest(performance.now() - askedMs, () => isSlowForSize(undefined));
+    }
+    return found;
+  }
 
   /** What another node has taken since it was found is left out. */
   async function held(
@@ -76,6 +94,7 @@ export function outbox({
     events: {
       list: read(events.list),
       get: read(events.get),
+      history: read(history),
       latest: read(events.latest),
       newest: read(events.newest),
     },
@@ -96,6 +115,11 @@ export function outbox({
       pause: write(changes.pause),
       resume: write(webhooks.resume),
       test: write(changes.test),
+      forget: async (input) => {
+        const { forgotten, next } = await write(forget)({ ...input, after: forgottenUpTo });
+        forgottenUpTo = next ?? FORGET_START;
+        return { forgotten, done: next === null };
+      },
     },
     deliveries: {
       async lanes({ limit, ...holder }) {
@@ -111,7 +135,8 @@ export function outbox({
         return held(holder, { mine, wanted: [...fading, ...free] });
       },
       async lane(input) {
-        const found = await findOne(input);
+        bounds.note(input);
+        const found = await findOne({ ...input, seen: bounds.seen(input) });
         if (found === undefined) return undefined;
         const isSafe =
           found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
@@ -123,12 +148,17 @@ export function outbox({
       },
       keepLanes: lease(leases.keep),
       releaseLanes: write(leases.release),
-      load: read(load),
+      load: async (input) => {
+        const { due, seen } = await loadSome({ ...input, seen: bounds.seen(input) });
+        bounds.note(input, seen);
+        return due;
+      },
       settle: async (input) => {
         if ((await settleAll(input)).more) void cancelTheRest();
       },
       get: read(deliveries.get),
       list: read(deliveries.list),
+      ofEvent: read(ofEvent),
       replay: write(replay),
       startReplay: write(startReplay),
       getReplay: read(getReplay),

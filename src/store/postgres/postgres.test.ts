@@ -7,7 +7,9 @@ import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
 import { testErasure } from '../conformance/erasure.ts';
+import { testEventHistory } from '../conformance/event-history.ts';
 import { testHeldTexts } from '../conformance/held-texts.ts';
+import { testInspectors } from '../conformance/inspectors.ts';
 import { testJobHistory } from '../conformance/job-history.ts';
 import { testJobLog } from '../conformance/job-log.ts';
 import { testJobModel } from '../conformance/job-model.ts';
@@ -23,9 +25,12 @@ import { type Counted, testRemovingTeams } from '../conformance/removing-teams.t
 import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
+import { testSessions } from '../conformance/sessions.ts';
 import { type Inspected, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
 import { testStaging } from '../conformance/staging.ts';
+import { testStatus } from '../conformance/status.ts';
 import { testTeams } from '../conformance/teams.ts';
+import { testUsage } from '../conformance/usage.ts';
 import { testWatch } from '../conformance/watch.ts';
 import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
@@ -40,6 +45,7 @@ const db = new Database(pool);
 
 describe('PostgreSQL', () => {
   testTeams(open);
+  testSessions(open);
   testRemovingTeams(open);
   testWatch(open);
   testWorkflows(open);
@@ -59,6 +65,10 @@ describe('PostgreSQL', () => {
   testReplays(open);
   testOutbox(open);
   testHeldTexts(open);
+  testInspectors(open);
+  testStatus(open);
+  testUsage(open);
+  testEventHistory(open);
   testErasure(open);
   testRandomRuns(open);
   testRetention(open);

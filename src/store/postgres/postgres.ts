@@ -8,12 +8,15 @@ import * as beat from './beat.ts';
 import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
 import { claim, claiming } from './claim.ts';
+import { survey } from './claim-bounds.ts';
 import { startClock } from './clock.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database, openPool } from './database.ts';
 import * as erase from './erase.ts';
 import { scanRecords, scanTexts } from './find-content.ts';
+import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
+import * as glance from './job-glance.ts';
 import * as history from './job-history.ts';
 import { log as jobLog, report } from './job-log.ts';
 import * as jobs from './jobs.ts';
@@ -21,24 +24,31 @@ import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
 import { News } from './news.ts';
 import { outbox } from './outbox.ts';
-import { prunable, prune } from './prune.ts';
+import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
 import * as records from './records.ts';
 import * as removeTeam from './remove-team.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
+import * as sessions from './sessions.ts';
 import { stage } from './stage.ts';
+import * as status from './status.ts';
 import { remove, sweep } from './sweep.ts';
+import { TeamShares } from './team-shares.ts';
 import * as teams from './teams.ts';
 import type { Tx, View } from './transaction.ts';
 import { unusable } from './unusable.ts';
+import * as usage from './usage.ts';
 import * as versions from './versions.ts';
 import * as workflows from './workflows.ts';
 import { asProblem, writing } from './write.ts';
 
 /** For what keeps this node's leases and looks after keys: it must not wait until others give connections back. */
 const LEASE_POOL_SIZE = 2;
+
+/** What the calls of one team, which may wait for each other, leave to the others: a quarter of the connections. */
+const PART_OF_OTHERS = 4;
 
 export interface PostgresOptions {
   url: string;
@@ -76,6 +86,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   };
   /** Jobs are pruned a few workflows a call: where the next one goes on. */
   let prunedJobs = history.PRUNE_START;
+  let prunedRecords = PRUNE_RECORDS_START;
   let closing: Promise<void> | undefined;
   let measured: Awaited<ReturnType<typeof startClock>> | undefined;
   try {
@@ -91,8 +102,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
   const now = clock ?? (measured?.now as Clock);
 
-  const writingWith = (connections: typeof pool) => {
-    const perform = writing({ pool: connections, now, publicUrl, onTouched });
+  const writingWith = (connections: typeof pool, shares?: TeamShares) => {
+    const perform = writing({ pool: connections, now, publicUrl, onTouched, shares });
     return <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
       const run = perform(operation);
       return (input: Input): Promise<Result> => {
@@ -101,7 +112,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       };
     };
   };
-  const write = writingWith(pool);
+  const write = writingWith(
+    pool,
+    new TeamShares(Math.max(1, poolSize - Math.ceil(poolSize / PART_OF_OTHERS))),
+  );
   const lease = writingWith(leasePool);
   const read =
     <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
@@ -134,6 +148,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       revoke: write(keys.revoke),
       rotate: write(keys.rotate),
     },
+    sessions: {
+      begin: write(sessions.begin),
+      makeLink: write(sessions.makeLink),
+      redeem: write(sessions.redeem),
+      byHash: read(sessions.byHash),
+      renew: write(sessions.renew),
+      end: write(sessions.end),
+      prune: write(sessions.prune),
+    },
     workflows: {
       apply: write(workflows.apply),
       get: read(workflows.get),
@@ -146,7 +169,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     jobs: {
       enqueue: write(jobs.enqueue),
       begin: write(begin),
-      claim: claiming(write(claim)),
+      claim: claiming({ claim: write(claim), survey: read(survey), now }),
       setProcess: write(attempts.setProcess),
       beat: beat.beating({ free: lease(beat.renewFree), locked: write(beat.renewLocked) }),
       fail: write(attempts.fail),
@@ -163,6 +186,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       log: read(jobLog),
       get: read(jobs.get),
       list: read(history.list),
+      recent: read(glance.recent),
+      counts: read(glance.counts),
       prune: async (input) => {
         const { next } = await write(history.prune)({ ...input, after: prunedJobs });
         prunedJobs = next ?? history.PRUNE_START;
@@ -184,9 +209,24 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       search: read(records.search),
       changes: read(changes),
       prunable: read(prunable),
-      prune: write(prune),
+      prune: async (input) => {
+        const { done, next } = await write(prune)({ ...input, after: prunedRecords });
+        prunedRecords = next;
+        return { done };
+      },
     },
     ...outbox({ read, write, lease, now }),
+    inspectors: {
+      create: write(inspectors.create),
+      list: read(inspectors.list),
+      find: read(inspectors.find),
+      change: write(inspectors.change),
+      remove: write(inspectors.remove),
+      keep: write(inspectors.keep),
+      requests: read(inspectors.requests),
+      signers: read(inspectors.signers),
+      prune: write(inspectors.prune),
+    },
     erasure: {
       workflows: read(erase.workflows),
       scanRecords: read(scanRecords),
@@ -198,6 +238,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       audit: write(erase.audit),
       audits: read(erase.audits),
       scrub: read((_view, { rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
+    },
+    usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
+    status: {
+      database: read(status.database) as Store['status']['database'],
+      work: read(status.work),
     },
     now,
     watch(listener) {

@@ -29,19 +29,37 @@ export async function prunable(
   );
 }
 
+/** The row that the deleting has come to. */
+export interface PrunePlace {
+  teamId: string;
+  workflowId: string;
+  removedIn: number;
+  seq: number;
+}
+
+/** Before the first. */
+export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
+
+/**
+ * Takes one step; `next` is where the one after it goes on, which must not come by all rows again that are deleted but
+ * may not go as long as somebody holds an old transaction open.
+ */
 export async function prune(
   tx: Tx,
-  input: Retention & { teamId: string; workflowId: string; limit: number },
-): Promise<{ done: boolean }> {
-  const [workflow] = await Promise.all([lockWorkflow(tx, input.teamId, input.workflowId), inOrder(tx.db)]);
-  if (workflow === undefined) return { done: true };
-  const { limit } = input;
+  input: Retention & { teamId: string; workflowId: string; limit: number; after: PrunePlace },
+): Promise<{ done: boolean; next: PrunePlace }> {
+  const { teamId, workflowId, limit } = input;
+  const [workflow] = await Promise.all([lockWorkflow(tx, teamId, workflowId), inOrder(tx.db)]);
+  if (workflow === undefined) return { done: true, next: PRUNE_START };
   const oldest = await moveOldest(tx, workflow, input);
   if (workflow.pruned_version < oldest.version) {
-    const done =
-      (await deleteRecords(tx, workflow, oldest.version, limit)) &&
-      (await deleteVersions(tx, workflow, oldest.version, limit));
-    if (!done) return { done: false };
+    const isSame = input.after.teamId === teamId && input.after.workflowId === workflowId;
+    const after = isSame
+      ? input.after
+      : { teamId, workflowId, removedIn: workflow.pruned_version + 1, seq: -1 };
+    const records = await deleteRecords(tx, { after, oldest: oldest.version, limit });
+    const done = records.done && (await deleteVersions(tx, workflow, oldest.version, limit));
+    if (!done) return { done: false, next: records.next };
     await tx.db.run(
       'update workflow set pruned_version = $3 where team_id = $1 and id = $2',
       workflow.team_id,
@@ -49,7 +67,7 @@ export async function prune(
       oldest.version,
     );
   }
-  return { done: oldest.done };
+  return { done: oldest.done, next: PRUNE_START };
 }
 
 /** Looks at no more than `limit` versions; `done` says whether that were all that could be given up. */
@@ -86,33 +104,40 @@ async function moveOldest(
   return { version, done: kept !== -1 || successors.length < limit };
 }
 
-/** Deletes rows that were closed up to a version; answers whether none is left. */
+/** Deletes rows that were closed up to a version, behind a place; answers whether none is left, or where to go on. */
 async function deleteRecords(
   tx: Tx,
-  { team_id, id }: WorkflowRow,
-  oldest: number,
-  limit: number,
-): Promise<boolean> {
+  { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },
+): Promise<{ done: boolean; next: PrunePlace }> {
+  const { teamId, workflowId } = after;
   const closed = await tx.db.all<{ seq: number; removedIn: number; bytes: number }>(
     `select seq, removed_in as "removedIn", octet_length(body) as bytes from record
-     where ${ofWorkflow('removed', '$2')} and removed_in <= $3 order by removed_in, seq limit $4`,
-    team_id,
-    id,
+     where ${ofWorkflow('removed', '$2')} and removed_in <= $3 and (removed_in, seq) > ($5::integer, $6::bigint)
+     order by removed_in, seq limit $4`,
+    teamId,
+    workflowId,
     oldest,
     limit,
+    after.removedIn,
+    after.seq,
   );
   const some = fitting(closed, MAX_BATCH_BYTES);
   const last = some.at(-1);
-  if (last === undefined) return true;
+  if (last === undefined) return { done: true, next: after };
   await tx.db.run(
     `delete from record where ${ofWorkflow('removed', '$2')}
-       and (removed_in, seq) <= ($3::integer, $4::bigint)`,
-    team_id,
-    id,
+       and (removed_in, seq) > ($3::integer, $4::bigint) and (removed_in, seq) <= ($5::integer, $6::bigint)`,
+    teamId,
+    workflowId,
+    after.removedIn,
+    after.seq,
     last.removedIn,
     last.seq,
   );
-  return some.length < limit && some.length === closed.length;
+  return {
+    done: some.length < limit && some.length === closed.length,
+    next: { teamId, workflowId, removedIn: last.removedIn, seq: last.seq },
+  };
 }
 
 async function deleteVersions(

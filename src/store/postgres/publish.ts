@@ -64,16 +64,8 @@ export async function publish(
       fields: mergeFields(kept, fields),
     });
   }
-  await tx.db.run(
-    `update workflow
-     set current_version = $3, state = coalesce($4, state),
-         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
-     where team_id = $1 and id = $2`,
-    workflow.team_id,
-    workflow.id,
-    version,
-    state === undefined ? null : JSON.stringify(state),
-  );
+  if (changed || state !== undefined || workflow.staged_largest > 0)
+    await moveOn(tx, workflow, version, state);
   const finished = await finish(tx, job, version, records);
   await moveUp(tx, finished);
   // Last, because they lock the row of the team.
@@ -89,6 +81,20 @@ export async function publish(
   }
   await appendJobEvent(tx, finished, 'workflow_finished', published);
   return { outcome: changed ? 'published' : 'unchanged', version, records };
+}
+
+/** Not called for a run that changed nothing: every version of the row is passed by whoever locks it, until it may go. */
+async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
+  await tx.db.run(
+    `update workflow
+     set current_version = $3, state = coalesce($4, state),
+         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+     where team_id = $1 and id = $2`,
+    workflow.team_id,
+    workflow.id,
+    version,
+    state === undefined ? null : JSON.stringify(state),
+  );
 }
 
 interface VersionSizes {

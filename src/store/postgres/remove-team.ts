@@ -6,6 +6,7 @@ import { touchKeys } from './keys.ts';
 import { inOrder } from './record-indexes.ts';
 import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
 
 type Input<Name extends keyof TeamOperations> = Parameters<TeamOperations[Name]>[0];
 type Result<Name extends keyof TeamOperations> = Awaited<ReturnType<TeamOperations[Name]>>;
@@ -15,7 +16,7 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
   await tx.db.run('select 1 from workflow where team_id = $1 order by id for update', teamId);
   // Waits for claims under way, so that what they start is counted.
   const unfinished = await tx.db.all<{ id: string; state: string }>(
-    `select id, state from job where team_id = $1 and state in ('queued', 'running', 'retrying')
+    `select id, state from job where team_id = $1 and ${UNFINISHED}
      order by id for update`,
     teamId,
   );
@@ -35,15 +36,13 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
     teamId,
     tx.now,
   );
-  await tx.db.run(
-    `update job set parked = 1 where team_id = $1 and state in ('queued', 'running', 'retrying')`,
-    teamId,
-  );
+  await tx.db.run(`update job set parked = 1 where team_id = $1 and ${UNFINISHED}`, teamId);
   await tx.db.run(
     `update webhook set state = 'deleted', deleted_at = $2 where team_id = $1 and state <> 'deleted'`,
     teamId,
     tx.now,
   );
+  await tx.db.run('update inspector set expires_at = $2 where team_id = $1', teamId, tx.now);
   await tx.db.run('update team set slug = $2 where id = $1', teamId, retiredSlug(team));
   await tx.db.run('delete from api_key where team_id = $1', teamId);
   await touchKeys(tx);

@@ -102,6 +102,7 @@ const RUNNING = `
          (select count(*) from (
             select 1 from delivery
             where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
+              and class > 0
             order by next_at, id limit $4) replayed) as waiting
   from replay
   where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
@@ -147,7 +148,7 @@ const FORWARDS = `
     select page.* from unnest($3::text[]) as wanted (state)
     cross join lateral (
       select created_at, id, event_sequence, state from delivery
-      where team_id = $1 and webhook_id = $2 and state = wanted.state
+      where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
         and created_at <= $4 and (created_at, id) > ($5, $6)
       order by created_at, id limit $7
     ) page

@@ -5,6 +5,7 @@
  * the lane since, and the delivery has seen one attempt less: what a node says that was away for a while is stale.
  * Rows are touched in one order, webhooks before deliveries, so that two batches do not wait for each other.
  */
+import { withoutAnswer } from '../../model/delivery.ts';
 import type { Settlement } from '../webhook-operations.ts';
 import type { Tx } from './transaction.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
@@ -22,7 +23,8 @@ export async function settle(
     if (settlement.next.state !== 'canceled' || !(await isHolder(tx, settlement))) continue;
     if (await markRemoved(tx, { teamId: settlement.teamId, id: settlement.webhookId })) gone.push(settlement);
   }
-  for (const round of rounds(settlements)) await settleRound(tx, round);
+  const kept = await withoutErased(tx, settlements);
+  for (const round of rounds(kept)) await settleRound(tx, round);
   const left = await Promise.all(
     gone.map(({ teamId, webhookId }) => cancelWaiting(tx, { teamId, id: webhookId })),
   );
@@ -58,6 +60,21 @@ async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health }: Settleme
       tx.now,
     );
   }
+}
+
+/** What came back is not kept where an erasure has rewritten events of the team since the delivery was loaded. */
+async function withoutErased(tx: Tx, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
+  const teamIds = [...new Set(settlements.map(({ teamId }) => teamId))];
+  const teams = await tx.db.all<{ id: string; rewrites: number }>(
+    'select id, rewrites from team where id = any($1::text[])',
+    teamIds,
+  );
+  const now = new Map(teams.map(({ id, rewrites }) => [id, rewrites]));
+  return settlements.map((settlement) =>
+    settlement.rewrites === (now.get(settlement.teamId) ?? 0)
+      ? settlement
+      : { ...settlement, log: withoutAnswer(settlement.log) },
+  );
 }
 
 /** Puts a batch into parts in which every delivery comes once: nearly always one part. */

@@ -124,7 +124,7 @@ async function page(
     limit = rowsOfPage(found.map((row) => row.bytes));
     if (limit === 0) return { rows: [], next: null };
   }
-  const list = wanted.map((column) => column.name).join(', ');
+  const list = wanted.map((column) => READ_AS[`${name}.${column.name}`] ?? column.name).join(', ');
   const found = await db.all<Record<string, Cell>>(`select ${list} ${rest}`, limit, ...values);
   const last = found.at(-1);
   return {
@@ -135,6 +135,13 @@ async function page(
         : key.map((column) => last[column] ?? null),
   };
 }
+
+/** What another column or table says better: here events are counted on from the newest, on SQLite in the team's row. */
+const READ_AS: Readonly<Record<string, string>> = {
+  'team.last_sequence': `
+    greatest(last_sequence,
+      (select sequence from event where event.team_id = team.id order by sequence desc limit 1)) as last_sequence`,
+};
 
 function isNumber(wanted: readonly Column[], name: string): boolean {
   return wanted.some((column) => column.name === name && column.isNumber);

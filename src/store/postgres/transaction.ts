@@ -17,6 +17,8 @@ export interface Tx extends View {
   readonly publicUrl: string;
   /** What the watchers will be told after the commit. */
   readonly touched: Touched;
+  /** The last number that an event of a team has been given here: nobody else gives any until the commit. */
+  readonly sequences: Map<string, Promise<number>>;
   /** When it changes keys: how often they have been changed then. */
   keysChanged?: number;
 }

@@ -175,8 +175,8 @@ const MAX_CANCELED = 500;
 export async function cancelWaiting(tx: Tx, { teamId, id }: Target): Promise<boolean> {
   const canceled = await tx.db.run(
     `with waiting as materialized (
-       select id from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'
-       order by class, next_at, id limit $3
+       select id from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting' and event_sequence > 0
+       order by class, event_sequence, id limit $3
      )
      update delivery set state = 'canceled', next_at = null
      from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`,

@@ -10,6 +10,7 @@ import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
 import type { Tx, View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
 
 type ApplyInput = {
   teamId: string;
@@ -161,19 +162,22 @@ export async function resume(
 
 /**
  * Takes the unfinished jobs of workflows out of the index that claims look into, or back into it: there are two of
- * each at most, and no claim has to step over them. The rows of the workflows are locked by now.
+ * each at most, and no claim has to step over them. What comes back is dated now (`claim-bounds.ts`). The rows of the
+ * workflows are locked by now.
  */
 async function park(
   tx: Tx,
   { teamId, ids, parked }: { teamId: string; ids: readonly string[]; parked: boolean },
 ): Promise<void> {
   await tx.db.run(
-    `update job set parked = $1
-     where team_id = $2 and workflow_id = any($3::text[]) and state in ('queued', 'running', 'retrying')
+    `update job set parked = $1,
+       run_at = case when $1 = 0 and state <> 'running' then greatest(run_at, $4) else run_at end
+     where team_id = $2 and workflow_id = any($3::text[]) and ${UNFINISHED}
        and parked <> $1`,
     parked ? 1 : 0,
     teamId,
     ids,
+    tx.now,
   );
 }
 

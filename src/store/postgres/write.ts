@@ -6,6 +6,7 @@ import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { untouched } from '../touched.ts';
 import { inTransaction, isBusy, isOutside, isTransient } from './database.ts';
+import { type TeamShares, teamOf } from './team-shares.ts';
 import type { Tx } from './transaction.ts';
 
 const MAX_TRIES = 8;
@@ -17,31 +18,44 @@ export interface Writing {
   publicUrl: () => string;
   /** Called after every commit that touched something. */
   onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
+  /** How much of the pool one team may hold, where others wait for it. */
+  shares: TeamShares | undefined;
 }
 
 /**
  * Makes an operation that answers after its commit. What is wrong outside is a Problem; then nobody here knows
  * whether it was committed, as with every database that is reached over a wire.
  */
-export function writing({ pool, now, publicUrl, onTouched }: Writing) {
+export function writing(options: Writing) {
+  const { shares } = options;
   return <Input, Result>(operation: (tx: Tx, input: Input) => Promise<Result>) =>
-    async (input: Input): Promise<Result> => {
-      for (let tries = 1; ; tries += 1) {
-        const told = { now: now(), publicUrl: publicUrl(), touched: untouched() };
-        let tx: Tx | undefined;
-        try {
-          const result = await inTransaction(pool, (db) => {
-            tx = { ...told, db };
-            return operation(tx, input);
-          });
-          if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
-          return result;
-        } catch (error) {
-          if (!isTransient(error) || tries >= MAX_TRIES) throw asProblem(error);
-        }
-        await pause(fullJitterMs({ failures: tries, ...PAUSE, random: Math.random() }));
-      }
+    (input: Input): Promise<Result> => {
+      const call = () => committed(options, operation, input);
+      return shares === undefined ? call() : shares.run(teamOf(input), call);
     };
+}
+
+async function committed<Input, Result>(
+  { pool, now, publicUrl, onTouched }: Writing,
+  operation: (tx: Tx, input: Input) => Promise<Result>,
+  input: Input,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    const told = { publicUrl: publicUrl(), touched: untouched(), sequences: new Map() };
+    let tx: Tx | undefined;
+    try {
+      const result = await inTransaction(pool, (db) => {
+        // Not before there is a connection: how long it takes to the commit is reckoned with.
+        tx = { ...told, db, now: now() };
+        return operation(tx, input);
+      });
+      if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
+      return result;
+    } catch (error) {
+      if (!isTransient(error) || tries >= MAX_TRIES) throw asProblem(error);
+    }
+    await pause(fullJitterMs({ failures: tries, ...PAUSE, random: Math.random() }));
+  }
 }
 
 /** What is wrong outside as a Problem; everything else as it is. */

@@ -1,19 +1,10 @@
 /** Deliveries: what became of them, and what they are. `lanes.ts` says which are due. */
 import type { Attempt } from '../../model/delivery.ts';
 import { DELIVERY_STATES } from '../../model/delivery.ts';
-import type { DeliveryFilter, DeliverySummary, Settlement } from '../webhook-operations.ts';
+import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 import { WAITING_LANES } from './lanes.ts';
 import type { Tx, View } from './transaction.ts';
-import { cancelWaiting, removeWebhook } from './webhooks.ts';
-
-export function settle(tx: Tx, { settlements }: { settlements: readonly Settlement[] }): void {
-  for (const settlement of settlements) {
-    noteHealth(tx, settlement);
-    if (settleOne(tx, settlement)) logAttempt(tx, settlement);
-    // An endpoint that says that it is gone is gone, also when the delivery was canceled or given up meanwhile.
-    if (settlement.next.state === 'canceled') removeWebhook(tx, settlement.teamId, settlement.webhookId);
-  }
-}
+import { cancelWaiting } from './webhooks.ts';
 
 const REMOVED_LANES = `
   ${WAITING_LANES}
@@ -29,74 +20,6 @@ export function cancelRemoved(tx: Tx): void {
   for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 
-/** What an attempt has shown of the endpoint is so even when the delivery has been settled otherwise. */
-function noteHealth(tx: Tx, { teamId, webhookId, health }: Settlement): void {
-  if (health === 'failing') {
-    tx.db.run(
-      `update webhook set failing_since = ?
-       where team_id = ? and id = ? and state <> 'deleted' and failing_since is null`,
-      tx.now,
-      teamId,
-      webhookId,
-    );
-  }
-  if (health === 'well') {
-    tx.db.run(
-      `update webhook set failing_since = null, last_success_at = ?
-       where team_id = ? and id = ? and state <> 'deleted'`,
-      tx.now,
-      teamId,
-      webhookId,
-    );
-  }
-}
-
-/** Answers whether the settlement counts. */
-function settleOne(tx: Tx, { teamId, deliveryId, attempt, next }: Settlement): boolean {
-  if (next.state === 'delivered') {
-    // What has arrived has arrived, whatever was believed of it since.
-    const delivered = tx.db.run(
-      `update delivery set state = 'delivered', next_at = null, attempt = max(attempt, ?)
-       where team_id = ? and id = ? and state <> 'delivered'`,
-      attempt,
-      teamId,
-      deliveryId,
-    );
-    return delivered > 0;
-  }
-  // A failed one gives way to what has just happened; a replayed one stays behind both.
-  const settled = tx.db.run(
-    `update delivery set state = ?, next_at = ?, attempt = ?, class = max(class, 1)
-     where team_id = ? and id = ? and attempt = ? and state = 'waiting'`,
-    next.state,
-    next.state === 'waiting' ? next.nextAt : null,
-    attempt,
-    teamId,
-    deliveryId,
-    attempt - 1,
-  );
-  return settled > 0;
-}
-
-/** A success that comes late, under a number that is taken, replaces the failure that was noted there. */
-function logAttempt(tx: Tx, { teamId, deliveryId, attempt, log }: Settlement): void {
-  tx.db.run(
-    `insert or replace into attempt
-       (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    teamId,
-    deliveryId,
-    attempt,
-    log.startedAt,
-    log.durationMs,
-    log.outcome,
-    log.status,
-    log.error,
-    log.response,
-    log.details === null ? null : JSON.stringify(log.details),
-  );
-}
-
 export function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
@@ -108,12 +31,14 @@ export function get(
     teamId,
     found.eventId,
   ) as { body: string };
+  // An attempt that was settled since the row was read would stand beside the time that it was due at.
   const attempts = view.db
     .all<Attempt & { details: string | null }>(
       `select started_at as startedAt, duration_ms as durationMs, outcome, status, error, response, details
-       from attempt where team_id = ? and delivery_id = ? order by number`,
+       from attempt where team_id = ? and delivery_id = ? and number <= ? order by number`,
       teamId,
       id,
+      found.attempt,
     )
     .map((attempt) => ({
       ...attempt,
@@ -173,7 +98,7 @@ interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   at: number;
 }
 
-function summary(view: View, teamId: string, id: string): DeliverySummary | undefined {
+export function summary(view: View, teamId: string, id: string): DeliverySummary | undefined {
   const row = view.db.get<SummaryRow>(
     `select delivery.id, delivery.webhook_id as webhookId, event.id as eventId, event.type as eventType,
             delivery.origin, delivery.state, delivery.attempt, delivery.next_at as nextAt,

@@ -3,6 +3,7 @@ import type { AfterFailure } from '../../model/job.ts';
 import { newId } from '../../std/id.ts';
 import type { AuditEntry, ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
+import { touchAllLanes } from '../touched.ts';
 import { fail, release } from './attempts.ts';
 import type { Value } from './database.ts';
 import { rewriteStatement } from './find-content.ts';
@@ -32,7 +33,14 @@ export function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): num
     // A run under way has read the state, and would write it back.
     if (place === 'state') interrupt(tx, { teamId, workflowId: String(keys[0]) });
   }
+  if (place === 'event' && changed > 0) noteRewriting(tx, teamId);
   return changed;
+}
+
+/** Bodies that wait in memory are given back, and of those under way no answer is kept. */
+function noteRewriting(tx: Tx, teamId: string): void {
+  tx.db.run('update team set rewrites = rewrites + 1 where id = ?', teamId);
+  touchAllLanes(tx);
 }
 
 export function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): number {

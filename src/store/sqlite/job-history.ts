@@ -1,5 +1,6 @@
 /** Jobs as a list, and giving up old ones. */
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
@@ -8,12 +9,10 @@ import type { Tx, View } from './transaction.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];
 
-/** After every id. */
-const LAST = '~';
-
 // Ids grow with time, so that their order is that in which the jobs were made.
 const FILTERED = `
-  and id < ? and (? is null or state in (select value from json_each(?)))
+  and id >= ? and id < ? and created_at between ? and ?
+  and (? is null or state in (select value from json_each(?)))
   and (? is null or origin = ?)
   order by id desc limit ?`;
 const OF_A_WORKFLOW = `select * from job indexed by job_history where team_id = ? and workflow_id = ? ${FILTERED}`;
@@ -27,11 +26,25 @@ const UNSUCCESSFUL = `
   select * from job indexed by job_unsuccessful where team_id = ? and state in ('failed', 'canceled') ${FILTERED}`;
 
 export function list(view: View, input: ListInput): Job[] {
-  const { teamId, workflowId, states, origin = null, before = LAST, limit } = input;
+  const { teamId, workflowId, states, origin = null, limit } = input;
+  const { first, end, since, until } = idsBetween('job', input);
   const inStates = states === undefined ? null : JSON.stringify(states);
   const [statement, narrowed] = statementFor({ workflowId, states, origin });
   return view.db
-    .all<JobRow>(statement, teamId, ...narrowed, before, inStates, inStates, origin, origin, limit)
+    .all<JobRow>(
+      statement,
+      teamId,
+      ...narrowed,
+      first,
+      end,
+      since,
+      until,
+      inStates,
+      inStates,
+      origin,
+      origin,
+      limit,
+    )
     .map(toJob);
 }
 

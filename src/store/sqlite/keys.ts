@@ -48,6 +48,12 @@ export function byHash(view: View, { hash }: { hash: string }): ApiKey | undefin
   return row && toKey(row);
 }
 
+/** Of whichever team. */
+export function byId(view: View, id: string): ApiKey | undefined {
+  const row = view.db.get<KeyRow>('select * from api_key where id = ?', id);
+  return row && toKey(row);
+}
+
 export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
   return view.db
     .all<KeyRow>(

@@ -7,6 +7,7 @@ import {
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
 import type { DueLane, LaneName } from '../webhook-operations.ts';
+import type { Value } from './database.ts';
 import type { View } from './transaction.ts';
 
 /**
@@ -42,11 +43,13 @@ interface LaneRow {
   headers: string | null;
   settings: string;
   failingSince: number | null;
+  rewrites: number;
 }
 
 const COLUMNS = `
   webhook.team_id as teamId, webhook.id as webhookId, webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as failingSince,
+  (select rewrites from team where team.id = webhook.team_id) as rewrites,
   iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
 // One seek for each class, for only within a class is the first the one that has been due longest; and another one
 // for what is dated further ahead than anything waits, where nothing is due otherwise.
@@ -90,46 +93,82 @@ function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): DueLane
   return { ...lane, epoch: 0, secrets, settings: JSON.parse(settings) };
 }
 
-interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {
-  class: number;
-  origin: DeliveryOrigin;
-}
-
-const DUE_COLUMNS = `
-  delivery.team_id as teamId, delivery.id, delivery.webhook_id as webhookId, delivery.origin, delivery.class,
-  delivery.attempt, delivery.next_at as dueAt, delivery.created_at as createdAt,
-  event.id as eventId, event.type as eventType, event.sequence, event.body`;
-const OF_AN_ACTIVE_WEBHOOK = `
-  cross join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
-  where delivery.team_id = ? and delivery.webhook_id = ? and delivery.state = 'waiting'
-    and exists (select 1 from webhook where webhook.team_id = delivery.team_id
-                and webhook.id = delivery.webhook_id and webhook.state = 'active')`;
+// What is due is looked up in the index alone: most of a page may be known already, and its events stay unread.
+const OF_A_LANE = 'team_id = ? and webhook_id = ?';
 const dueOfAClass = (isDue: string) => `
-  select ${DUE_COLUMNS} from delivery indexed by delivery_due ${OF_AN_ACTIVE_WEBHOOK}
-    and delivery.class = ? and delivery.next_at ${isDue}
-  order by delivery.next_at, delivery.id limit ?`;
+  select id from delivery indexed by delivery_due
+  where state = 'waiting' and ${OF_A_LANE} and class = ? and next_at ${isDue} order by next_at, id limit ?`;
 const DUE_OF_A_CLASS = dueOfAClass('<= ?');
 const AHEAD_OF_A_CLASS = dueOfAClass('> ?');
 const IN_ORDER = `
-  select ${DUE_COLUMNS} from delivery indexed by delivery_order ${OF_AN_ACTIVE_WEBHOOK}
-  order by delivery.event_sequence, delivery.id limit ?`;
+  select id from delivery indexed by delivery_order
+  where state = 'waiting' and ${OF_A_LANE} order by event_sequence, id limit ?`;
+const BY_ID = `
+  select delivery.id, delivery.origin, delivery.class, delivery.attempt, delivery.next_at, delivery.created_at,
+         event.id, event.type, event.sequence, event.body, (select rewrites from team where team.id = ?1)
+  from json_each(?3) wanted
+  cross join delivery on delivery.team_id = ?1 and delivery.id = wanted.value
+  cross join event on event.team_id = ?1 and event.sequence = delivery.event_sequence
+  where delivery.state = 'waiting'
+    and exists (select 1 from webhook where team_id = ?1 and id = ?2 and webhook.state = 'active')
+  order by wanted.key`;
+
+type DueRow = [
+  id: string,
+  origin: DeliveryOrigin,
+  place: number,
+  attempt: number,
+  dueAt: number,
+  createdAt: number,
+  eventId: string,
+  eventType: string,
+  sequence: number,
+  body: string,
+  rewrites: number,
+];
 
 export function load(
   view: View,
-  input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean },
+  input: LaneName & {
+    limits: Record<DeliveryClass, number>;
+    ordered: boolean;
+    held?: { has(id: string): boolean };
+  },
 ): DueDelivery[] {
-  const { teamId, webhookId, limits } = input;
-  const rows = input.ordered
-    ? view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live)
+  const { teamId, webhookId, limits, held } = input;
+  const due = input.ordered
+    ? ids(view, IN_ORDER, teamId, webhookId, limits.live)
     : DELIVERY_CLASSES.flatMap((name, place) =>
         limits[name] > 0 ? ofAClass(view, input, place, limits[name]) : [],
       );
-  return rows.map((row) => ({ ...row, class: DELIVERY_CLASSES[row.class] as DeliveryClass }));
+  const wanted = held === undefined ? due : due.filter((id) => !held.has(id));
+  if (wanted.length === 0) return [];
+  return view.db
+    .arrays<DueRow>(BY_ID, teamId, webhookId, JSON.stringify(wanted))
+    .map(([id, origin, place, attempt, dueAt, createdAt, eventId, eventType, sequence, body, rewrites]) => ({
+      teamId,
+      id,
+      webhookId,
+      origin,
+      class: DELIVERY_CLASSES[place] as DeliveryClass,
+      attempt,
+      dueAt,
+      createdAt,
+      eventId,
+      eventType,
+      sequence,
+      body,
+      rewrites,
+    }));
 }
 
 /** What has been due longest; where nothing is, what was dated before the clock was set back. */
-function ofAClass(view: View, { teamId, webhookId }: LaneName, place: number, limit: number): DueRow[] {
-  const due = view.db.all<DueRow>(DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
+function ofAClass(view: View, { teamId, webhookId }: LaneName, place: number, limit: number): string[] {
+  const due = ids(view, DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
   if (due.length > 0) return due;
-  return view.db.all<DueRow>(AHEAD_OF_A_CLASS, teamId, webhookId, place, view.now + LONGEST_WAIT_MS, limit);
+  return ids(view, AHEAD_OF_A_CLASS, teamId, webhookId, place, view.now + LONGEST_WAIT_MS, limit);
+}
+
+function ids(view: View, sql: string, ...values: Value[]): string[] {
+  return view.db.arrays<[id: string]>(sql, ...values).map(([id]) => id);
 }

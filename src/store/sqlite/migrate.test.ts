@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
+import { listBackups } from '../backup-files.ts';
 import { HOLDER } from '../conformance/sending.ts';
 import { openStore } from '../open.ts';
 import { Database } from './database.ts';
@@ -57,9 +58,9 @@ test('runs only what is new and copies the database first', async () => {
   await writeFile(join(directory, 'README.md'), 'not a migration');
   run({ directory });
   assert.deepEqual(schemaOf(path), { version: 2, tables: ['one', 'two'] });
-  const copies = (await readdir(root)).filter((name) => name.endsWith('.backup'));
-  assert.deepEqual(copies, ['flowhook.db.v1.2026-01-01T000000.000Z.backup']);
-  assert.deepEqual(schemaOf(join(root, copies[0] ?? '')), { version: 1, tables: ['one'] });
+  const [copy, ...more] = listBackups(join(root, 'backups'));
+  assert.deepEqual([copy?.name, more.length], ['flowhook-2026-01-01T000000Z-v1-migration.db', 0]);
+  assert.deepEqual(schemaOf(copy?.file ?? ''), { version: 1, tables: ['one'] });
 });
 
 test('takes a migration back that fails half-way', async () => {

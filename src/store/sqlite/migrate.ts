@@ -1,20 +1,20 @@
 /** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
 
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import { toIso } from '../../std/clock.ts';
 import { listMigrations, type Migration } from '../migrations.ts';
 import type { SchemaState } from '../schema-state.ts';
+import { writeBackup } from './backup-write.ts';
 import { Database, isBusy } from './database.ts';
+import { MIGRATIONS } from './newest-schema.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
-const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
 const WAL_MS = 5_000;
 
 /**
- * Runs the migrations that the database has not seen. An existing one is first copied beside itself. Several
- * processes may do this at the same time: the migrations are claimed by the write lock before they run. Throws an
+ * Runs the migrations that the database has not seen. Of an existing one a backup is made first, in `backups/` beside
+ * it. Several processes may do this at the same time: the migrations are claimed by the write lock before they run. Throws an
  * Error with a sentence when the schema is newer than this code, or a server runs on one that is older.
  */
 export function migrate(input: {
@@ -38,12 +38,12 @@ export function migrate(input: {
     if (found > newest) {
       throw new Error(
         `The database ${input.path} has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
-          'Run the newer flowhook again, or restore the copy that it made beside the file before it migrated',
+          'Run the newer flowhook again, or put back the backup that it made before it migrated: `flowhook backup list`',
       );
     }
     if (found === newest) return;
     if (found > 0 && input.own !== true) ownership = takeOwnership(input.path);
-    if (found > 0) backUp(db, { path: input.path, version: found, now: input.now, log: input.log });
+    if (found > 0) backUp(db, input);
     run(db, migrations);
     input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
   } finally {
@@ -104,8 +104,9 @@ function run(db: Database, migrations: readonly Migration[]): void {
   }
 }
 
-function backUp(db: Database, input: { path: string; version: number; now: number; log: Logger }): void {
-  const copy = `${input.path}.v${input.version}.${toIso(input.now).replaceAll(':', '')}.backup`;
-  db.run('vacuum into ?', copy);
-  input.log.info({ path: input.path, copy }, 'database.backed_up');
+function backUp(db: Database, { path, now, log }: { path: string; now: number; log: Logger }): void {
+  const directory = join(dirname(path), 'backups');
+  const { file, mistakes } = writeBackup(db, { directory, now, origin: 'migration' });
+  if (mistakes.length > 0) log.warn({ path, mistakes }, 'database.damaged');
+  log.info({ path, backup: file }, 'database.backed_up');
 }

@@ -2,8 +2,10 @@
 import { beat, fail, reclaim, release, setProcess } from './attempts.ts';
 import { cancel, endCanceled, runNow } from './cancel.ts';
 import { claim } from './claim.ts';
-import { cancelRemoved, settle } from './deliveries.ts';
+import { cancelRemoved } from './deliveries.ts';
 import { audit, remove as eraseRecords, rewrite, suppress } from './erase.ts';
+import { forget } from './forget-webhooks.ts';
+import * as inspectors from './inspectors.ts';
 import { claim as claimInstance } from './instance.ts';
 import { prune as pruneJobs } from './job-history.ts';
 import { report } from './job-log.ts';
@@ -16,9 +18,19 @@ import { begin } from './push.ts';
 import { remove as deleteTeam, retire } from './remove-team.ts';
 import { replay, startReplay, stepReplays } from './replays.ts';
 import { fire } from './schedules.ts';
+import {
+  begin as beginSession,
+  end as endSession,
+  makeLink,
+  prune as pruneSessions,
+  redeem,
+  renew,
+} from './sessions.ts';
+import { settle } from './settle.ts';
 import { stage } from './stage.ts';
 import { remove, sweep } from './sweep.ts';
 import { ensure, ensureSigningKey } from './teams.ts';
+import { count as countUsage, prune as pruneUsage } from './usage.ts';
 import { change, pause as pauseWebhook, rotate, test } from './webhook-changes.ts';
 import { resume as resumeWebhook, subscribe, unsubscribe } from './webhooks.ts';
 import { apply, archive, pause, resume } from './workflows.ts';
@@ -32,6 +44,12 @@ export const WRITES = {
   'keys.create': create,
   'keys.revoke': revoke,
   'keys.rotate': rotateKey,
+  'sessions.begin': beginSession,
+  'sessions.makeLink': makeLink,
+  'sessions.redeem': redeem,
+  'sessions.renew': renew,
+  'sessions.end': endSession,
+  'sessions.prune': pruneSessions,
   'workflows.apply': apply,
   'workflows.archive': archive,
   'workflows.pause': pause,
@@ -62,6 +80,7 @@ export const WRITES = {
   'webhooks.pause': pauseWebhook,
   'webhooks.resume': resumeWebhook,
   'webhooks.test': test,
+  'webhooks.forget': forget,
   'deliveries.settle': settle,
   'deliveries.replay': replay,
   'deliveries.startReplay': startReplay,
@@ -69,10 +88,17 @@ export const WRITES = {
   'deliveries.expire': expire,
   'deliveries.prune': pruneOutbox,
   'deliveries.cancelRemoved': cancelRemoved,
+  'inspectors.create': inspectors.create,
+  'inspectors.change': inspectors.change,
+  'inspectors.remove': inspectors.remove,
+  'inspectors.keep': inspectors.keep,
+  'inspectors.prune': inspectors.prune,
   'erasure.rewrite': rewrite,
   'erasure.remove': eraseRecords,
   'erasure.suppress': suppress,
   'erasure.audit': audit,
+  'usage.count': countUsage,
+  'usage.prune': pruneUsage,
 } as const;
 
 export type WriteName = keyof typeof WRITES;

@@ -1,5 +1,7 @@
 /** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
+import { UsageTally } from '../usage-tally.ts';
 import type { Tx } from './transaction.ts';
+import { writeUsage } from './usage.ts';
 
 /** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
 export interface ExpirePlace {
@@ -25,9 +27,9 @@ export function expire(
   for (let room = limit; room > 0; room--) {
     const old = waitingSince(tx, { place, before, limit: room });
     const keepsUntried = old.length > 0 && isActive(tx, place);
-    for (const { id, attempt } of old) {
-      if (attempt > 0 || !keepsUntried) giveUp(tx, place.teamId, id);
-    }
+    const givenUp = old.filter(({ attempt }) => attempt > 0 || !keepsUntried);
+    for (const { id } of givenUp) giveUp(tx, place.teamId, id);
+    countDead(tx, place, givenUp.length);
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
       return { next: { ...place, createdAt: last.createdAt, id: last.id } };
@@ -70,6 +72,14 @@ function isActive(tx: Tx, { teamId, webhookId }: ExpirePlace): boolean {
 
 function giveUp(tx: Tx, teamId: string, id: string): void {
   tx.db.run(`update delivery set state = 'dead', next_at = null where team_id = ? and id = ?`, teamId, id);
+}
+
+/** No attempt says of these that they are dead. */
+function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): void {
+  if (dead === 0) return;
+  const tally = new UsageTally();
+  tally.addDeliveries({ teamId, webhookId, at: tx.now }, { dead });
+  writeUsage(tx, tally.rows);
 }
 
 function nextLane(

@@ -9,24 +9,34 @@ export interface Ownership {
 }
 
 /**
- * Takes the directory of a database file for this process, by holding `BEGIN EXCLUSIVE` on `owner.db` beside
- * it. Throws an InUseError when another one has it.
+ * Takes the directory of a database file for this process, by a lock on `owner.db` beside it. Throws an InUseError
+ * when another one has it.
  */
 export function takeOwnership(databasePath: string): Ownership {
   const directory = dirname(databasePath);
+  return holdFile(
+    join(directory, 'owner.db'),
+    `The data directory ${directory} is in use by another flowhook server. ` +
+      'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
+  );
+}
+
+/**
+ * Holds `BEGIN EXCLUSIVE` on a file, which is made and stays empty.
+ *
+ * @param refusal what is said when another process holds it
+ * @throws InUseError
+ */
+export function holdFile(path: string, refusal: string): Ownership {
   let database: Database | undefined;
   try {
     // The lock also stands in the way of opening, which reads the file.
-    database = new Database(join(directory, 'owner.db'), { busyMs: 0 });
+    database = new Database(path, { busyMs: 0 });
     database.exec('begin exclusive');
   } catch (error) {
     database?.close();
     if (!isBusy(error)) throw error;
-    throw new InUseError(
-      `The data directory ${directory} is in use by another flowhook server. ` +
-        'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
-      { cause: error },
-    );
+    throw new InUseError(refusal, { cause: error });
   }
   const held = database;
   return { release: () => held.close() };

@@ -35,6 +35,7 @@ export function retire(tx: Tx, { teamId, force }: Input<'retire'>): Result<'reti
     tx.now,
     teamId,
   );
+  tx.db.run('update inspector set expires_at = ? where team_id = ?', tx.now, teamId);
   tx.db.run('update team set slug = ? where id = ?', retiredSlug(team), teamId);
   Object.assign(tx.touched, { keys: true, jobs: true, deliveries: true, lanes: null });
   return { outcome: 'retired', running };

@@ -12,7 +12,9 @@ import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
 import { testErasure } from '../conformance/erasure.ts';
+import { testEventHistory } from '../conformance/event-history.ts';
 import { testHeldTexts } from '../conformance/held-texts.ts';
+import { testInspectors } from '../conformance/inspectors.ts';
 import { testJobHistory } from '../conformance/job-history.ts';
 import { testJobLog } from '../conformance/job-log.ts';
 import { testJobModel } from '../conformance/job-model.ts';
@@ -28,9 +30,12 @@ import { type Counted, testRemovingTeams } from '../conformance/removing-teams.t
 import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
+import { testSessions } from '../conformance/sessions.ts';
 import { type Inspected, type Open, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
 import { testStaging } from '../conformance/staging.ts';
+import { testStatus } from '../conformance/status.ts';
 import { testTeams } from '../conformance/teams.ts';
+import { testUsage } from '../conformance/usage.ts';
 import { testWatch } from '../conformance/watch.ts';
 import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
@@ -44,6 +49,7 @@ const withDisk: Open = () => open('FULL');
 
 describe('SQLite, synchronous=OFF', () => {
   testTeams(withoutDisk);
+  testSessions(withoutDisk);
   testRemovingTeams(withoutDisk);
   testWorkflows(withoutDisk);
   testJobs(withoutDisk);
@@ -67,8 +73,12 @@ describe('SQLite, synchronous=OFF', () => {
   testLanes(withoutDisk);
   testReplays(withoutDisk);
   testOutbox(withoutDisk);
+  testEventHistory(withoutDisk);
   testErasure(withoutDisk);
   testHeldTexts(withoutDisk);
+  testInspectors(withoutDisk);
+  testStatus(withoutDisk);
+  testUsage(withoutDisk);
   testWatch(withoutDisk);
 });
 

@@ -11,9 +11,13 @@ import { compare, currentSeqs } from './compare.ts';
 import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
+import { history as eventHistory, ofEvent } from './event-history.ts';
 import * as events from './events.ts';
 import { scanRecords, scanTexts } from './find-content.ts';
+import { FORGET_START } from './forget-webhooks.ts';
+import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
+import * as glance from './job-glance.ts';
 import * as history from './job-history.ts';
 import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
@@ -30,8 +34,12 @@ import { retired } from './remove-team.ts';
 import { getReplay, REPLAY_START } from './replays.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
+import * as sessions from './sessions.ts';
+import { settlementRow } from './settle.ts';
+import * as status from './status.ts';
 import * as teams from './teams.ts';
 import type { View } from './transaction.ts';
+import { read as readUsage } from './usage.ts';
 import * as versions from './versions.ts';
 import * as webhooks from './webhooks.ts';
 import * as workflows from './workflows.ts';
@@ -92,6 +100,7 @@ function compose(parts: {
   /** Deliveries are given up, and replays taken further, a few a call. */
   let expiredUpTo = EXPIRE_START;
   let replayedUpTo = REPLAY_START;
+  let forgottenUpTo = FORGET_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -140,6 +149,15 @@ function compose(parts: {
       revoke: write('keys.revoke'),
       rotate: write('keys.rotate'),
     },
+    sessions: {
+      begin: write('sessions.begin'),
+      makeLink: write('sessions.makeLink'),
+      redeem: write('sessions.redeem'),
+      byHash: read(sessions.byHash),
+      renew: write('sessions.renew'),
+      end: write('sessions.end'),
+      prune: write('sessions.prune'),
+    },
     workflows: {
       apply: write('workflows.apply'),
       get: read(workflows.get),
@@ -166,6 +184,8 @@ function compose(parts: {
       log: read(log),
       get: read(jobs.get),
       list: read(history.list),
+      recent: read(glance.recent),
+      counts: read(glance.counts),
       prune: async (input) => {
         const { next } = await write('jobs.prune')({ ...input, after: prunedUpTo });
         prunedUpTo = next ?? history.PRUNE_START;
@@ -205,6 +225,7 @@ function compose(parts: {
     events: {
       list: read(events.list),
       get: read(events.get),
+      history: read(eventHistory),
       latest: read(events.latest),
       newest: read(events.newest),
     },
@@ -221,6 +242,11 @@ function compose(parts: {
       pause: write('webhooks.pause'),
       resume: write('webhooks.resume'),
       test: write('webhooks.test'),
+      forget: async (input) => {
+        const { forgotten, next } = await write('webhooks.forget')({ ...input, after: forgottenUpTo });
+        forgottenUpTo = next ?? FORGET_START;
+        return { forgotten, done: next === null };
+      },
     },
     deliveries: {
       lanes: read(lanes) as Store['deliveries']['lanes'],
@@ -228,9 +254,10 @@ function compose(parts: {
       keepLanes: read(() => ({ lost: [], late: [] })),
       releaseLanes: async () => {},
       load: read(load),
-      settle: write('deliveries.settle'),
+      settle: ({ settlements }) => write('deliveries.settle')({ rows: settlements.map(settlementRow) }),
       get: read(deliveries.get),
       list: read(deliveries.list),
+      ofEvent: read(ofEvent),
       replay: write('deliveries.replay'),
       startReplay: write('deliveries.startReplay'),
       getReplay: read(getReplay),
@@ -250,6 +277,17 @@ function compose(parts: {
         return { done: attemptsDone && next === null };
       },
     },
+    inspectors: {
+      create: write('inspectors.create'),
+      list: read(inspectors.list),
+      find: read(inspectors.find),
+      change: write('inspectors.change'),
+      remove: write('inspectors.remove'),
+      keep: write('inspectors.keep'),
+      requests: read(inspectors.requests),
+      signers: read(inspectors.signers),
+      prune: write('inspectors.prune'),
+    },
     erasure: {
       workflows: read(erase.workflows),
       scanRecords: read(scanRecords),
@@ -265,6 +303,11 @@ function compose(parts: {
         scrubbing = scrubbed.catch(() => undefined);
         return scrubbed;
       },
+    },
+    usage: { count: write('usage.count'), read: read(readUsage), prune: write('usage.prune') },
+    status: {
+      database: read((view) => status.database(view, path)) as Store['status']['database'],
+      work: read(status.work),
     },
     now: clock,
     watch(listener) {

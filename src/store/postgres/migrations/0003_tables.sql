@@ -19,10 +19,10 @@ create table chore (
 create table team (
   id             text    collate "C" primary key,
   slug           text    collate "C" not null unique,
-  last_sequence  bigint  not null default 0,  -- of its events
-  claimed_at     bigint  not null default 0,  -- when a job of it was last claimed
+  last_sequence  bigint  not null default 0,  -- of its events, where they were copied from SQLite; then they say it
+  claimed_at     bigint  not null default 0,  -- SQLite's: here nodes remember by themselves whom they served when
   created_at     bigint  not null
-) with (fillfactor = 50);
+);
 
 create table api_key (
   id          text    collate "C" primary key,
@@ -118,10 +118,12 @@ create table job (
   check ((state in ('finished', 'failed', 'canceled')) = (finished_at is not null)),
   check (state <> 'failed' or (reason is not null and error is not null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create unique index job_slot on job (team_id, workflow_id, slot) where state in ('queued', 'running', 'retrying');
+-- For statements that say attempt >= 0, as it always is: see unfinished.ts.
+create unique index job_slot on job (team_id, workflow_id, slot)
+  where state in ('queued', 'running', 'retrying') and attempt >= 0;
 create index job_due on job (team_id, priority desc, run_at)
   where state in ('queued', 'retrying') and slot = 0 and parked = 0;
-create index job_running on job (team_id, node_id) where state = 'running';
+create index job_running on job (team_id, run_at) where state = 'running';  -- run_at is when it was taken up
 -- Ids grow with time: they are the order in which jobs are listed and pruned.
 create index job_history on job (team_id, workflow_id, id);
 create index job_unsuccessful on job (team_id, id) where state in ('failed', 'canceled');
@@ -241,12 +243,15 @@ create table delivery (
   primary key (team_id, id),
   check ((state = 'waiting') = (next_at is not null))
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index delivery_due on delivery (team_id, webhook_id, class, next_at, id) where state = 'waiting';
--- Of webhooks that want their deliveries one after the other, for statements that say event_sequence > 0, as it always
--- is: of two indexes over all that waits a planner that believes in few rows takes the wrong one.
-create index delivery_order on delivery (team_id, webhook_id, event_sequence, id)
+-- What waits, in the order of its events: all that has never been tried, and all of webhooks that want their deliveries
+-- one after the other. For statements that say event_sequence > 0, as it always is: of two indexes over what waits a
+-- planner that believes in few rows takes the wrong one.
+create index delivery_order on delivery (team_id, webhook_id, class, event_sequence, id)
   where state = 'waiting' and event_sequence > 0;
-create index delivery_history on delivery (team_id, webhook_id, state, created_at, id);
+create index delivery_due on delivery (team_id, webhook_id, class, next_at, id)
+  where state = 'waiting' and class > 0;
+-- For statements that say (state || ''): it has also what waits, and would be taken for the two above.
+create index delivery_history on delivery (team_id, webhook_id, (state || ''), created_at, id);
 create index delivery_event on delivery (team_id, event_sequence);
 create unique index delivery_replay on delivery (team_id, replay_id, event_sequence) where replay_id is not null;
 

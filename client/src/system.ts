@@ -1,0 +1,51 @@
+/** How an instance stands, for whoever runs it. */
+
+/** Times are ISO 8601 in UTC with milliseconds. */
+export interface System {
+  /** Of Flowhook, and of Node. */
+  version: string;
+  node: string;
+  /** Such as `linux x64`. */
+  platform: string;
+  startedAt: string;
+  uptimeSeconds: number;
+  /** What this node does: all, api, worker or sender. */
+  role: string;
+  nodeId: string;
+  url: string;
+  listening: { host: string; port: number };
+  database: {
+    kind: 'sqlite' | 'postgres';
+    version: string;
+    bytes: number;
+    /** null on PostgreSQL. */
+    walBytes: number | null;
+    /** The version of the tables. */
+    schema: number;
+  };
+  /** Of all teams. */
+  jobs: { queued: number; running: number; retrying: number; complete: boolean };
+  /** Of all teams; circuits are those of this node. */
+  deliveries: { waiting: number; oldestWaitingAt: string | null; openCircuits: number; complete: boolean };
+  /** How late this node was to whatever was due, in the last whole minute. */
+  eventLoop: { p50Ms: number; p99Ms: number; maxMs: number };
+  memory: {
+    residentBytes: number;
+    heapUsedBytes: number;
+    heapTotalBytes: number;
+    externalBytes: number;
+  };
+  settings: SystemSetting[];
+}
+
+export interface SystemSetting {
+  name: string;
+  /** In the environment. */
+  variable: string;
+  /** `***` for a secret that is set; null: there is none. */
+  value: string | null;
+  origin: 'flag' | 'environment' | 'file' | 'default';
+  /** Such as `--port` or `flowhook.yaml: port`; null for a default. */
+  from: string | null;
+  sentence: string;
+}

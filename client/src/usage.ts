@@ -1,0 +1,42 @@
+/** How much a team has done. */
+import type { CallOptions } from './transport.ts';
+
+/** One hour or day. Of a workflow there are no deliveries, of a webhook only these. */
+export interface UsageBucket {
+  /** When it began: ISO 8601 in UTC. */
+  start: string;
+  /** That ended in it. */
+  jobs?: { finished: number; failed: number; canceled: number };
+  /** What the jobs that finished changed. */
+  records?: { added: number; changed: number; removed: number };
+  deliveries?: {
+    delivered: number;
+    failedAttempts: number;
+    /** Given up. */
+    dead: number;
+    /** How long the endpoints took, in milliseconds, to some 10 %; null when nothing was delivered. */
+    latencyMs: { p50: number | null; p95: number | null };
+  };
+}
+
+export interface Usage {
+  by: 'hour' | 'day';
+  from: string;
+  to: string;
+  /** All that had happened by then is counted. */
+  countedUntil: string;
+  /** The oldest first, without gaps. */
+  buckets: UsageBucket[];
+}
+
+/** Of the team, unless a workflow or a webhook is named. */
+export interface UsageOptions extends CallOptions {
+  /** `hour` unless told; hours and days are those of UTC. */
+  by?: 'hour' | 'day' | undefined;
+  /** In the first of them; 24 hours or 30 days before `to` unless told. */
+  from?: Date | string | undefined;
+  /** Behind the last of them; now unless told. */
+  to?: Date | string | undefined;
+  workflowId?: string | undefined;
+  webhookId?: string | undefined;
+}

@@ -1,0 +1,110 @@
+/**
+ * `npm run screenshots`: every page of the dashboard, light and dark, as pictures in `docs/images`, and some as a
+ * telephone shows them. The same names every time; the people in them are made up.
+ */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
+import { silentLogger } from '../../src/observe/log.ts';
+import { startChromium } from '../../test/support/chromium.ts';
+import { smallPng } from './small-png.ts';
+import { startWorld, type World } from './world.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const WIDE = { width: 1280, height: 800 };
+const NARROW = { width: 360, height: 740 };
+const NARROW_PAGES = ['overview', 'workflow-data', 'run'];
+const PATIENCE_MS = 30_000;
+
+const { values } = parseArgs({
+  options: { out: { type: 'string', default: join(ROOT, 'docs/images') }, only: { type: 'string' } },
+});
+
+function pagesOf({ shown }: World): Record<string, string> {
+  return {
+    welcome: 'welcome',
+    workflows: 'workflows',
+    'workflow-data': 'workflows/crm-contacts/data',
+    'workflow-runs': 'workflows/site-people/runs',
+    'workflow-changes': 'workflows/crm-contacts/changes',
+    'workflow-webhooks': 'workflows/crm-contacts/webhooks',
+    'workflow-definition': 'workflows/site-people/definition',
+    'workflow-api': 'workflows/crm-contacts/api',
+    runs: 'runs',
+    run: `runs/${shown.failed}`,
+    'run-finished': `runs/${shown.finished}`,
+    webhooks: 'webhooks',
+    webhook: `webhooks/${shown.webhook}`,
+    'webhook-health': `webhooks/${shown.webhook}?tab=health`,
+    delivery: `deliveries/${shown.delivery}`,
+    inspectors: 'inspector',
+    inspector: `inspector/${shown.inspector}`,
+    events: 'events',
+    event: `events/${shown.event}`,
+    'event-catalogue': 'events/catalogue',
+    keys: 'keys',
+    reference: 'reference',
+    system: 'system',
+    // What is counted for its charts lags behind by some seconds.
+    overview: '',
+  };
+}
+
+const environment = new Map([['PATH', process.env.PATH ?? '']]);
+await new BackgroundBuild({ root: ROOT, log: silentLogger, environment }).start();
+const browser = await startChromium();
+let world: World | undefined;
+try {
+  world = await startWorld();
+  if (values.only === undefined) await rm(values.out, { recursive: true, force: true });
+  await mkdir(values.out, { recursive: true });
+  let bytes = 0;
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const viewport of [WIDE, NARROW]) bytes += await take(browser, world, { colorScheme, viewport });
+  process.stdout.write(`${Math.round(bytes / 1_000)} kB of pictures in ${values.out}\n`);
+} finally {
+  await browser.close();
+  await world?.stop();
+}
+
+async function take(
+  browser: Browser,
+  world: World,
+  look: { colorScheme: 'light' | 'dark'; viewport: typeof WIDE },
+): Promise<number> {
+  const isNarrow = look.viewport === NARROW;
+  const ending = `${isNarrow ? '-narrow' : ''}-${look.colorScheme}.png`;
+  const context = await browser.newContext({ ...look, reducedMotion: 'reduce', locale: 'en-GB' });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  let bytes = 0;
+  const shoot = async (name: string) => {
+    const picture = smallPng(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
+    await writeFile(join(values.out, `${name}${ending}`), picture);
+    bytes += picture.length;
+  };
+  await page.goto(`${world.url}/ui/`);
+  await page.getByLabel('API key').waitFor();
+  if (!isNarrow && (values.only === undefined || values.only === 'sign-in')) await shoot('sign-in');
+  await page.getByLabel('API key').fill(world.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Live', exact: true }).waitFor();
+  for (const [name, path] of Object.entries(pagesOf(world))) {
+    if (isNarrow && !NARROW_PAGES.includes(name)) continue;
+    if (values.only !== undefined && values.only !== name) continue;
+    await page.goto(`${world.url}/ui/${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Live', exact: true }).waitFor();
+    // Everything has been read when nothing is loading any more; the stream of news never ends.
+    await page
+      .locator('[aria-label="Loading"], .mantine-Skeleton-root')
+      .first()
+      .waitFor({ state: 'detached' });
+    await page.evaluate('document.activeElement.blur(); document.fonts.ready');
+    await shoot(name);
+  }
+  await context.close();
+  return bytes;
+}

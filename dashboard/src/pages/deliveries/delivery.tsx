@@ -1,0 +1,259 @@
+/** One delivery: every attempt with what was sent and what came back, and what comes next. */
+import { Accordion, Alert, Button, Group, Loader, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { DeliveryDetail } from 'flowhook-client';
+import { useEffect, useRef } from 'react';
+import { flowhook } from '../../client.ts';
+import { useAction } from '../../parts/action.tsx';
+import { announce } from '../../parts/announce.ts';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { type Fact, Facts } from '../../parts/facts.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { IdText } from '../../parts/id-text.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { count, duration } from '../../parts/quantity.ts';
+import { Section } from '../../parts/section.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Time } from '../../parts/time.tsx';
+import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
+import { useSession } from '../../session.tsx';
+import { useShortcut } from '../../shell/shortcuts.ts';
+import { NextTry } from '../webhooks/delivery-columns.tsx';
+import { AttemptView } from './attempt-view.tsx';
+import type { Attempt } from './phases.ts';
+import { SignedCurl } from './signed-curl.tsx';
+
+export function DeliveryPage() {
+  const { deliveryId } = useParams({ from: '/deliveries/$deliveryId' });
+  const { can } = useSession();
+  const {
+    data: delivery,
+    error,
+    refetch,
+  } = useQuery({ ...deliveryQuery(deliveryId), enabled: can('webhooks') });
+  useToldEnd(delivery);
+  if (delivery === undefined) {
+    if (can('webhooks') && error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
+    return (
+      <>
+        <PageHeader title="Delivery" />
+        {error === null ? (
+          <NeedsScope scope="webhooks" what="deliveries" />
+        ) : (
+          <ErrorBox error={error} onRetry={() => void refetch()} />
+        )}
+      </>
+    );
+  }
+  return <Shown delivery={delivery} />;
+}
+
+function Shown({ delivery }: { delivery: DeliveryDetail }) {
+  const { id, webhookId, eventId, eventType, state, origin, event } = delivery;
+  // The webhook may be gone; its deliveries are kept for a while.
+  const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
+  const facts: Fact[] = [
+    [
+      'Webhook',
+      <PageLink
+        key="webhook"
+        to="/webhooks/$webhookId"
+        params={{ webhookId }}
+        display="block"
+        truncate
+        title={webhook?.url}
+      >
+        {webhook?.url ?? webhookId}
+      </PageLink>,
+    ],
+    [
+      'Event',
+      <PageLink key="event" to="/events/$eventId" params={{ eventId }}>
+        {eventType}
+      </PageLink>,
+    ],
+  ];
+  if (event.jobId !== undefined) {
+    facts.push([
+      'Run',
+      <PageLink key="run" to="/runs/$jobId" params={{ jobId: event.jobId }}>
+        {event.workflowId}
+      </PageLink>,
+    ]);
+  }
+  facts.push(
+    ['Made', <Time key="made" at={delivery.createdAt} />],
+    ['By', ORIGINS[origin]],
+    ['Attempts', count(delivery.attempt)],
+  );
+  return (
+    <>
+      <PageHeader
+        title={`Delivery of ${eventType}`}
+        parents={[
+          <PageLink key="webhooks" to="/webhooks">
+            Webhooks
+          </PageLink>,
+          <PageLink key="webhook" to="/webhooks/$webhookId" params={{ webhookId }}>
+            {hostOf(webhook?.url) ?? webhookId}
+          </PageLink>,
+          <IdText key="id" id={id} />,
+        ]}
+        meta={<StateBadge state={state} label={state === 'dead' ? 'given up' : state} />}
+        actions={<Actions delivery={delivery} />}
+      />
+      <Stack gap="lg">
+        <Outcome delivery={delivery} isPaused={webhook?.state === 'paused'} />
+        <Facts facts={facts} />
+        <Section title="Attempts" isBare>
+          <Attempts delivery={delivery} />
+        </Section>
+        <Section title="Request body" isBare>
+          <JsonView value={event} label="The body as it is sent" />
+        </Section>
+      </Stack>
+    </>
+  );
+}
+
+const ORIGINS: Record<DeliveryDetail['origin'], string> = {
+  event: 'what happened',
+  test: 'a test',
+  replay: 'a replay',
+};
+
+/** What stands in its way, and what comes next. */
+function Outcome({ delivery, isPaused }: { delivery: DeliveryDetail; isPaused: boolean }) {
+  const { state, lastAttempt, nextAttemptAt, attempt } = delivery;
+  if (state === 'delivered') return null;
+  if (state === 'canceled') {
+    return (
+      <Alert color="gray" icon={<Icon name="ban" />} title="It was canceled">
+        Its webhook was unsubscribed before it arrived.
+      </Alert>
+    );
+  }
+  if (lastAttempt === null || lastAttempt.outcome === 'ok') {
+    return isPaused ? (
+      <Alert color="gray" icon={<Icon name="pause" />} title="It waits: the webhook is paused" />
+    ) : null;
+  }
+  return (
+    <Alert
+      color={state === 'dead' ? 'red' : 'orange'}
+      icon={<Icon name="warning" />}
+      title={<span style={{ overflowWrap: 'anywhere' }}>{lastAttempt.message}</span>}
+    >
+      {state === 'dead' ? (
+        `Given up after ${count(attempt)} attempts. Once the receiver is mended, send it again.`
+      ) : isPaused ? (
+        'The webhook is paused: it goes on when that is resumed.'
+      ) : (
+        <>
+          Attempt {count(attempt)} failed. The next one: <NextTry at={nextAttemptAt} />.
+        </>
+      )}
+    </Alert>
+  );
+}
+
+function Attempts({ delivery: { attempts, attempt, lastAttempt } }: { delivery: DeliveryDetail }) {
+  if (attempts.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        {attempt === 0
+          ? 'None yet. They appear here as they are made.'
+          : `What ${count(attempt)} attempts looked like is no longer kept; the last one: ${lastAttempt?.message ?? ''}`}
+      </Text>
+    );
+  }
+  const newest = attempts.at(-1)?.number;
+  return (
+    <Accordion
+      multiple
+      // The newest is open, also when another one is made.
+      key={newest}
+      defaultValue={[String(newest)]}
+      variant="contained"
+      chevronPosition="left"
+      order={3}
+    >
+      {attempts.toReversed().map((one) => (
+        <Accordion.Item key={one.number} value={String(one.number)}>
+          <Accordion.Control>
+            <Line attempt={one} />
+          </Accordion.Control>
+          <Accordion.Panel>
+            <AttemptView attempt={one} />
+          </Accordion.Panel>
+        </Accordion.Item>
+      ))}
+    </Accordion>
+  );
+}
+
+function Line({
+  attempt: { number, outcome, status, startedAt, durationMs, message },
+}: {
+  attempt: Attempt;
+}) {
+  return (
+    <Group gap="md" wrap="nowrap" miw={0}>
+      <StateBadge state={outcome === 'ok' ? 'delivered' : 'failed'} label={`Attempt ${count(number)}`} />
+      <Text span size="sm" fw={600} className="numbers" w={64}>
+        {status ?? outcome}
+      </Text>
+      <Text span size="sm" truncate c="dimmed" visibleFrom="sm" style={{ flex: 1 }}>
+        {message}
+      </Text>
+      <Text span size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }} ms="auto">
+        <Text span inherit visibleFrom="xs" className="numbers">
+          {duration(durationMs)} ·{' '}
+        </Text>
+        <Time at={startedAt} />
+      </Text>
+    </Group>
+  );
+}
+
+function Actions({ delivery: { id } }: { delivery: DeliveryDetail }) {
+  const navigate = useNavigate();
+  const resend = useAction({
+    run: () => flowhook.deliveries.replay(id),
+    changes: ['deliveries'],
+    done: () => 'It is on its way again: this is the new delivery',
+    onDone: ({ deliveryId }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId } }),
+  });
+  useShortcut('r', 'Send again', () => resend.act());
+  return (
+    <>
+      <SignedCurl deliveryId={id} />
+      <Button
+        leftSection={<Icon name="send" size={14} />}
+        onClick={() => resend.act()}
+        loading={resend.isActing}
+      >
+        Send again
+      </Button>
+    </>
+  );
+}
+
+/** Tells those who do not see it what became of the delivery they look at. */
+function useToldEnd(delivery: DeliveryDetail | undefined): void {
+  const before = useRef<Pick<DeliveryDetail, 'id' | 'state'>>(undefined);
+  useEffect(() => {
+    if (delivery === undefined) return;
+    const wasWaiting = before.current?.id === delivery.id && before.current.state === 'waiting';
+    if (wasWaiting && delivery.state !== 'waiting') announce(`Delivery: ${delivery.state}`);
+    before.current = delivery;
+  }, [delivery]);
+}
+
+function hostOf(url: string | undefined): string | undefined {
+  return url === undefined ? undefined : (URL.parse(url)?.host ?? url);
+}

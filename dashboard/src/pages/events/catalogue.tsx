@@ -1,0 +1,84 @@
+/** Every type of event: when it comes, an example, and the JSON Schema of its body. */
+import { Accordion, Group, Loader, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { EventKind } from 'flowhook-client';
+import { useState } from 'react';
+import { CopyAsCurl } from '../../parts/copy-as-curl.tsx';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { Prose } from '../../parts/prose.tsx';
+import { eventTypesQuery } from '../../queries/events.ts';
+import { EventTabs } from './event-tabs.tsx';
+
+export function CataloguePage() {
+  const { data: kinds, error, refetch } = useQuery(eventTypesQuery());
+  const filters = useFilters('type');
+  return (
+    <>
+      <PageHeader title="Events" actions={<CopyAsCurl path="/v1/events/types" />} />
+      <EventTabs shown="catalogue" />
+      {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
+      {kinds === undefined && error === null && <Loader aria-label="Loading" size="sm" m="xl" />}
+      <Accordion
+        variant="contained"
+        chevronPosition="left"
+        order={2}
+        value={filters.values.type ?? null}
+        onChange={(value) => filters.set({ type: value ?? undefined })}
+      >
+        {kinds?.map((kind) => (
+          <Accordion.Item key={kind.type} value={kind.type}>
+            <Accordion.Control>
+              <Stack gap={2}>
+                <Text span size="sm" fw={600}>
+                  {kind.type}
+                </Text>
+                <Text span size="sm" c="dimmed">
+                  <Prose text={kind.description} />
+                </Text>
+              </Stack>
+            </Accordion.Control>
+            <Accordion.Panel>{filters.values.type === kind.type && <Kind kind={kind} />}</Accordion.Panel>
+          </Accordion.Item>
+        ))}
+      </Accordion>
+    </>
+  );
+}
+
+function Kind({ kind: { type, aliases, schema, example } }: { kind: EventKind }) {
+  const [shown, setShown] = useState('example');
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <SegmentedControl
+          aria-label={`What is shown of ${type}`}
+          data={[
+            { value: 'example', label: 'Example' },
+            { value: 'schema', label: 'JSON Schema' },
+          ]}
+          value={shown}
+          onChange={setShown}
+        />
+        <Text size="sm">
+          <PageLink to="/events" search={{ type }}>
+            Those that happened
+          </PageLink>
+        </Text>
+      </Group>
+      {aliases.length > 0 && (
+        <Text size="sm" c="dimmed">
+          Webhooks may also subscribe it as {aliases.join(', ')}.
+        </Text>
+      )}
+      <JsonView
+        value={shown === 'schema' ? schema : example}
+        label={shown === 'schema' ? `JSON Schema of ${type}` : `Example of ${type}`}
+        maxHeight="560px"
+      />
+    </Stack>
+  );
+}

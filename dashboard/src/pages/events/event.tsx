@@ -1,0 +1,122 @@
+/** One event, and where it went. */
+import { Loader, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { FlowhookEvent } from 'flowhook-client';
+import { CopyAsCurl } from '../../parts/copy-as-curl.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { type Fact, Facts } from '../../parts/facts.tsx';
+import { IdText } from '../../parts/id-text.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { ButtonLink, PageLink } from '../../parts/link.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { count } from '../../parts/quantity.ts';
+import { Section } from '../../parts/section.tsx';
+import { Time } from '../../parts/time.tsx';
+import { eventDeliveryList, eventQuery } from '../../queries/events.ts';
+import { useList } from '../../queries/list.ts';
+import { useSession } from '../../session.tsx';
+import { deliveryColumns } from '../webhooks/delivery-columns.tsx';
+
+const COLUMNS = deliveryColumns({ withWebhook: true });
+
+export function EventPage() {
+  const { eventId } = useParams({ from: '/events/$eventId' });
+  const { can } = useSession();
+  const { data: event, error, refetch } = useQuery(eventQuery(eventId));
+  if (event === undefined) {
+    if (error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
+    return (
+      <>
+        <PageHeader title="Event" />
+        <ErrorBox error={error} onRetry={() => void refetch()} />
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHeader
+        title={event.type}
+        parents={[
+          <PageLink key="events" to="/events">
+            Events
+          </PageLink>,
+          <IdText key="id" id={event.id} />,
+        ]}
+        actions={
+          <>
+            <ButtonLink to="/events/catalogue" search={{ type: event.type }}>
+              In the catalogue
+            </ButtonLink>
+            <CopyAsCurl path={`/v1/events/${event.id}`} />
+          </>
+        }
+      />
+      <Stack gap="lg">
+        <Facts facts={factsOf(event)} />
+        <Section title="Deliveries" isBare>
+          {can('webhooks') ? <Deliveries event={event} /> : <NeedsScope scope="webhooks" what="deliveries" />}
+        </Section>
+        <Section title="Body" isBare>
+          <JsonView value={event} label="The body of the event" maxHeight="none" />
+        </Section>
+      </Stack>
+    </>
+  );
+}
+
+function Deliveries({ event }: { event: FlowhookEvent }) {
+  const list = useList(eventDeliveryList(event.id));
+  const navigate = useNavigate();
+  return (
+    <DataTable
+      label="Deliveries of this event"
+      noun="delivery"
+      list={list}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } })}
+      maxHeight="400px"
+      empty={
+        <EmptyState
+          title="It was told to nobody"
+          action={<ButtonLink to="/webhooks">Subscribe a webhook</ButtonLink>}
+        >
+          No webhook had subscribed {event.type} when it happened.
+        </EmptyState>
+      }
+    />
+  );
+}
+
+function factsOf(event: FlowhookEvent): Fact[] {
+  const { workflowId, jobId, timestamp, sequence } = event;
+  const facts: Fact[] = [['Happened', <Time key="time" at={timestamp} />]];
+  if (workflowId !== undefined) {
+    facts.push([
+      'Workflow',
+      <PageLink key="workflow" to="/workflows/$workflowId" params={{ workflowId }}>
+        {workflowId}
+      </PageLink>,
+    ]);
+  }
+  if (jobId !== undefined) {
+    facts.push([
+      'Run',
+      <PageLink key="run" to="/runs/$jobId" params={{ jobId }}>
+        …{jobId.slice(-8)}
+      </PageLink>,
+    ]);
+    facts.push([
+      'Its other events',
+      <PageLink key="others" to="/events" search={{ jobId }}>
+        of the same run
+      </PageLink>,
+    ]);
+  }
+  facts.push(['Sequence', count(sequence)]);
+  return facts;
+}

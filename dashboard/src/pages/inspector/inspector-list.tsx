@@ -1,0 +1,116 @@
+/** Receivers of our own, for trying webhooks out. */
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { Inspector } from 'flowhook-client';
+import { flowhook } from '../../client.ts';
+import { useAction } from '../../parts/action.tsx';
+import { curl } from '../../parts/curl.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { count, duration } from '../../parts/quantity.ts';
+import { Time } from '../../parts/time.tsx';
+import { inspectorsQuery } from '../../queries/inspectors.ts';
+import { listOf } from '../../queries/list.ts';
+import { useSession } from '../../session.tsx';
+
+const COLUMNS: Column<Inspector>[] = [
+  {
+    id: 'url',
+    header: 'URL',
+    cell: ({ id, url }) => (
+      <PageLink
+        to="/inspector/$inspectorId"
+        params={{ inspectorId: id }}
+        c="inherit"
+        fw={500}
+        display="block"
+        truncate
+        title={url}
+      >
+        {url}
+      </PageLink>
+    ),
+  },
+  {
+    id: 'received',
+    header: 'Requests',
+    width: '100px',
+    align: 'end',
+    cell: ({ received }) => <span className="numbers">{count(received)}</span>,
+  },
+  {
+    id: 'answer',
+    header: 'Answers',
+    width: '130px',
+    cell: ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
+  },
+  { id: 'created', header: 'Made', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { id: 'ends', header: 'Ends', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+];
+
+export function InspectorListPage() {
+  const { can } = useSession();
+  return (
+    <>
+      <PageHeader
+        title="Inspector"
+        description="A URL that keeps what it is sent for a day, shows whether it was signed by a webhook of yours, and answers what you choose: for trying webhooks without a receiver."
+        actions={can('webhooks') && <NewInspector />}
+      />
+      {can('webhooks') ? <Inspectors /> : <NeedsScope scope="webhooks" what="inspectors" />}
+    </>
+  );
+}
+
+function Inspectors() {
+  const { data, error, isPending, refetch } = useQuery(inspectorsQuery());
+  const navigate = useNavigate();
+  return (
+    <DataTable
+      label="Inspectors"
+      noun="inspector"
+      list={{
+        ...listOf(data ?? []),
+        error,
+        isLoading: isPending,
+        retry: () => void refetch(),
+      }}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } })}
+      empty={
+        <EmptyState
+          title="There is no inspector"
+          command={curl({ method: 'POST', path: '/v1/inspectors', json: {} })}
+          action={<NewInspector />}
+        >
+          Make one, subscribe its URL, and watch requests arrive: headers, body, and what is to be made of the
+          signature.
+        </EmptyState>
+      }
+    />
+  );
+}
+
+function NewInspector() {
+  const navigate = useNavigate();
+  const create = useAction({
+    run: () => flowhook.inspectors.create(),
+    changes: ['inspectors'],
+    onDone: ({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } }),
+  });
+  return (
+    <Button
+      leftSection={<Icon name="plus" size={14} />}
+      onClick={() => create.act()}
+      loading={create.isActing}
+    >
+      New inspector
+    </Button>
+  );
+}

@@ -1,0 +1,181 @@
+/** What one receiver has got, as it comes. */
+import { Alert, Button, Loader, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import type { Inspector } from 'flowhook-client';
+import { useEffect, useRef } from 'react';
+import { flowhook } from '../../client.ts';
+import { confirm, useAction } from '../../parts/action.tsx';
+import { announce } from '../../parts/announce.ts';
+import { CommandLine } from '../../parts/command-line.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { IdText } from '../../parts/id-text.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { count, many } from '../../parts/quantity.ts';
+import { Time } from '../../parts/time.tsx';
+import { inspectorQuery, requestList } from '../../queries/inspectors.ts';
+import { useList } from '../../queries/list.ts';
+import { readAgain } from '../../queries/read-again.ts';
+import { useSession } from '../../session.tsx';
+import { useShortcut } from '../../shell/shortcuts.ts';
+import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
+import { Answer } from './answer.tsx';
+import styles from './inspector.module.css';
+import { RequestList } from './request-list.tsx';
+import { RequestView } from './request-view.tsx';
+
+export function InspectorPage() {
+  const { inspectorId } = useParams({ from: '/inspector/$inspectorId' });
+  const { can } = useSession();
+  const {
+    data: inspector,
+    error,
+    refetch,
+  } = useQuery({
+    ...inspectorQuery(inspectorId),
+    enabled: can('webhooks'),
+  });
+  if (inspector !== undefined) return <Shown inspector={inspector} />;
+  if (can('webhooks') && error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
+  return (
+    <>
+      <PageHeader title="Inspector" />
+      {error === null ? (
+        <NeedsScope scope="webhooks" what="inspectors" />
+      ) : (
+        <ErrorBox error={error} onRetry={() => void refetch()} />
+      )}
+    </>
+  );
+}
+
+function Shown({ inspector }: { inspector: Inspector }) {
+  const { id, url, refusal, received, createdAt, expiresAt, status, delayMs } = inspector;
+  const { open, dialog } = useSubscribeDialog({ url });
+  return (
+    <>
+      <PageHeader
+        title="Inspector"
+        parents={[
+          <PageLink key="inspectors" to="/inspector">
+            Inspector
+          </PageLink>,
+          <IdText key="id" id={id} />,
+        ]}
+        actions={<Actions inspector={inspector} onSubscribe={open} />}
+      />
+      <Stack gap="md">
+        <CommandLine command={url} label="Copy the URL" />
+        {refusal !== null && (
+          <Alert color="orange" icon={<Icon name="warning" />} title="Webhooks will not reach it">
+            {refusal}
+          </Alert>
+        )}
+        <Facts
+          columns={4}
+          facts={[
+            ['Requests', received > 100 ? `${count(received)}, the newest 100 kept` : count(received)],
+            ['Made', <Time key="made" at={createdAt} />],
+            ['Ends', <Time key="ends" at={expiresAt} />],
+          ]}
+        />
+        <Answer inspector={inspector} key={`${status} ${delayMs}`} />
+        <Requests inspector={inspector} />
+      </Stack>
+      {dialog}
+    </>
+  );
+}
+
+function Requests({ inspector: { id, url } }: { inspector: Inspector }) {
+  const list = useList(requestList(id));
+  const filters = useFilters('request');
+  const chosen = filters.values.request === undefined ? undefined : Number(filters.values.request);
+  const shown = list.rows.find(({ number }) => number === chosen) ?? list.rows[0];
+  useToldArrival(list.rows[0]?.number);
+  const move = (step: number) => {
+    const at = shown === undefined ? -1 : list.rows.indexOf(shown);
+    const next = list.rows[at + step];
+    if (next !== undefined) filters.set({ request: String(next.number) });
+  };
+  useShortcut('j', 'Next request', () => move(1));
+  useShortcut('k', 'Request before', () => move(-1));
+  if (list.error !== null && shown === undefined) return <ErrorBox error={list.error} onRetry={list.retry} />;
+  if (list.isLoading) return <Loader aria-label="Loading" size="sm" m="xl" />;
+  if (shown === undefined) {
+    return (
+      <EmptyState
+        title="Waiting for the first request"
+        command={`curl -sS -H 'content-type: application/json' -d '{"hello":"inspector"}' '${url}'`}
+      >
+        Subscribe it to a workflow and run that, or send something by hand. It appears here at once.
+      </EmptyState>
+    );
+  }
+  return (
+    <div className={styles.columns}>
+      <RequestList
+        requests={list.rows}
+        shown={shown.number}
+        onShow={(number) => filters.set({ request: String(number) })}
+      />
+      <RequestView request={shown} />
+    </div>
+  );
+}
+
+function Actions({
+  inspector: { id, received },
+  onSubscribe,
+}: {
+  inspector: Inspector;
+  onSubscribe: () => void;
+}) {
+  const navigate = useNavigate();
+  const remove = useAction({
+    run: () => flowhook.inspectors.delete(id),
+    done: ({ message }) => message,
+    // Away from it first: it cannot be read again.
+    onDone: () =>
+      void navigate({ to: '/inspector' }).then(() => readAgain({ kind: 'inspectors', ids: null })),
+  });
+  return (
+    <>
+      <Button
+        variant="default"
+        leftSection={<Icon name="trash" size={14} />}
+        loading={remove.isActing}
+        onClick={() =>
+          confirm({
+            title: 'Delete this inspector?',
+            children: `Its URL answers nothing any more, and the ${many(received, 'request')} that it was sent are gone.`,
+            verb: 'Delete',
+            onConfirm: () => remove.act(),
+          })
+        }
+      >
+        Delete
+      </Button>
+      <Button leftSection={<Icon name="webhook" size={14} />} onClick={onSubscribe}>
+        Subscribe it
+      </Button>
+    </>
+  );
+}
+
+/** Tells those who do not see it that another request has come. */
+function useToldArrival(newest: number | undefined): void {
+  const before = useRef(newest);
+  useEffect(() => {
+    if (before.current !== undefined && newest !== undefined && newest > before.current) {
+      announce(`Request ${newest} has arrived`);
+    }
+    before.current = newest;
+  }, [newest]);
+}

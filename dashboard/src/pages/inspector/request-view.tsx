@@ -1,0 +1,82 @@
+/** One request that an inspector was sent: who signed it, its headers and its body. */
+import { Alert, Group, Stack, Text, Title } from '@mantine/core';
+import type { InspectedRequest } from 'flowhook-client';
+import { Copy } from '../../parts/copy.tsx';
+import { Icon, type IconName } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { bytes } from '../../parts/quantity.ts';
+import { Time } from '../../parts/time.tsx';
+import { HeaderTable } from '../deliveries/header-table.tsx';
+
+type Verdict = InspectedRequest['signature']['verdict'];
+
+export const VERDICTS: Record<Verdict, { words: string; color: string; icon: IconName }> = {
+  valid: { words: 'The signature is right', color: 'green', icon: 'check' },
+  expired: { words: 'The signature is right, but old', color: 'orange', icon: 'clock' },
+  invalid: { words: 'The signature is wrong', color: 'red', icon: 'cross' },
+  absent: { words: 'It is not signed', color: 'gray', icon: 'help' },
+};
+
+export function RequestView({ request }: { request: InspectedRequest }) {
+  const { number, method, path, receivedAt, headers, body, bodyBytes, truncated, signature } = request;
+  const { words, color, icon } = VERDICTS[signature.verdict];
+  return (
+    <Stack gap="md" component="section" aria-label={`Request ${number}`} miw={0}>
+      <Group justify="space-between" gap="xs">
+        <Title order={2} size="h4">
+          Request {number}
+        </Title>
+        <Text size="sm" c="dimmed">
+          <Time at={receivedAt} />
+        </Text>
+      </Group>
+      <Alert color={color} icon={<Icon name={icon} />} title={words}>
+        <span style={{ overflowWrap: 'anywhere' }}>{signature.message}.</span>
+        {signature.webhookId !== null && (
+          <>
+            {' '}
+            <PageLink
+              to="/webhooks/$webhookId"
+              params={{ webhookId: signature.webhookId }}
+              underline="always"
+              c="inherit"
+            >
+              See the webhook
+            </PageLink>
+          </>
+        )}
+      </Alert>
+      <Group gap={4} wrap="nowrap" miw={0}>
+        <Text ff="monospace" size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <b>{method}</b> {path}
+        </Text>
+        <Copy value={path} label="Copy the path" />
+      </Group>
+      <Stack gap={4}>
+        <Title order={3} size="h5">
+          Headers
+        </Title>
+        <HeaderTable label="Headers" headers={headers} />
+      </Stack>
+      <Stack gap={4}>
+        <Group gap="xs" align="baseline">
+          <Title order={3} size="h5">
+            Body
+          </Title>
+          <Text size="xs" c="dimmed">
+            {bytes(bodyBytes)}
+            {truncated && ', of which the first 64 KiB are kept'}
+          </Text>
+        </Group>
+        {body === '' ? (
+          <Text size="sm" c="dimmed">
+            It is empty.
+          </Text>
+        ) : (
+          <JsonView value={body} label="Body" />
+        )}
+      </Stack>
+    </Stack>
+  );
+}

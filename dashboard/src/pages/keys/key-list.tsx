@@ -1,0 +1,129 @@
+/** The API keys of the team: what there is, another one, and the end of one. */
+import { Badge, Button, Group, Switch, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { Key, MadeKey } from 'flowhook-client';
+import { useState } from 'react';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { many } from '../../parts/quantity.ts';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Time } from '../../parts/time.tsx';
+import { keyList } from '../../queries/keys.ts';
+import { useList } from '../../queries/list.ts';
+import { useSession } from '../../session.tsx';
+import { CreateKey } from './create-key.tsx';
+import { KeyActions } from './key-actions.tsx';
+import { MadeKeyDialog } from './made-key.tsx';
+
+export function KeyListPage() {
+  const { can, key: mine } = useSession();
+  const [isCreating, creating] = useDisclosure(false);
+  const [made, setMade] = useState<MadeKey>();
+  return (
+    <>
+      <PageHeader
+        title="API keys"
+        description="A key belongs to this team and may do what its scopes allow. It is shown once, when it is made."
+        actions={
+          can('admin') && (
+            <Button leftSection={<Icon name="plus" size={14} />} onClick={creating.open}>
+              New key
+            </Button>
+          )
+        }
+      />
+      {can('admin') ? (
+        <Keys mineId={mine.id} onMade={setMade} />
+      ) : (
+        <EmptyState title="This key may not see the others">
+          It takes one with the scope <code>admin</code>. You are signed in with <b>{mine.name}</b>, which has{' '}
+          {mine.scopes.join(', ')}.
+        </EmptyState>
+      )}
+      <CreateKey isOpen={isCreating} onClose={creating.close} onMade={setMade} />
+      <MadeKeyDialog made={made} onClose={() => setMade(undefined)} />
+    </>
+  );
+}
+
+function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => void }) {
+  const { values, set } = useFilters('ended');
+  const all = useList(keyList());
+  const showsEnded = values.ended === 'shown';
+  const ended = all.rows.filter((key) => stateOf(key) !== 'active').length;
+  const rows = showsEnded ? all.rows : all.rows.filter((key) => stateOf(key) === 'active');
+  const list = { ...all, rows, total: all.hasMore ? all.total : rows.length };
+  const columns: Column<Key>[] = [
+    {
+      id: 'name',
+      header: 'Name',
+      width: '230px',
+      cell: ({ id, name }) => (
+        <Group gap="xs" wrap="nowrap" miw={0}>
+          <Text span inherit fw={500} truncate title={name}>
+            {name}
+          </Text>
+          {id === mineId && (
+            <Badge variant="light" tt="none" style={{ flex: 'none' }}>
+              this session
+            </Badge>
+          )}
+        </Group>
+      ),
+    },
+    {
+      id: 'prefix',
+      header: 'Begins with',
+      width: '110px',
+      cell: ({ id, prefix }) => (
+        <Text span inherit ff="monospace" title={id}>
+          {prefix}…
+        </Text>
+      ),
+    },
+    { id: 'state', header: 'State', width: '100px', cell: (key) => <StateBadge state={stateOf(key)} /> },
+    { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
+    { id: 'created', header: 'Made', width: '105px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      id: 'expires',
+      header: 'Ends',
+      width: '105px',
+      cell: ({ expiresAt, revokedAt }) => <Time at={revokedAt ?? expiresAt} none="never" />,
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '190px',
+      cell: (key) =>
+        stateOf(key) === 'active' && <KeyActions apiKey={key} isMine={key.id === mineId} onMade={onMade} />,
+    },
+  ];
+  return (
+    <>
+      {ended > 0 && (
+        <Switch
+          label={`Show the ${many(ended, 'key')} that ended`}
+          checked={showsEnded}
+          onChange={(event) => set({ ended: event.currentTarget.checked ? 'shown' : undefined })}
+          mb="sm"
+        />
+      )}
+      <DataTable
+        label="API keys"
+        noun="key"
+        list={list}
+        columns={columns}
+        idOf={({ id }) => id}
+        empty={<EmptyState title="There is no key" command="npx flowhook keys create --name my-script" />}
+      />
+    </>
+  );
+}
+
+function stateOf({ revokedAt, expiresAt }: Key): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
+}

@@ -1,0 +1,72 @@
+/** What is in trouble, and what is not any more. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
+import { suspects, troubles } from './attention.ts';
+
+const job = (changes: Partial<Job>): Job =>
+  ({
+    id: 'job_1',
+    workflowId: 'people',
+    state: 'failed',
+    error: null,
+    finishedAt: '2026-01-01T00:00:01Z',
+    ...changes,
+  }) as Job;
+const workflow = (id: string, lastJob: Job | null) => ({ id, lastJob }) as Workflow;
+const webhook = (changes: Partial<WebhookDetail>) =>
+  ({
+    id: 'wh_1',
+    url: 'https://a.test',
+    state: 'active',
+    failingSince: null,
+    pausedAt: null,
+    ...changes,
+  }) as WebhookDetail;
+
+test('a workflow is in trouble when its last run failed, not when one before did', () => {
+  const failed = job({ error: 'The command ended badly:\nno such host\n' });
+  assert.deepEqual(
+    troubles(
+      [workflow('people', failed), workflow('well', job({ state: 'finished' })), workflow('new', null)],
+      [],
+    ),
+    [
+      {
+        kind: 'workflow',
+        id: 'people',
+        jobId: 'job_1',
+        sinceMs: Date.parse('2026-01-01T00:00:01Z'),
+        why: 'no such host',
+      },
+    ],
+  );
+});
+
+test('webhooks are in trouble when they fail or are paused; the newest trouble stands first', () => {
+  const found = troubles(
+    [workflow('people', job({}))],
+    [
+      webhook({ id: 'wh_well' }),
+      webhook({ id: 'wh_failing', failingSince: '2026-01-03T00:00:00Z' }),
+      webhook({
+        id: 'wh_paused',
+        state: 'paused',
+        pausedAt: '2026-01-02T00:00:00Z',
+        pausedReason: 'five days',
+      }),
+    ],
+  );
+  assert.deepEqual(
+    found.map(({ id, why }) => [id, why]),
+    [
+      ['wh_failing', 'No delivery has arrived since then'],
+      ['wh_paused', 'five days'],
+      ['people', 'It failed'],
+    ],
+  );
+});
+
+test('a workflow that failed often is looked at once', () => {
+  assert.deepEqual(suspects([job({}), job({ workflowId: 'b' }), job({})]), ['people', 'b']);
+});

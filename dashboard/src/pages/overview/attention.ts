@@ -1,0 +1,35 @@
+/** What needs somebody to look at it, the newest trouble first. */
+import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
+import { lastLine } from '../../parts/last-line.ts';
+
+export type Trouble =
+  | { kind: 'workflow'; id: string; sinceMs: number; why: string; jobId: string }
+  | { kind: 'webhook'; id: string; sinceMs: number; why: string; url: string; state: 'failing' | 'paused' };
+
+/** How many workflows are looked at once more. */
+export const LOOKED_AT = 20;
+
+/** Of which workflows a run has failed: each once, by its newest failure. */
+export function suspects(failed: readonly Job[]): string[] {
+  return [...new Set(failed.map(({ workflowId }) => workflowId))].slice(0, LOOKED_AT);
+}
+
+/** @param workflows those that may be in trouble: they are, if the last run that has ended failed */
+export function troubles(workflows: readonly Workflow[], webhooks: readonly WebhookDetail[]): Trouble[] {
+  const found: Trouble[] = [];
+  for (const { id, lastJob } of workflows) {
+    if (lastJob?.state !== 'failed' || lastJob.finishedAt === null) continue;
+    const why = lastLine(lastJob.error ?? 'It failed');
+    found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
+  }
+  for (const { id, url, state, pausedAt, pausedReason, failingSince } of webhooks) {
+    if (state === 'paused') {
+      const sinceMs = Date.parse(pausedAt ?? '');
+      found.push({ kind: 'webhook', id, url, state, sinceMs, why: pausedReason ?? 'Paused' });
+    } else if (failingSince !== null) {
+      const why = 'No delivery has arrived since then';
+      found.push({ kind: 'webhook', id, url, state: 'failing', sinceMs: Date.parse(failingSince), why });
+    }
+  }
+  return found.sort((a, b) => b.sinceMs - a.sinceMs);
+}

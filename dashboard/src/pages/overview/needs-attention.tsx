@@ -1,0 +1,108 @@
+/** What needs attention: what fails, since when and why. */
+import { Group, Paper, Text, Title } from '@mantine/core';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { NotFound } from 'flowhook-client';
+import { flowhook } from '../../client.ts';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { PageLink } from '../../parts/link.tsx';
+import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useSession } from '../../session.tsx';
+import { suspects, type Trouble, troubles } from './attention.ts';
+import styles from './overview.module.css';
+
+/** Beyond these the lists say more. */
+const SHOWN = 10;
+
+/** `counts` changes with jobs at most once a second, which is often enough here. */
+const attentionQuery = (withWebhooks: boolean) =>
+  queryOptions({
+    queryKey: ['counts', 'attention', withWebhooks],
+    queryFn: async ({ signal }) => {
+      const [failed, webhooks] = await Promise.all([
+        flowhook.jobs.list({ state: ['failed'], limit: 100, signal }).page(),
+        withWebhooks
+          ? flowhook.webhooks.listDetails({ state: ['failing', 'paused'], limit: 50, signal }).page()
+          : { items: [] },
+      ]);
+      const workflows = await Promise.all(
+        suspects(failed.items).map((id) =>
+          flowhook.workflows.get(id, { signal }).catch((error: Error) => {
+            // Archived since.
+            if (error instanceof NotFound) return undefined;
+            throw error;
+          }),
+        ),
+      );
+      return troubles(
+        workflows.filter((workflow) => workflow !== undefined),
+        webhooks.items,
+      );
+    },
+    refetchInterval: 60_000,
+  });
+
+export function NeedsAttention() {
+  const { can } = useSession();
+  const { data, error, refetch } = useQuery(attentionQuery(can('webhooks')));
+  return (
+    <Paper withBorder p="md" component="section" aria-label="Needs attention">
+      <Title order={2} size="h4" mb="sm">
+        Needs attention
+      </Title>
+      {error !== null && data === undefined && <ErrorBox error={error} onRetry={() => void refetch()} />}
+      {data?.length === 0 && (
+        <Group gap="xs" c="dimmed">
+          <Icon name="check" color={stateColor('finished')} />
+          <Text size="sm">
+            Nothing: every last run was fine{can('webhooks') && ', and no webhook fails'}.
+          </Text>
+        </Group>
+      )}
+      <ul className={styles.troubles}>
+        {data?.slice(0, SHOWN).map((trouble) => (
+          <li key={trouble.id} className={styles.trouble}>
+            <One trouble={trouble} />
+          </li>
+        ))}
+      </ul>
+      {data !== undefined && data.length > SHOWN && (
+        <Text size="xs" c="dimmed" mt="xs">
+          and {data.length - SHOWN} more: <PageLink to="/workflows">Workflows</PageLink>,{' '}
+          <PageLink to="/webhooks">Webhooks</PageLink>
+        </Text>
+      )}
+    </Paper>
+  );
+}
+
+function One({ trouble }: { trouble: Trouble }) {
+  const since = <Time at={new Date(trouble.sinceMs).toISOString()} />;
+  return (
+    <>
+      <Group gap="sm" wrap="nowrap" justify="space-between">
+        <Group gap="sm" wrap="nowrap" miw={0}>
+          <StateBadge state={trouble.kind === 'workflow' ? 'failed' : trouble.state} />
+          <Text span size="sm" truncate>
+            {trouble.kind === 'workflow' ? (
+              <PageLink to="/runs/$jobId" params={{ jobId: trouble.jobId }} fw={500}>
+                {trouble.id}
+              </PageLink>
+            ) : (
+              <PageLink to="/webhooks/$webhookId" params={{ webhookId: trouble.id }} fw={500}>
+                {trouble.url}
+              </PageLink>
+            )}
+          </Text>
+        </Group>
+        <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          since {since}
+        </Text>
+      </Group>
+      <Text size="xs" c="dimmed" truncate title={trouble.why}>
+        {trouble.why}
+      </Text>
+    </>
+  );
+}

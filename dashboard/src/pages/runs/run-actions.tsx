@@ -1,0 +1,79 @@
+/** Doing something with several runs at once. */
+import { Button, Group } from '@mantine/core';
+import type { Job } from 'flowhook-client';
+import { flowhook } from '../../client.ts';
+import { confirm, useAction } from '../../parts/action.tsx';
+import { many } from '../../parts/quantity.ts';
+import { useSession } from '../../session.tsx';
+
+/** Some at once: many enough to be quick, few enough to leave the service alone. */
+const AT_ONCE = 4;
+
+/** @param props.onDone when all have been tried: nothing is chosen any more */
+export function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => void }) {
+  const { can } = useSession();
+  const unfinished = chosen.filter(({ finishedAt }) => finishedAt === null);
+  const workflows = [...new Map(chosen.map((job) => [job.workflowId, job])).values()];
+  const rerun = useAction({
+    run: () => each(workflows, ({ id }) => flowhook.jobs.rerun(id)),
+    done: (outcome) => sentence('queued', outcome),
+    changes: ['jobs'],
+    onDone,
+  });
+  const cancel = useAction({
+    run: () => each(unfinished, ({ id }) => flowhook.jobs.cancel(id)),
+    done: (outcome) => sentence('canceled', outcome),
+    changes: ['jobs'],
+    onDone,
+  });
+  if (!can('queue') || chosen.length === 0) return null;
+  return (
+    <Group gap="xs">
+      <Button variant="default" onClick={() => rerun.act()} loading={rerun.isActing}>
+        Run {many(workflows.length, 'workflow')} again
+      </Button>
+      <Button
+        variant="default"
+        disabled={unfinished.length === 0}
+        loading={cancel.isActing}
+        onClick={() =>
+          confirm({
+            title: `Cancel ${many(unfinished.length, 'run')}?`,
+            children: 'What runs is ended, and nothing of it is published.',
+            verb: `Cancel ${many(unfinished.length, 'run')}`,
+            onConfirm: () => cancel.act(),
+          })
+        }
+      >
+        Cancel {many(unfinished.length, 'run')}
+      </Button>
+    </Group>
+  );
+}
+
+interface Outcome {
+  done: number;
+  /** The first refusal, which stands for the others. */
+  refused: { count: number; why: string | undefined };
+}
+
+async function each(jobs: readonly Job[], act: (job: Job) => Promise<unknown>): Promise<Outcome> {
+  const outcome: Outcome = { done: 0, refused: { count: 0, why: undefined } };
+  for (let start = 0; start < jobs.length; start += AT_ONCE) {
+    const results = await Promise.allSettled(jobs.slice(start, start + AT_ONCE).map(act));
+    for (const result of results) {
+      if (result.status === 'fulfilled') {
+        outcome.done += 1;
+      } else {
+        outcome.refused.count += 1;
+        outcome.refused.why ??= (result.reason as Error).message;
+      }
+    }
+  }
+  return outcome;
+}
+
+function sentence(verb: string, { done, refused }: Outcome): string {
+  const what = `${many(done, 'run')} ${verb}`;
+  return refused.count === 0 ? what : `${what}, ${refused.count} refused: ${refused.why}`;
+}

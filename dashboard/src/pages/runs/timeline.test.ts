@@ -1,0 +1,67 @@
+/** Where the time of a run went. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
+import { axisOf, barsOf, placeOf } from './timeline.ts';
+
+const job = {
+  state: 'finished',
+  attempt: 1,
+  reason: null,
+  queuedAt: '2026-01-01T00:00:00.000Z',
+  startedAt: '2026-01-01T00:00:01.000Z',
+  finishedAt: '2026-01-01T00:00:03.000Z',
+} as Job;
+const event = { id: 'evt_1', type: 'workflow_finished' } as FlowhookEvent;
+const at = (time: string) => Date.parse(`2026-01-01T00:00:${time}Z`);
+
+function delivery(changes: Partial<Delivery>): Delivery {
+  return {
+    id: 'dlv_1',
+    createdAt: job.finishedAt,
+    state: 'delivered',
+    lastAttempt: null,
+    ...changes,
+  } as Delivery;
+}
+
+test('a run is waiting, running, and the deliveries of what it told', () => {
+  const sent = delivery({ lastAttempt: { at: '2026-01-01T00:00:04.000Z', message: 'Delivered' } as never });
+  const bars = barsOf(job, [event], new Map([['evt_1', [sent]]]));
+  assert.deepEqual(
+    bars.map(({ label, state, fromMs, toMs }) => [label, state, fromMs, toMs]),
+    [
+      ['Waited', 'queued', at('00'), at('01')],
+      ['Ran', 'finished', at('01'), at('03')],
+      ['finished', 'delivered', at('03'), at('04')],
+    ],
+  );
+  assert.deepEqual(placeOf(bars[1] as never, axisOf(bars, at('59')), at('59')), { left: 25, width: 50 });
+});
+
+test('what still goes on reaches to now, and what took no time can be seen', () => {
+  const running = { ...job, state: 'running', finishedAt: null } as Job;
+  const bars = barsOf(running, [], new Map());
+  const axis = axisOf(bars, at('11'));
+  assert.equal(axis.toMs, at('11'));
+  assert.equal(bars[1]?.state, 'running');
+  const instant = { key: 'x', label: '', state: 'delivered', fromMs: at('11'), toMs: at('11') } as const;
+  const { left, width } = placeOf(instant, axis, at('11'));
+  assert.ok(width > 0 && left + width <= 100);
+});
+
+test('a delivery that waits for days leaves the run to be seen', () => {
+  const bars = barsOf(job, [event], new Map([['evt_1', [delivery({ state: 'waiting' })]]]));
+  const nowMs = at('03') + 86_400_000;
+  const axis = axisOf(bars, nowMs);
+  assert.deepEqual(axis, { fromMs: at('00'), toMs: at('06') });
+  assert.deepEqual(placeOf(bars[2] as never, axis, nowMs), { left: 50, width: 50 });
+});
+
+test('one that was canceled before it ran has only waited', () => {
+  const canceled = { ...job, state: 'canceled', startedAt: null } as Job;
+  assert.deepEqual(
+    barsOf(canceled, [], new Map()).map(({ label, toMs }) => [label, toMs]),
+    [['Waited', at('03')]],
+  );
+});

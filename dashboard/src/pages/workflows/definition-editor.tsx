@@ -1,0 +1,195 @@
+/** The definition of a workflow of the API, for changing: checked by the service, compared with what is saved. */
+import { Alert, Button, Group, Stack, Text, Textarea, Title } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useBlocker, useNavigate } from '@tanstack/react-router';
+import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-client';
+import { useState } from 'react';
+import { flowhook } from '../../client.ts';
+import { confirm, useAction } from '../../parts/action.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { tone } from '../../parts/state-badge.tsx';
+import { definitionQuery } from '../../queries/definition.ts';
+import { queryClient } from '../../queries/query-client.ts';
+import { DiffView } from './diff-view.tsx';
+import { parsedDefinition } from './parsed-definition.ts';
+import { SourceText } from './source-text.tsx';
+
+const CHECK_MS = 400;
+
+/** What the service thinks of an edit. Nothing is changed by asking. */
+const checkQuery = (workflowId: string, text: string) =>
+  queryOptions({
+    queryKey: ['definition check', workflowId, text],
+    queryFn: async ({ signal }): Promise<string | null> => {
+      const parsed = parsedDefinition(text);
+      if ('mistake' in parsed) return parsed.mistake;
+      try {
+        await flowhook.workflows.check(workflowId, parsed.definition as Definition, { signal });
+        return null;
+      } catch (error) {
+        // What the service says of the definition; that it could not be asked is something else.
+        if (isOfDefinition(error)) return (error as Error).message;
+        throw error;
+      }
+    },
+    staleTime: 'static',
+    gcTime: 10_000,
+  });
+
+export function DefinitionEditor({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {
+  const [saved, setSaved] = useState(data);
+  const [edited, setEdited] = useState<string | null>(null);
+  const text = saved.text ?? '';
+  const isChanged = edited !== null && edited.trimEnd() !== text.trimEnd();
+  // Leaving would lose it.
+  useBlocker({
+    shouldBlockFn: () => isChanged && !window.confirm('Leave without saving the definition?'),
+    enableBeforeUnload: isChanged,
+  });
+  const [settled] = useDebouncedValue(edited ?? text, CHECK_MS);
+  const check = useQuery({ ...checkQuery(workflowId, settled), enabled: isChanged });
+  const save = useAction({
+    run: async () => {
+      const parsed = parsedDefinition(edited ?? '');
+      if ('mistake' in parsed) throw new Error(parsed.mistake);
+      await flowhook.workflows.put(workflowId, parsed.definition as Definition, {
+        ifMatch: saved.etag ?? undefined,
+      });
+      return await flowhook.workflows.definition(workflowId);
+    },
+    changes: ['workflows'],
+    done: () => 'The definition is saved: the next run goes by it',
+    onDone: (now) => {
+      queryClient.setQueryData(definitionQuery(workflowId).queryKey, now);
+      setSaved(now);
+      setEdited(null);
+    },
+  });
+  const isStale = save.error instanceof Conflict && save.error.status === 412;
+  if (edited === null) {
+    return (
+      <Stack gap="sm">
+        {saved.text === null ? (
+          <Alert color="gray" icon={<Icon name="help" />} title="It is not known as it was written">
+            It was made before that was kept. Put it again over the API, and it can be changed here.
+          </Alert>
+        ) : (
+          <SourceText text={saved.text} language="json" label="The definition" />
+        )}
+        <Group gap="xs">
+          {saved.text !== null && (
+            <Button variant="default" onClick={() => setEdited(saved.text)}>
+              Edit
+            </Button>
+          )}
+          <Archive workflowId={workflowId} />
+        </Group>
+      </Stack>
+    );
+  }
+  const isChecked = settled === edited && check.data !== undefined;
+  return (
+    <Stack gap="sm">
+      <Textarea
+        aria-label="The definition, as JSON"
+        value={edited}
+        onChange={(event) => setEdited(event.currentTarget.value)}
+        autosize
+        minRows={10}
+        maxRows={28}
+        spellCheck={false}
+        styles={{
+          input: { fontFamily: 'var(--mantine-font-family-monospace)', color: 'var(--mantine-color-text)' },
+        }}
+        error={isChanged && isChecked && check.data !== null}
+        data-autofocus
+      />
+      <Status isChanged={isChanged} isChecked={isChecked} mistake={check.data ?? null} error={check.error} />
+      {isStale && (
+        <Alert color="orange" icon={<Icon name="warning" />} title="Somebody else has changed it meanwhile">
+          Copy what you have written, and reload the page to begin from what stands there now.
+        </Alert>
+      )}
+      <Group gap="xs">
+        <Button
+          onClick={() => save.act()}
+          loading={save.isActing}
+          disabled={!isChanged || !isChecked || check.data !== null}
+        >
+          Save
+        </Button>
+        <Button variant="default" onClick={() => setEdited(null)}>
+          {isChanged ? 'Discard' : 'Back'}
+        </Button>
+      </Group>
+      {isChanged && (
+        <section>
+          <Title order={2} size="h4" mb="xs">
+            What changes
+          </Title>
+          <DiffView before={text} after={edited} />
+        </section>
+      )}
+    </Stack>
+  );
+}
+
+function Archive({ workflowId }: { workflowId: string }) {
+  const navigate = useNavigate();
+  const { act, isActing } = useAction({
+    run: () => flowhook.workflows.delete(workflowId),
+    done: ({ message }) => message,
+    onDone: () => void navigate({ to: '/workflows' }),
+  });
+  return (
+    <Button
+      variant="default"
+      color="red"
+      loading={isActing}
+      onClick={() =>
+        confirm({
+          title: `Archive ${workflowId}?`,
+          children:
+            'It runs no more and cannot be read. Its records and webhooks are kept for when it is made again.',
+          verb: 'Archive',
+          onConfirm: () => act(),
+        })
+      }
+    >
+      Archive
+    </Button>
+  );
+}
+
+function Status({
+  isChanged,
+  isChecked,
+  mistake,
+  error,
+}: {
+  isChanged: boolean;
+  isChecked: boolean;
+  mistake: string | null;
+  error: Error | null;
+}) {
+  const isWrong = isChanged && (error !== null || (isChecked && mistake !== null));
+  const isValid = isChanged && isChecked && !isWrong;
+  return (
+    <Text
+      size="sm"
+      role="status"
+      c={isWrong ? tone('bad') : isValid ? tone('good') : 'dimmed'}
+      style={{ overflowWrap: 'anywhere' }}
+    >
+      {!isChanged && 'Nothing is changed yet.'}
+      {isChanged && error !== null && `It could not be checked: ${error.message}`}
+      {isChanged && error === null && (isChecked ? (mistake ?? 'It is valid.') : 'Checking…')}
+    </Text>
+  );
+}
+
+function isOfDefinition(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  return code === 'definition_invalid' || code === 'body_invalid' || code === 'body_too_large';
+}

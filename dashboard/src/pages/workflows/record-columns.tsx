@@ -1,0 +1,81 @@
+/** The fields of records as columns. Values are texts of whoever's data it is: never markup. */
+import { Anchor, Text } from '@mantine/core';
+import type { DataRecord } from 'flowhook-client';
+import type { Column } from '../../parts/data-table.tsx';
+import { addressIn, inWords, valueIn } from './records.ts';
+
+/** A row may be wide; a cell is read in the record itself. */
+const MAX_CHARACTERS = 300;
+const CHARACTER_PX = 8.1;
+const LEAST_PX = 90;
+const MOST_PX = 320;
+/** How wide a column is, these tell. */
+const MEASURED = 50;
+
+export function recordColumns({
+  fields,
+  rows,
+  onOpen,
+}: {
+  fields: readonly string[];
+  rows: readonly DataRecord[];
+  onOpen: (record: DataRecord) => void;
+}): Column<DataRecord>[] {
+  const measured = rows.slice(0, MEASURED);
+  return fields.map((field) => {
+    const isNumber = measured.some((row) => typeof valueIn(row, field) === 'number');
+    return {
+      id: field,
+      header: field,
+      isSortable: true,
+      width: `${widthOf(field, measured)}px`,
+      ...(isNumber ? { align: 'end' as const } : {}),
+      cell: (record) =>
+        field === 'id' ? (
+          <Anchor
+            component="button"
+            type="button"
+            inherit
+            c="inherit"
+            ff="monospace"
+            onClick={() => onOpen(record)}
+          >
+            {record.id}
+          </Anchor>
+        ) : (
+          <Cell value={valueIn(record, field)} />
+        ),
+    };
+  });
+}
+
+function Cell({ value }: { value: unknown }) {
+  if (value === undefined) return null;
+  const text = inWords(value);
+  if (value === null || value === '') {
+    return (
+      <Text span inherit c="dimmed">
+        {value === null ? 'null' : '(empty)'}
+      </Text>
+    );
+  }
+  const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+  const address = addressIn(value);
+  if (address !== null) {
+    return (
+      <Anchor href={address} target="_blank" rel="noopener noreferrer" inherit title={text}>
+        {shown}
+      </Anchor>
+    );
+  }
+  return (
+    <span title={shown} className={typeof value === 'number' ? 'numbers' : undefined}>
+      {shown}
+    </span>
+  );
+}
+
+function widthOf(field: string, rows: readonly DataRecord[]): number {
+  const longest = Math.max(field.length + 2, ...rows.map((row) => inWords(valueIn(row, field)).length));
+  return Math.round(Math.min(MOST_PX, Math.max(LEAST_PX, longest * CHARACTER_PX + 24)));
+}

@@ -1,0 +1,37 @@
+/** Calls in several languages. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import { LANGUAGES, snippets } from './snippets.ts';
+
+const subject = { workflowId: 'people\'s $(id) "x"', url: 'http://127.0.0.1:8080', isPush: false };
+
+test('every language reads, acts and subscribes', () => {
+  for (const { value } of LANGUAGES) {
+    for (const isPush of [false, true]) {
+      const all = snippets(value, { ...subject, workflowId: 'people', isPush });
+      assert.equal(all.length, 3, value);
+      const code = all.map((each) => each.code).join('\n');
+      assert.match(code, /people/);
+      assert.match(code, isPush ? /push/i : /queue/);
+      assert.match(code, /subscribe/);
+    }
+  }
+});
+
+test('whatever the id holds, a shell takes it as it is', () => {
+  for (const { code } of snippets('curl', subject)) {
+    // A curl that says what it was called with.
+    const script = `curl() { printf '%s\\n' "$@"; }\n${code}`;
+    const said = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
+    assert.ok(
+      said.includes(`/v1/workflows/${encodeURIComponent(subject.workflowId)}/`) ||
+        said.includes(JSON.stringify(subject.workflowId)),
+      said,
+    );
+  }
+});
+
+test('what n8n takes is JSON', () => {
+  for (const { code } of snippets('n8n', subject)) assert.equal(JSON.parse(code).nodes.length, 1);
+});

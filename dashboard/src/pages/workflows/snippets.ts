@@ -1,0 +1,284 @@
+/** Short programs that read, run and follow one workflow. What stands in them is quoted for each language. */
+
+export const LANGUAGES = [
+  { value: 'curl', label: 'curl' },
+  { value: 'fetch', label: 'fetch' },
+  { value: 'client', label: 'flowhook-client' },
+  { value: 'python', label: 'Python' },
+  { value: 'n8n', label: 'n8n' },
+  { value: 'zapier', label: 'Zapier' },
+] as const;
+
+export type Language = (typeof LANGUAGES)[number]['value'];
+
+export interface Snippet {
+  title: string;
+  /** A sentence or two. */
+  note?: string;
+  code: string;
+}
+
+export interface Subject {
+  workflowId: string;
+  /** Of the service, without a slash at its end. */
+  url: string;
+  /** Its records are pushed: it takes some, in place of a run. */
+  isPush: boolean;
+}
+
+const EVENTS = ['workflow_data_change', 'workflow_failed'];
+const RECEIVER = 'https://example.com/hooks/flowhook';
+const RECORDS = [{ id: '1', name: 'Ada Lovelace', email: 'ada@example.com' }];
+
+/** Reading its records, running it or pushing to it, and being told of it. */
+export function snippets(language: Language, subject: Subject): Snippet[] {
+  return OF[language](subject);
+}
+
+const OF: Record<Language, (subject: Subject) => Snippet[]> = {
+  curl: (subject) => {
+    const [data, act] = addressesOf(subject);
+    const key = `-H "x-api-key: $FLOWHOOK_KEY"`;
+    const json = `-H 'content-type: application/json'`;
+    return [
+      {
+        title: 'Read the records',
+        note: 'All of the last version. Other forms: ?format=csv and ?format=ndjson.',
+        code: `curl -sS --compressed ${key} \\\n  ${shell(data)}`,
+      },
+      subject.isPush
+        ? {
+            title: 'Push records',
+            note: 'All or none; they can be read once it has answered.',
+            code: `curl -sS -X POST ${key} ${json} \\\n  -d ${shell(JSON.stringify(RECORDS))} \\\n  ${shell(act)}`,
+          }
+        : {
+            title: 'Run it',
+            note: 'The header x-job-id of the answer names the run. 400 when one is queued already.',
+            code: `curl -sS -i -X POST ${key} \\\n  ${shell(act)}`,
+          },
+      {
+        title: 'Be told of changes',
+        code: `curl -sS -X POST ${key} ${json} \\\n  -d ${shell(JSON.stringify(subscription(subject)))} \\\n  ${shell(subscribeAddress(subject))}`,
+      },
+    ];
+  },
+
+  fetch: (subject) => {
+    const [data, act] = addressesOf(subject);
+    const headers = `{ 'x-api-key': process.env.FLOWHOOK_KEY }`;
+    const post = (address: string, body: unknown) => `const response = await fetch(${literal(address)}, {
+  method: 'POST',
+  headers: { 'x-api-key': process.env.FLOWHOOK_KEY, 'content-type': 'application/json' },
+  body: JSON.stringify(${indented(body, 2)}),
+});
+const { message, error } = await response.json();
+if (!response.ok) throw new Error(error);
+console.log(message);`;
+    return [
+      {
+        title: 'Read the records',
+        code: `const response = await fetch(${literal(data)}, { headers: ${headers} });
+if (!response.ok) throw new Error((await response.json()).error);
+const records = await response.json();
+console.log(records.length, response.headers.get('x-data-version'));`,
+      },
+      subject.isPush
+        ? { title: 'Push records', code: post(act, RECORDS) }
+        : {
+            title: 'Run it',
+            code: `const response = await fetch(${literal(act)}, { method: 'POST', headers: ${headers} });
+// 400: one is queued already, and x-job-id names it.
+console.log(response.status, response.headers.get('x-job-id'));`,
+          },
+      { title: 'Be told of changes', code: post(subscribeAddress(subject), subscription(subject)) },
+    ];
+  },
+
+  client: (subject) => {
+    const id = literal(subject.workflowId);
+    const head = `import { Flowhook } from 'flowhook-client';
+
+const flowhook = new Flowhook({ url: ${literal(subject.url)}, key: process.env.FLOWHOOK_KEY });
+`;
+    return [
+      {
+        title: 'Read the records',
+        note: 'npm install flowhook-client. One record after the other: a million never lie in memory.',
+        code: `${head}
+for await (const record of flowhook.workflows.readData(${id})) {
+  console.log(record.id, record.email);
+}`,
+      },
+      subject.isPush
+        ? {
+            title: 'Push records',
+            code: `${head}
+const { version } = await flowhook.workflows.push(${id}, ${indented(RECORDS, 0)});
+console.log(version);`,
+          }
+        : {
+            title: 'Run it, and wait for its end',
+            code: `${head}
+const { jobId } = await flowhook.workflows.queue(${id});
+const job = await flowhook.jobs.wait(jobId, { withinMs: 600_000 });
+console.log(job.state, job.error ?? job.records);`,
+          },
+      {
+        title: 'Be told of changes',
+        code: `${head}
+const { message, webhookId } = await flowhook.webhooks.subscribe({
+  workflowId: ${id},
+  url: ${literal(RECEIVER)},
+  events: ${JSON.stringify(EVENTS)},
+});
+console.log(message, webhookId);`,
+      },
+    ];
+  },
+
+  python: (subject) => {
+    const [data, act] = addressesOf(subject);
+    const head = `import json, os, urllib.request
+
+KEY = {"x-api-key": os.environ["FLOWHOOK_KEY"]}
+`;
+    const post = (address: string, body: unknown) => `${head}
+request = urllib.request.Request(
+    ${literal(address)},
+    method="POST",
+    headers={**KEY, "content-type": "application/json"},
+    data=json.dumps(${JSON.stringify(body)}).encode(),
+)
+with urllib.request.urlopen(request) as response:
+    print(json.load(response)["message"])`;
+    return [
+      {
+        title: 'Read the records',
+        note: 'With the standard library alone.',
+        code: `${head}
+request = urllib.request.Request(${literal(data)}, headers=KEY)
+with urllib.request.urlopen(request) as response:
+    records = json.load(response)
+print(len(records))`,
+      },
+      subject.isPush
+        ? { title: 'Push records', code: post(act, RECORDS) }
+        : {
+            title: 'Run it',
+            code: `${head}
+request = urllib.request.Request(${literal(act)}, method="POST", headers=KEY)
+with urllib.request.urlopen(request) as response:
+    print(response.headers["x-job-id"])`,
+          },
+      { title: 'Be told of changes', code: post(subscribeAddress(subject), subscription(subject)) },
+    ];
+  },
+
+  n8n: (subject) => {
+    const [data, act] = addressesOf(subject);
+    return [
+      {
+        title: 'Read the records',
+        note: 'Copy it and paste it onto the canvas of n8n. Each record becomes an item. Set FLOWHOOK_KEY in the environment of n8n, or choose a credential of the kind Header Auth.',
+        code: node('Records of Flowhook', { url: data }),
+      },
+      subject.isPush
+        ? {
+            title: 'Push records',
+            note: 'Every item that comes in is sent as one record.',
+            code: node('Push to Flowhook', {
+              method: 'POST',
+              url: act,
+              sendBody: true,
+              specifyBody: 'json',
+              jsonBody: '={{ JSON.stringify([$json]) }}',
+            }),
+          }
+        : { title: 'Run it', code: node('Run in Flowhook', { method: 'POST', url: act }) },
+      {
+        title: 'Be told of changes',
+        note: 'Add a Webhook node (POST) in n8n, and put its production URL in the place of the one below.',
+        code: node('Subscribe to Flowhook', {
+          method: 'POST',
+          url: subscribeAddress(subject),
+          sendBody: true,
+          specifyBody: 'json',
+          jsonBody: JSON.stringify(subscription(subject), null, 2),
+        }),
+      },
+    ];
+  },
+
+  zapier: (subject) => {
+    const [data, act] = addressesOf(subject);
+    const key = 'x-api-key: the key';
+    const request = (method: string, address: string, lines: string[]) =>
+      [
+        `App       Webhooks by Zapier`,
+        `Event     ${method}`,
+        `URL       ${address}`,
+        ...lines,
+        `Headers   ${key}`,
+      ].join('\n');
+    return [
+      {
+        title: 'Read the records',
+        note: 'Zapier must be able to reach this service: it needs an address on the internet. An action with these settings; Zapier takes a few hundred records at once.',
+        code: request('GET', `${data}?limit=200`, []),
+      },
+      subject.isPush
+        ? {
+            title: 'Push a record',
+            code: request('Custom Request', act, ['Method    POST', `Data      ${JSON.stringify(RECORDS)}`]),
+          }
+        : { title: 'Run it', code: request('POST', act, []) },
+      {
+        title: 'Be told of changes',
+        note: 'A Zap with the trigger Webhooks by Zapier, Catch Hook, shows an address of its own. Subscribe it here: tab Webhooks, or with this command.',
+        code: `curl -sS -X POST -H "x-api-key: $FLOWHOOK_KEY" -H 'content-type: application/json' \\\n  -d ${shell(JSON.stringify({ ...subscription(subject), webhookUrl: 'https://hooks.zapier.com/hooks/catch/…' }))} \\\n  ${shell(subscribeAddress(subject))}`,
+      },
+    ];
+  },
+};
+
+/** Of its data, and of what makes it do something. */
+function addressesOf({ url, workflowId, isPush }: Subject): [data: string, act: string] {
+  const base = `${url}/v1/workflows/${encodeURIComponent(workflowId)}`;
+  return [`${base}/data`, `${base}/${isPush ? 'push' : 'queue'}`];
+}
+
+function subscribeAddress({ url }: Subject): string {
+  return `${url}/v1/integrations/webhooks/subscribe`;
+}
+
+function subscription({ workflowId }: Subject): object {
+  return { workflowId, webhookUrl: RECEIVER, events: EVENTS };
+}
+
+/** A node of n8n, as its canvas takes it. */
+function node(name: string, parameters: object): string {
+  const headerParameters = { parameters: [{ name: 'x-api-key', value: '={{ $env.FLOWHOOK_KEY }}' }] };
+  const type = 'n8n-nodes-base.httpRequest';
+  const one = {
+    parameters: { ...parameters, sendHeaders: true, headerParameters, options: {} },
+    name,
+    type,
+    typeVersion: 4.2,
+    position: [0, 0],
+  };
+  return JSON.stringify({ nodes: [one], connections: {} }, null, 2);
+}
+
+function shell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Of JavaScript and of Python alike. */
+function literal(text: string): string {
+  return JSON.stringify(text);
+}
+
+function indented(value: unknown, by: number): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(by)}`);
+}

@@ -1,0 +1,21 @@
+/** Which version is shown while new ones come: the newest, but never another one under the eyes of somebody. */
+import { useEffect, useState } from 'react';
+
+/** The newest version, until one has begun to read: then the one that one reads. */
+export function useFollowed(newest: number): [version: number, set: (version: number) => void] {
+  const [followed, setFollowed] = useState(newest);
+  useEffect(() => {
+    setFollowed((before) => (before === 0 || !isReading() ? newest : before));
+  }, [newest]);
+  return [followed, setFollowed];
+}
+
+/** Scrolled, looking at one, or somewhere in the table. */
+function isReading(): boolean {
+  const box = document.querySelector('[data-scrolls]');
+  return (
+    scrollY > 0 ||
+    (box !== null && (box.scrollTop > 0 || box.contains(document.activeElement))) ||
+    document.querySelector('[role="dialog"]') !== null
+  );
+}

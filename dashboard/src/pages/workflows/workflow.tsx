@@ -1,0 +1,182 @@
+/** One workflow: how it stands, what can be done with it, and its tabs. */
+import { Alert, Button, Group, Tabs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
+import { NotFound, type Workflow } from 'flowhook-client';
+import { flowhook } from '../../client.ts';
+import { useAction } from '../../parts/action.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ErrorBox } from '../../parts/error-box.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { IdText } from '../../parts/id-text.tsx';
+import { lastLine } from '../../parts/last-line.ts';
+import { ButtonLink, PageLink } from '../../parts/link.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { PageHeader } from '../../parts/page-header.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Time } from '../../parts/time.tsx';
+import { workflowQuery } from '../../queries/workflows.ts';
+import { useSession } from '../../session.tsx';
+import { useShortcut } from '../../shell/shortcuts.ts';
+import { useRunNow } from './use-run-now.ts';
+import { WorkflowFacts } from './workflow-facts.tsx';
+
+const TABS = {
+  data: 'Data',
+  runs: 'Runs',
+  changes: 'Changes',
+  webhooks: 'Webhooks',
+  definition: 'Definition',
+  api: 'API',
+} as const;
+
+export function WorkflowPage() {
+  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
+  const { data: workflow, error, refetch } = useQuery(workflowQuery(workflowId));
+  const navigate = useNavigate();
+  // On the way to another page the address already is another one.
+  const tab = useLocation({
+    select: ({ pathname }) => Object.keys(TABS).find((name) => pathname.endsWith(`/${name}`)) ?? null,
+  });
+  const { can } = useSession();
+  if (!can('read')) return <NeedsScope scope="read" what="workflows" />;
+  if (error instanceof NotFound && workflow === undefined) return <Unknown workflowId={workflowId} />;
+  if (error !== null && workflow === undefined) {
+    return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  }
+  return (
+    <>
+      <PageHeader
+        // Another workflow is another page: the focus goes to its heading.
+        key={workflowId}
+        title={workflow?.name ?? workflowId}
+        parents={[
+          <PageLink key="up" to="/workflows">
+            Workflows
+          </PageLink>,
+          <IdText key="id" id={workflowId} />,
+        ]}
+        meta={workflow !== undefined && <State workflow={workflow} />}
+        actions={workflow !== undefined && <Actions workflow={workflow} />}
+      />
+      <WorkflowFacts workflow={workflow} />
+      {workflow !== undefined && <Trouble workflow={workflow} />}
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(value) =>
+          void navigate({
+            to: `/workflows/$workflowId/${value as keyof typeof TABS}`,
+            params: { workflowId },
+          })
+        }
+      >
+        <Tabs.List mb="md">
+          {Object.entries(TABS).map(([value, label]) => (
+            <Tabs.Tab key={value} value={value}>
+              {label}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {tab !== null && (
+          <Tabs.Panel value={tab}>
+            <Outlet />
+          </Tabs.Panel>
+        )}
+      </Tabs>
+    </>
+  );
+}
+
+function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workflow: Workflow }) {
+  const job = currentJob ?? lastJob;
+  return (
+    <Group gap="sm">
+      {paused && <StateBadge state="paused" title={pausedAt === null ? undefined : `Since ${pausedAt}`} />}
+      {job !== null && (
+        <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
+          <StateBadge state={job.state} title="The run" />
+        </PageLink>
+      )}
+    </Group>
+  );
+}
+
+function Actions({ workflow }: { workflow: Workflow }) {
+  const { id, name, paused, source, currentJob } = workflow;
+  const { can } = useSession();
+  const { run, isRunning } = useRunNow(id, name);
+  const pause = useAction({
+    run: () => (paused ? flowhook.workflows.resume(id) : flowhook.workflows.pause(id)),
+    changes: ['workflows'],
+    done: (now) => (now.paused ? `${name} is paused: it takes and starts no runs` : `${name} runs again`),
+  });
+  const mayRun = can('queue') && source.type !== 'push' && !paused && currentJob === null;
+  useShortcut('r', 'Run now', () => mayRun && run());
+  return (
+    <>
+      {can('admin') && (
+        <Button
+          variant="default"
+          leftSection={<Icon name={paused ? 'play' : 'pause'} size={14} />}
+          onClick={() => pause.act()}
+          loading={pause.isActing}
+        >
+          {paused ? 'Resume' : 'Pause'}
+        </Button>
+      )}
+      {can('queue') && source.type !== 'push' && currentJob === null && (
+        <Button
+          leftSection={<Icon name="play" size={14} />}
+          onClick={() => run()}
+          loading={isRunning}
+          disabled={paused}
+          title={paused ? 'It is paused: resume it first' : undefined}
+        >
+          Run now
+        </Button>
+      )}
+      {currentJob !== null && (
+        <ButtonLink
+          to="/runs/$jobId"
+          params={{ jobId: currentJob.id }}
+          leftSection={<Icon name="eye" size={14} />}
+        >
+          {currentJob.state === 'running' ? 'Running: look at it' : `Already ${currentJob.state}: look at it`}
+        </ButtonLink>
+      )}
+    </>
+  );
+}
+
+/** Why the last run failed, on every tab: what one reads there is older than one thinks. */
+function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
+  if (lastJob?.state !== 'failed' || lastJob.error === null) return null;
+  return (
+    <Alert color="red" icon={<Icon name="warning" />} py="xs" mb="md" role="status">
+      <Group gap="xs">
+        <span style={{ overflowWrap: 'anywhere' }}>
+          The last run failed <Time at={lastJob.finishedAt} />: {lastLine(lastJob.error)}
+        </span>
+        <PageLink to="/runs/$jobId" params={{ jobId: lastJob.id }} underline="always" c="inherit">
+          Why
+        </PageLink>
+      </Group>
+    </Alert>
+  );
+}
+
+function Unknown({ workflowId }: { workflowId: string }) {
+  return (
+    <>
+      <PageHeader title="No such workflow" />
+      <EmptyState
+        title={`There is no workflow with the id ${workflowId}`}
+        action={<ButtonLink to="/workflows">All workflows</ButtonLink>}
+      >
+        It was archived, or belongs to another team. A file that is back in the workflows directory brings it
+        back with its records.
+      </EmptyState>
+    </>
+  );
+}

@@ -1,0 +1,209 @@
+/** A list as a table, or as cards where the window is narrow. Of however many rows only those in sight are drawn. */
+import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
+import { type ReactNode, useCallback, useRef, useState } from 'react';
+import type { List } from '../queries/list.ts';
+import { CardRows } from './card-rows.tsx';
+import styles from './data-table.module.css';
+import { ErrorBox } from './error-box.tsx';
+import { useHeldRows } from './held-rows.ts';
+import { Icon } from './icon.tsx';
+import { count, many } from './quantity.ts';
+import { useRowKeys } from './row-keys.ts';
+import { TableRows } from './table-rows.tsx';
+
+export interface Column<Row> {
+  /** Its name for sorting, and its key. */
+  id: string;
+  header: string;
+  cell: (row: Row) => ReactNode;
+  /** Of CSS, in px: `120px`. What is left over is shared by those without one. */
+  width?: string;
+  align?: 'start' | 'end';
+  isSortable?: boolean;
+  /** Long texts go on in the next line; else they are cut off at the end of the cell. */
+  isWrapped?: boolean;
+}
+
+export interface Selection {
+  ids: ReadonlySet<string>;
+  onChange: (ids: ReadonlySet<string>) => void;
+}
+
+export interface Sort {
+  /** `name` or `-name`, as it stands in the address. */
+  by: string | undefined;
+  onChange: (by: string) => void;
+}
+
+export interface DataTableProps<Row> {
+  /** What the table is called to those who do not see it. */
+  label: string;
+  /** Of `useList`, or `listOf(rows)` for what is there as a whole. */
+  list: List<Row>;
+  /** The first one is the title of a card. */
+  columns: readonly Column<Row>[];
+  idOf: (row: Row) => string;
+  /** Opens a row: by Enter, or a click anywhere in it. The first column should hold a link that does the same. */
+  onOpen?: ((row: Row) => void) | undefined;
+  /** In the place of no rows: an `EmptyState`. */
+  empty: ReactNode;
+  /** Which rows are chosen, by their ids, for doing something with all of them. */
+  selection?: Selection | undefined;
+  sort?: Sort | undefined;
+  /** How high it may grow, of CSS, before it scrolls in itself; the rest of the window unless told. */
+  maxHeight?: string;
+  /** What the rows are called: `run`. */
+  noun?: string;
+}
+
+/** How the rows of both forms are drawn. */
+export interface RowsProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  idOf: (row: Row) => string;
+  onOpen: ((row: Row) => void) | undefined;
+  selection: Selection | undefined;
+  sort: Sort | undefined;
+  maxHeight: string;
+  /** Of the row with the focus; −1: none. */
+  active: number;
+  onActive: (index: number) => void;
+  /** Away from the top, or back to it. */
+  onScrolled: (isAway: boolean) => void;
+  /** The last row is near. */
+  onEnd: () => void;
+}
+
+/** More is asked for when so many rows are left below. */
+export const NEAR_END = 20;
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { list, empty } = props;
+  if (list.error !== null && list.rows.length === 0)
+    return <ErrorBox error={list.error} onRetry={list.retry} />;
+  if (list.isLoading) {
+    return (
+      <Center p="xl">
+        <Loader aria-label="Loading" size="sm" />
+      </Center>
+    );
+  }
+  // Another list begins at its top, with nothing held.
+  return list.rows.length === 0 ? empty : <Filled key={`${list.name} ${list.isOld === true}`} {...props} />;
+}
+
+function Filled<Row>({
+  label,
+  list,
+  columns,
+  idOf,
+  onOpen,
+  selection,
+  sort,
+  maxHeight = 'max(320px, calc(100dvh - 230px))',
+  noun = 'row',
+}: DataTableProps<Row>) {
+  const ref = useRef<HTMLDivElement>(null);
+  const isNarrow = useMediaQuery('(max-width: 40em)', undefined, { getInitialValueInEffect: false });
+  const [isAway, setIsAway] = useState(false);
+  const [active, setActive] = useState(-1);
+  const isReading = isAway || active >= 0 || (selection?.ids.size ?? 0) > 0;
+  const { shown, waiting } = useHeldRows(list.rows, { idOf, isReading });
+
+  const { hasMore, isLoadingMore, error, loadMore } = list;
+  const onEnd = useCallback(() => {
+    if (hasMore && !isLoadingMore && error === null) loadMore();
+  }, [hasMore, isLoadingMore, error, loadMore]);
+
+  const choose = (index: number) => {
+    const row = shown[index];
+    if (row !== undefined) selection?.onChange(toggled(selection.ids, idOf(row)));
+  };
+  useRowKeys(ref, {
+    active,
+    count: shown.length,
+    onMove: (index) => {
+      setActive(index);
+      if (index < 0 && document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    },
+    onOpen: (index) => {
+      const row = shown[index];
+      if (row !== undefined) onOpen?.(row);
+    },
+    onChoose: selection === undefined ? undefined : choose,
+  });
+
+  const showNew = () => {
+    setActive(-1);
+    setIsAway(false);
+    selection?.onChange(new Set());
+    const box = ref.current?.querySelector('[data-scrolls]');
+    if (box === null || box === undefined) scrollTo({ top: 0 });
+    else box.scrollTop = 0;
+  };
+  const Rows = isNarrow ? CardRows : TableRows;
+  return (
+    <Box
+      ref={ref}
+      data-rows
+      data-old={list.isOld || undefined}
+      className={styles.table}
+      onBlur={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget)) setActive(-1);
+      }}
+    >
+      <div role="status">
+        {waiting > 0 && (
+          <Button
+            className={styles.pill}
+            radius="xl"
+            onClick={showNew}
+            leftSection={<Icon name="arrowUp" size={14} />}
+          >
+            {count(waiting)} new
+          </Button>
+        )}
+      </div>
+      <Rows
+        label={label}
+        rows={shown}
+        columns={columns}
+        idOf={idOf}
+        onOpen={onOpen}
+        selection={selection}
+        sort={sort}
+        maxHeight={maxHeight}
+        active={active}
+        onActive={setActive}
+        onScrolled={setIsAway}
+        onEnd={onEnd}
+      />
+      {error !== null && (
+        <ErrorBox error={error} title="The next ones could not be read" onRetry={list.retry} />
+      )}
+      <Group gap="xs" mt={6}>
+        {isLoadingMore && <Loader size={12} aria-label="Loading more" />}
+        <Text size="xs" c="dimmed" className="numbers">
+          {list.total !== null && list.total > shown.length
+            ? `${count(shown.length)} of ${many(list.total, noun)}, more as you scroll`
+            : `${many(shown.length, noun)}${hasMore ? ', more as you scroll' : ''}`}
+        </Text>
+      </Group>
+    </Box>
+  );
+}
+
+/** With or without one of them. */
+export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const changed = new Set(ids);
+  if (!changed.delete(id)) changed.add(id);
+  return changed;
+}
+
+/** A click on a link or a button in a row, or the end of choosing text, does not open the row. */
+export function isOnRowItself(target: EventTarget): boolean {
+  if (!(target instanceof Element)) return false;
+  return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);
+}

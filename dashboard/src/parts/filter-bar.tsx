@@ -1,0 +1,117 @@
+/** The filters of a list, above it. */
+import { Button, Group, MultiSelect, Select, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Filters } from './filters.ts';
+import { Icon } from './icon.tsx';
+
+/** One filter. `name` is that in the address. */
+export type FilterField<Name extends string> =
+  | { kind: 'search'; name: Name; label: string }
+  | { kind: 'one'; name: Name; label: string; options: FilterOption[] }
+  | { kind: 'many'; name: Name; label: string; options: FilterOption[] };
+
+export interface FilterOption {
+  value: string;
+  /** With a count where it is known: `failed (3)`. */
+  label: string;
+}
+
+export interface FilterBarProps<Name extends string> {
+  /** Of `useFilters`. */
+  filters: Filters<Name>;
+  fields: FilterField<Name>[];
+  /** At the end of the line: buttons, counts. */
+  children?: ReactNode;
+}
+
+/** `/` goes to the first search field on the page. */
+export function FilterBar<Name extends string>({ filters, fields, children }: FilterBarProps<Name>) {
+  return (
+    <Group gap="xs" mb="sm" role="search" aria-label="Filters">
+      {fields.map((field) => (
+        <Field key={field.name} field={field} filters={filters} />
+      ))}
+      {filters.isFiltered && (
+        <Button variant="subtle" color="gray" onClick={filters.clear}>
+          Clear
+        </Button>
+      )}
+      {children !== undefined && (
+        <Group gap="xs" ms="auto">
+          {children}
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+function Field<Name extends string>({
+  field,
+  filters,
+}: {
+  field: FilterField<Name>;
+  filters: Filters<Name>;
+}) {
+  const { name, label } = field;
+  const value = filters.values[name];
+  const set = (chosen: string | undefined) =>
+    filters.set({ [name]: chosen } as { [n in Name]?: string | undefined });
+  if (field.kind === 'search') return <Search label={label} value={value ?? ''} onChange={set} />;
+  if (field.kind === 'one') {
+    return (
+      <Select
+        aria-label={label}
+        placeholder={label}
+        data={field.options}
+        value={value ?? null}
+        onChange={(chosen) => set(chosen ?? undefined)}
+        clearable
+        searchable={field.options.length > 8}
+        w={180}
+      />
+    );
+  }
+  return (
+    <MultiSelect
+      aria-label={label}
+      placeholder={value === undefined ? label : ''}
+      data={field.options}
+      value={value?.split(',') ?? []}
+      onChange={(chosen) => set(chosen.join(','))}
+      clearable
+      miw={180}
+      maw={360}
+    />
+  );
+}
+
+/** Follows the typing after a moment, and the address at once. */
+function Search({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const tell = useDebouncedCallback(onChange, 250);
+  return (
+    <TextInput
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      leftSection={<Icon name="search" size={14} />}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        tell(event.currentTarget.value);
+      }}
+      data-search
+      w={240}
+    />
+  );
+}

@@ -1,0 +1,41 @@
+/** Rows that stay where they are while one reads them. */
+import { useEffect, useMemo, useRef } from 'react';
+
+/**
+ * While one reads, rows keep their places and are only brought up to date; what came above them is counted. Otherwise
+ * they are as the list has them.
+ *
+ * @param isReading whether somebody has scrolled, chosen or focused rows
+ */
+export function useHeldRows<Row>(
+  rows: readonly Row[],
+  { idOf, isReading }: { idOf: (row: Row) => string; isReading: boolean },
+): { shown: readonly Row[]; waiting: number } {
+  const held = useRef<readonly Row[]>(rows);
+  const name = useRef(idOf);
+  // Of a hundred thousand rows not at every move of the focus.
+  const result = useMemo(
+    () => (isReading ? hold(held.current, rows, name.current) : { shown: rows, waiting: 0 }),
+    [rows, isReading],
+  );
+  useEffect(() => {
+    held.current = result.shown;
+    name.current = idOf;
+  });
+  return result;
+}
+
+/** What was shown, brought up to date, and what has come below it. A row that is gone stays as it was last. */
+export function hold<Row>(
+  held: readonly Row[],
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+): { shown: readonly Row[]; waiting: number } {
+  if (held === rows || held.length === 0) return { shown: rows, waiting: 0 };
+  const now = new Map(rows.map((row) => [idOf(row), row]));
+  const known = new Set(held.map(idOf));
+  const lastKnown = rows.findLastIndex((row) => known.has(idOf(row)));
+  const below = lastKnown < 0 ? [] : rows.slice(lastKnown + 1);
+  const waiting = rows.length - below.length - rows.filter((row) => known.has(idOf(row))).length;
+  return { shown: [...held.map((row) => now.get(idOf(row)) ?? row), ...below], waiting };
+}

@@ -1,0 +1,177 @@
+/** The rows of a list as a table that scrolls in its box, head and all. A native table: every reader knows it. */
+import { Checkbox, UnstyledButton } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type CSSProperties, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import styles from './data-table.module.css';
+import {
+  type Column,
+  isOnRowItself,
+  NEAR_END,
+  type RowsProps,
+  type Selection,
+  type Sort,
+  toggled,
+} from './data-table.tsx';
+import { Icon } from './icon.tsx';
+import { useRowName } from './row-name.ts';
+
+const ROW_PX = 37;
+/** A column without a width is never narrower. */
+const LEAST_PX = 120;
+const CHECKBOX_PX = 36;
+
+export function TableRows<Row>({
+  label,
+  rows,
+  columns,
+  idOf,
+  onOpen,
+  selection,
+  sort,
+  maxHeight,
+  active,
+  onActive,
+  onScrolled,
+  onEnd,
+}: RowsProps<Row>) {
+  const box = useRef<HTMLDivElement>(null);
+  const [rowPx, setRowPx] = useState(ROW_PX);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowPx,
+    overscan: 10,
+    getItemKey: useRowName(rows, idOf),
+  });
+  const items = virtualizer.getVirtualItems();
+  const above = items[0]?.start ?? 0;
+  const below = virtualizer.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const lastIndex = items.at(-1)?.index ?? -1;
+
+  useEffect(() => {
+    if (lastIndex >= rows.length - NEAR_END) onEnd();
+  }, [lastIndex, rows, onEnd]);
+  const hasDrawn = items.length > 0;
+  // As high as the first one: a row of another height than was thought moves all below it.
+  useLayoutEffect(() => {
+    const height = box.current?.querySelector<HTMLElement>('tr[data-index]')?.offsetHeight;
+    if (hasDrawn && height !== undefined) setRowPx(height);
+  }, [hasDrawn]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was reckoned with the height before is forgotten
+  useLayoutEffect(() => virtualizer.measure(), [rowPx, virtualizer]);
+  useEffect(() => {
+    if (active < 0) return;
+    virtualizer.scrollToIndex(active);
+    const row = () => box.current?.querySelector<HTMLElement>(`tr[data-index="${active}"]`);
+    // At once, so that an Enter right after is the row's; it may have to be drawn first.
+    if (row()) row()?.focus({ preventScroll: true });
+    else requestAnimationFrame(() => row()?.focus({ preventScroll: true }));
+  }, [active, virtualizer]);
+
+  return (
+    <div
+      ref={box}
+      className={styles.box}
+      style={{ maxHeight }}
+      data-scrolls
+      data-scroll-restoration-id={label}
+      onScroll={(event) => onScrolled(event.currentTarget.scrollTop > ROW_PX)}
+    >
+      <table
+        className={styles.native}
+        style={{ minWidth: leastWidth(columns, selection) }}
+        aria-rowcount={rows.length + 1}
+      >
+        <caption className="visually-hidden">{label}</caption>
+        <colgroup>
+          {selection !== undefined && <col style={{ width: CHECKBOX_PX }} />}
+          {columns.map(({ id, width }) => (
+            <col key={id} style={{ width }} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            {selection !== undefined && (
+              <th scope="col">
+                <Checkbox
+                  aria-label="Choose all that are loaded"
+                  checked={rows.length > 0 && selection.ids.size === rows.length}
+                  indeterminate={selection.ids.size > 0 && selection.ids.size < rows.length}
+                  onChange={() => selection.onChange(new Set(selection.ids.size > 0 ? [] : rows.map(idOf)))}
+                />
+              </th>
+            )}
+            {columns.map((column) => (
+              <Head key={column.id} column={column} sort={sort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody style={{ '--above': `${above}px`, '--below': `${below}px` } as CSSProperties}>
+          {items.map(({ index, key }) => {
+            const row = rows[index] as Row;
+            const id = idOf(row);
+            const isChosen = selection?.ids.has(id) ?? false;
+            return (
+              <tr
+                key={key}
+                ref={virtualizer.measureElement}
+                data-index={index}
+                data-chosen={isChosen || undefined}
+                data-opens={onOpen !== undefined || undefined}
+                aria-rowindex={index + 2}
+                tabIndex={-1}
+                onFocus={(event) => event.target === event.currentTarget && onActive(index)}
+                onClick={(event) => isOnRowItself(event.target) && onOpen?.(row)}
+              >
+                {selection !== undefined && (
+                  <td>
+                    <Checkbox
+                      aria-label={`Choose ${id}`}
+                      checked={isChosen}
+                      onChange={() => selection.onChange(toggled(selection.ids, id))}
+                    />
+                  </td>
+                )}
+                {columns.map(({ id: name, cell, align, isWrapped }) => (
+                  <td key={name} data-align={align} data-wraps={isWrapped}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefined }) {
+  const { id, header, align, isSortable } = column;
+  if (isSortable !== true || sort === undefined) {
+    return (
+      <th scope="col" data-align={align}>
+        {header}
+      </th>
+    );
+  }
+  const direction = sort.by === id ? 'ascending' : sort.by === `-${id}` ? 'descending' : 'none';
+  return (
+    <th scope="col" data-align={align} aria-sort={direction}>
+      <UnstyledButton
+        className={styles.sort}
+        onClick={() => sort.onChange(direction === 'ascending' ? `-${id}` : id)}
+      >
+        {header}
+        {direction !== 'none' && (
+          <Icon name={direction === 'ascending' ? 'arrowUp' : 'arrowDown'} size={12} />
+        )}
+      </UnstyledButton>
+    </th>
+  );
+}
+
+function leastWidth<Row>(columns: readonly Column<Row>[], selection: Selection | undefined): number {
+  const widths = columns.map(({ width }) => (width?.endsWith('px') ? Number.parseFloat(width) : LEAST_PX));
+  return widths.reduce((sum, width) => sum + width, selection === undefined ? 0 : CHECKBOX_PX);
+}

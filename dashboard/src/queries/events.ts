@@ -1,0 +1,67 @@
+/** What pages ask about events and their types. */
+import { queryOptions } from '@tanstack/react-query';
+import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
+import { flowhook } from '../client.ts';
+import { listQuery } from './list.ts';
+import type { ListPage } from './merge-pages.ts';
+
+export interface EventFilter {
+  workflowId?: string | undefined;
+  jobId?: string | undefined;
+  type?: FlowhookEvent['type'][] | undefined;
+  /** ISO 8601. */
+  since?: string | undefined;
+}
+
+export const eventList = (filter: EventFilter) =>
+  listQuery(
+    ['events', 'list', filter],
+    async (cursor, signal): Promise<ListPage<FlowhookEvent>> => {
+      const pages = flowhook.events.history({ ...filter, signal });
+      // What fits may lie further back than one page looks.
+      let page = await pages.page(cursor);
+      while (page.items.length === 0 && page.next !== null) page = await pages.page(page.next);
+      return page;
+    },
+    { newestFirst: ({ id }) => id },
+  );
+
+export const eventQuery = (eventId: string) =>
+  queryOptions({
+    queryKey: ['events', 'one', eventId],
+    queryFn: ({ signal }) => flowhook.events.get(eventId, { signal }),
+    // What happened stays as it is.
+    staleTime: 'static',
+  });
+
+export const eventTypesQuery = () =>
+  queryOptions({
+    queryKey: ['events', 'types'],
+    queryFn: ({ signal }) => flowhook.events.types({ signal }),
+    staleTime: 'static',
+  });
+
+/** Where an event went. */
+export const eventDeliveriesQuery = (eventId: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'of', eventId],
+    queryFn: ({ signal }) => flowhook.events.deliveries(eventId, { signal }).take(100),
+  });
+
+export const eventDeliveryList = (eventId: string) =>
+  listQuery(['deliveries', 'list', 'of', eventId], (cursor, signal) =>
+    flowhook.events.deliveries(eventId, { signal }).page(cursor),
+  );
+
+/** How far an event has come. Many stand below each other: they are read again as seldom as usage is. */
+export const eventReachQuery = (eventId: string) =>
+  queryOptions({
+    queryKey: ['usage', 'reach', eventId],
+    queryFn: async ({ signal }) => {
+      const reach: Partial<Record<DeliveryState, number>> = {};
+      for (const { state } of await flowhook.events.deliveries(eventId, { signal }).take(100)) {
+        reach[state] = (reach[state] ?? 0) + 1;
+      }
+      return reach;
+    },
+  });

@@ -1,0 +1,49 @@
+/** What pages ask about jobs. */
+import { queryOptions } from '@tanstack/react-query';
+import type { JobOrigin, JobState } from 'flowhook-client';
+import { flowhook } from '../client.ts';
+import { listQuery } from './list.ts';
+
+export interface JobFilter {
+  workflowId?: string | undefined;
+  state?: JobState[] | undefined;
+  origin?: JobOrigin | undefined;
+  /** Queued at this time or later: ISO 8601. */
+  since?: string | undefined;
+}
+
+export const jobList = (filter: JobFilter) =>
+  listQuery(
+    ['jobs', 'list', filter],
+    (cursor, signal) => flowhook.jobs.list({ ...filter, signal }).page(cursor),
+    { newestFirst: ({ id }) => id, one: (jobId) => flowhook.jobs.get(jobId) },
+  );
+
+export const jobQuery = (jobId: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'one', jobId],
+    queryFn: ({ signal }) => flowhook.jobs.get(jobId, { signal }),
+  });
+
+/** How many jobs are in each state. */
+export const jobCountsQuery = (workflowId?: string) =>
+  queryOptions({
+    queryKey: ['counts', 'jobs', workflowId ?? null],
+    queryFn: ({ signal }) => flowhook.jobs.counts({ workflowId, signal }),
+  });
+
+/** What a job has told, the oldest first. */
+export const jobEventsQuery = (jobId: string) =>
+  queryOptions({
+    queryKey: ['events', 'of', jobId],
+    queryFn: async ({ signal }) => (await flowhook.events.history({ jobId, signal }).take(20)).toReversed(),
+  });
+
+/** The newest few, without further pages. */
+export const latestJobs = () =>
+  listQuery(['jobs', 'list', 'latest'], async (_, signal) => {
+    const { items } = await flowhook.jobs.list({ limit: LATEST, signal }).page();
+    return { items, next: null, total: items.length };
+  });
+
+const LATEST = 8;

@@ -1,0 +1,92 @@
+/**
+ * Reads again what has changed and is on the screen: a kind at most four times a second, never faster than the service
+ * answers, and whatever is told while it is being read, after that.
+ */
+import type { Query } from '@tanstack/react-query';
+import { readListAgain } from './list.ts';
+import { queryClient } from './query-client.ts';
+
+/** `kind` null: everything. `ids` null: any. */
+export interface Changed {
+  kind: string | null;
+  ids: readonly string[] | null;
+}
+
+const LEAST_MS = 250;
+/** A kind rests for this many times as long as its last reading took: large lists do not keep the service busy. */
+const REST = 3;
+/** Kinds that the stream does not name, what they are made from, and how long they rest at least, in milliseconds. */
+const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
+  { kind: 'events', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
+  { kind: 'usage', from: ['jobs', 'deliveries'], restMs: 10_000 },
+  { kind: 'counts', from: ['jobs'], restMs: 1_000 },
+];
+
+/** What waits to be read again, by kind; null: all ids. */
+const waiting = new Map<string, Set<string> | null>();
+/** Kinds that are being read, or rest. */
+const busy = new Set<string>();
+
+/** Something may have changed. */
+export function readAgain({ kind, ids }: Changed): void {
+  if (kind === null) {
+    for (const each of kindsOnScreen()) note(each, null);
+    return;
+  }
+  note(kind, ids);
+  for (const derived of DERIVED) if (derived.from.includes(kind)) note(derived.kind, null);
+}
+
+/** What could not be read while the service was away. */
+export function readFailedAgain(): void {
+  void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
+}
+
+function note(kind: string, ids: readonly string[] | null): void {
+  const known = waiting.get(kind);
+  if (ids === null || known === null) waiting.set(kind, null);
+  else waiting.set(kind, new Set([...(known ?? []), ...ids]));
+  if (!busy.has(kind)) void read(kind);
+}
+
+async function read(kind: string): Promise<void> {
+  busy.add(kind);
+  while (waiting.has(kind)) {
+    const ids = waiting.get(kind) ?? null;
+    waiting.delete(kind);
+    const startMs = performance.now();
+    await readOnce(kind, ids);
+    const tookMs = performance.now() - startMs;
+    const leastMs = DERIVED.find((derived) => derived.kind === kind)?.restMs ?? LEAST_MS;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(leastMs, tookMs * REST)));
+  }
+  busy.delete(kind);
+}
+
+async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<void> {
+  const touched = queryClient.getQueryCache().findAll({ predicate: (query) => isTouched(query, kind, ids) });
+  // A reading that had begun may have seen what was before: it is let end, and done once more.
+  await Promise.allSettled(
+    touched.filter(({ state }) => state.fetchStatus === 'fetching').map(({ promise }) => promise),
+  );
+  await Promise.allSettled(
+    touched.map((query) => {
+      if (query.queryKey[1] === 'list' && query.isActive()) return readListAgain(query, ids);
+      return queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true });
+    }),
+  );
+}
+
+/** `[kind, 'one', id, …]` is touched by its id alone, everything else of a kind by any. */
+function isTouched(query: Query, kind: string, ids: ReadonlySet<string> | null): boolean {
+  const [of, form, id] = query.queryKey;
+  // What happened stays as it is: once read, it is not read again.
+  const isFinal = query.state.data !== undefined && query.isStatic();
+  if (of !== kind || isFinal) return false;
+  return ids === null || form !== 'one' || ids.has(String(id));
+}
+
+function kindsOnScreen(): Set<string> {
+  const queries = queryClient.getQueryCache().findAll({ type: 'active' });
+  return new Set(queries.map(({ queryKey }) => String(queryKey[0])).filter((kind) => kind !== 'session'));
+}

@@ -1,0 +1,11 @@
+/** What the system page asks. */
+import { queryOptions } from '@tanstack/react-query';
+import { flowhook } from '../client.ts';
+
+/** How the instance stands; nothing tells of it, so it is asked again. */
+export const systemQuery = () =>
+  queryOptions({
+    queryKey: ['system'],
+    queryFn: ({ signal }) => flowhook.system({ signal }),
+    refetchInterval: 5_000,
+  });

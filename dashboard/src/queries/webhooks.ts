@@ -1,0 +1,73 @@
+/** What pages ask about webhooks and their deliveries. */
+import { queryOptions } from '@tanstack/react-query';
+import type { DeliveryState } from 'flowhook-client';
+import { flowhook } from '../client.ts';
+import { listQuery } from './list.ts';
+
+export interface WebhookFilter {
+  workflowId?: string | undefined;
+  state?: ('active' | 'failing' | 'paused')[] | undefined;
+}
+
+export const webhookList = (filter: WebhookFilter = {}) =>
+  listQuery(['webhooks', 'list', filter], (cursor, signal) =>
+    flowhook.webhooks.listDetails({ ...filter, signal }).page(cursor),
+  );
+
+/** One, if there is any. */
+export const anyWebhook = () =>
+  listQuery(['webhooks', 'list', 'any'], async (_, signal) => {
+    const { items } = await flowhook.webhooks.listDetails({ limit: 1, signal }).page();
+    return { items, next: null };
+  });
+
+export const webhookQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: ['webhooks', 'one', webhookId],
+    queryFn: ({ signal }) => flowhook.webhooks.get(webhookId, { signal }),
+  });
+
+export const deliveryList = (
+  webhookId: string,
+  filter: { state?: DeliveryState[] | undefined; since?: string | undefined } = {},
+) =>
+  listQuery(
+    ['deliveries', 'list', webhookId, filter],
+    (cursor, signal) => flowhook.webhooks.deliveries(webhookId, { ...filter, signal }).page(cursor),
+    { newestFirst: ({ id }) => id, one: (deliveryId) => flowhook.deliveries.get(deliveryId) },
+  );
+
+export const deliveryQuery = (deliveryId: string) =>
+  queryOptions({
+    queryKey: ['deliveries', 'one', deliveryId],
+    queryFn: ({ signal }) => flowhook.deliveries.get(deliveryId, { signal }),
+  });
+
+/** How many webhooks a workflow has, and how many of them fail or are paused. */
+export interface WebhookBadge {
+  total: number;
+  inTrouble: number;
+}
+
+/** Of a team with more, the badges of the newest webhooks are missing. */
+const MAX_BADGED = 1_000;
+
+/** The badges of workflows, by their ids. */
+export const webhookBadgesQuery = () =>
+  queryOptions({
+    queryKey: ['webhooks', 'badges'],
+    queryFn: async ({ signal }) => {
+      const badges = new Map<string, WebhookBadge>();
+      const { items } = await flowhook.webhooks.listDetails({ limit: MAX_BADGED, signal }).page();
+      for (const { workflowId, state, failingSince } of items) {
+        if (workflowId === null) continue;
+        const badge = badges.get(workflowId) ?? { total: 0, inTrouble: 0 };
+        badge.total += 1;
+        if (state === 'paused' || failingSince !== null) badge.inTrouble += 1;
+        badges.set(workflowId, badge);
+      }
+      return badges;
+    },
+    // A map is compared with nothing: it is made anew.
+    structuralSharing: false,
+  });

@@ -1,0 +1,182 @@
+/** Every page: its address, and the file that is loaded when one goes there. */
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
+import { parseSearch, stringifySearch } from './parts/filters.ts';
+import { page } from './shell/lazy-page.ts';
+import { NotFoundPage } from './shell/not-found.tsx';
+import { PageError } from './shell/page-error.tsx';
+import { Shell } from './shell/shell.tsx';
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: NotFoundPage,
+  validateSearch: (search): Record<string, string | undefined> => search as Record<string, string>,
+});
+const under = { getParentRoute: () => root };
+
+const overview = createRoute({
+  ...under,
+  path: '/',
+  component: page(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
+});
+const workflows = createRoute({
+  ...under,
+  path: '/workflows',
+  component: page(() => import('./pages/workflows/workflow-list.tsx'), 'WorkflowListPage'),
+});
+const workflow = createRoute({
+  ...under,
+  path: '/workflows/$workflowId',
+  component: page(() => import('./pages/workflows/workflow.tsx'), 'WorkflowPage'),
+});
+const ofWorkflow = { getParentRoute: () => workflow };
+const workflowIndex = createRoute({
+  ...ofWorkflow,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/workflows/$workflowId/data', params, replace: true });
+  },
+});
+const workflowData = createRoute({
+  ...ofWorkflow,
+  path: '/data',
+  component: page(() => import('./pages/workflows/data-tab.tsx'), 'DataTab'),
+});
+const workflowRuns = createRoute({
+  ...ofWorkflow,
+  path: '/runs',
+  component: page(() => import('./pages/workflows/runs-tab.tsx'), 'RunsTab'),
+});
+const workflowChanges = createRoute({
+  ...ofWorkflow,
+  path: '/changes',
+  component: page(() => import('./pages/workflows/changes-tab.tsx'), 'ChangesTab'),
+});
+const workflowWebhooks = createRoute({
+  ...ofWorkflow,
+  path: '/webhooks',
+  component: page(() => import('./pages/workflows/webhooks-tab.tsx'), 'WebhooksTab'),
+});
+const workflowDefinition = createRoute({
+  ...ofWorkflow,
+  path: '/definition',
+  component: page(() => import('./pages/workflows/definition-tab.tsx'), 'DefinitionTab'),
+});
+const workflowApi = createRoute({
+  ...ofWorkflow,
+  path: '/api',
+  component: page(() => import('./pages/workflows/api-tab.tsx'), 'ApiTab'),
+});
+const runs = createRoute({
+  ...under,
+  path: '/runs',
+  component: page(() => import('./pages/runs/run-list.tsx'), 'RunListPage'),
+});
+const run = createRoute({
+  ...under,
+  path: '/runs/$jobId',
+  component: page(() => import('./pages/runs/run.tsx'), 'RunPage'),
+});
+const webhooks = createRoute({
+  ...under,
+  path: '/webhooks',
+  component: page(() => import('./pages/webhooks/webhook-list.tsx'), 'WebhookListPage'),
+});
+const webhook = createRoute({
+  ...under,
+  path: '/webhooks/$webhookId',
+  component: page(() => import('./pages/webhooks/webhook.tsx'), 'WebhookPage'),
+});
+const delivery = createRoute({
+  ...under,
+  path: '/deliveries/$deliveryId',
+  component: page(() => import('./pages/deliveries/delivery.tsx'), 'DeliveryPage'),
+});
+const inspectors = createRoute({
+  ...under,
+  path: '/inspector',
+  component: page(() => import('./pages/inspector/inspector-list.tsx'), 'InspectorListPage'),
+});
+const inspector = createRoute({
+  ...under,
+  path: '/inspector/$inspectorId',
+  component: page(() => import('./pages/inspector/inspector.tsx'), 'InspectorPage'),
+});
+const events = createRoute({
+  ...under,
+  path: '/events',
+  component: page(() => import('./pages/events/event-list.tsx'), 'EventListPage'),
+});
+const catalogue = createRoute({
+  ...under,
+  path: '/events/catalogue',
+  component: page(() => import('./pages/events/catalogue.tsx'), 'CataloguePage'),
+});
+const event = createRoute({
+  ...under,
+  path: '/events/$eventId',
+  component: page(() => import('./pages/events/event.tsx'), 'EventPage'),
+});
+const welcome = createRoute({
+  ...under,
+  path: '/welcome',
+  component: page(() => import('./pages/welcome/welcome.tsx'), 'WelcomePage'),
+});
+const keys = createRoute({
+  ...under,
+  path: '/keys',
+  component: page(() => import('./pages/keys/key-list.tsx'), 'KeyListPage'),
+});
+const reference = createRoute({
+  ...under,
+  path: '/reference',
+  component: page(() => import('./pages/reference/reference.tsx'), 'ReferencePage'),
+});
+const system = createRoute({
+  ...under,
+  path: '/system',
+  component: page(() => import('./pages/system/system.tsx'), 'SystemPage'),
+});
+
+export const router = createRouter({
+  basepath: '/ui',
+  routeTree: root.addChildren([
+    overview,
+    workflows,
+    workflow.addChildren([
+      workflowIndex,
+      workflowData,
+      workflowRuns,
+      workflowChanges,
+      workflowWebhooks,
+      workflowDefinition,
+      workflowApi,
+    ]),
+    runs,
+    run,
+    webhooks,
+    webhook,
+    delivery,
+    inspectors,
+    inspector,
+    events,
+    catalogue,
+    event,
+    welcome,
+    keys,
+    reference,
+    system,
+  ]),
+  parseSearch,
+  stringifySearch,
+  scrollRestoration: true,
+  // Of another run or webhook nothing stays, such as a secret that was shown or what was typed for the one before.
+  defaultRemountDeps: ({ params }) => params,
+  defaultPreload: 'intent',
+  defaultErrorComponent: PageError,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,28 @@
+/** How the page hears of changes: live, reconnecting or paused. A press pauses and resumes. */
+import { Box, Tooltip, UnstyledButton } from '@mantine/core';
+import { type Connection, live, useConnection } from '../live.ts';
+import styles from './shell.module.css';
+
+const WORDS: Record<Connection, { word: string; color: string; title: string }> = {
+  live: { word: 'Live', color: 'green', title: 'What changes is shown at once. Press to pause' },
+  reconnecting: { word: 'Reconnecting', color: 'orange', title: 'The service does not answer; trying again' },
+  paused: { word: 'Paused', color: 'gray', title: 'What is shown stays as it is. Press to go on' },
+};
+
+export function ConnectionDot() {
+  const connection = useConnection();
+  const { word, color, title } = WORDS[connection];
+  return (
+    <Tooltip label={title}>
+      <UnstyledButton className={styles.connection} onClick={live.toggle} data-connection={connection}>
+        <Box className={styles.dot} bg={`var(--mantine-color-${color}-6)`} />
+        <Box component="span" visibleFrom="xs">
+          {word}
+        </Box>
+        <Box component="span" hiddenFrom="xs" className="visually-hidden">
+          {word}
+        </Box>
+      </UnstyledButton>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,25 @@
+/** A page that broke: what happened, and another try. The rest of the dashboard goes on. */
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
+import { ErrorBox } from '../parts/error-box.tsx';
+import { PageHeader } from '../parts/page-header.tsx';
+import { PageNotLoaded } from './lazy-page.ts';
+
+export function PageError({ error, reset }: ErrorComponentProps) {
+  const router = useRouter();
+  const retry = () => {
+    // After an update its file has another name, which only the page itself learns.
+    if (error instanceof PageNotLoaded) location.reload();
+    reset();
+    void router.invalidate();
+  };
+  return (
+    <>
+      <PageHeader title="This page broke" />
+      <ErrorBox
+        error={error instanceof Error ? error : new Error(String(error))}
+        title="The page could not be shown"
+        onRetry={retry}
+      />
+    </>
+  );
+}

@@ -1,0 +1,180 @@
+/** The palette: everything that has a name, by its name. Ctrl+K, or ⌘K. */
+import { Modal, useMantineColorScheme } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { Spotlight, spotlight } from '@mantine/spotlight';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { flowhook } from '../client.ts';
+import { live, useConnection } from '../live.ts';
+import { useAction } from '../parts/action.tsx';
+import { Icon, type IconName } from '../parts/icon.tsx';
+import { setTimeStyle } from '../parts/times.ts';
+import { useList } from '../queries/list.ts';
+import { workflowList } from '../queries/workflows.ts';
+import { signOut, useSession } from '../session.tsx';
+import { type Destination, useDestinations } from './navigation.tsx';
+import styles from './shell.module.css';
+import { useShortcuts } from './shortcuts.ts';
+
+interface Entry {
+  id: string;
+  label: string;
+  description: string;
+  icon: IconName;
+  run: () => void;
+}
+
+type Page = Pick<Destination, 'label' | 'icon'> & {
+  to: Destination['to'] | '/welcome' | '/events/catalogue';
+};
+
+/** Pages that are not in the navigation. */
+const FURTHER: Page[] = [
+  { to: '/welcome', label: 'First steps', icon: 'help' },
+  { to: '/events/catalogue', label: 'Catalogue of events', icon: 'bell' },
+];
+
+const MOST_SHOWN = 12;
+/** Workflows are asked for once one has stopped typing for so long. */
+const TYPING_MS = 200;
+
+export function Palette() {
+  const [isOpen, setIsOpen] = useState(false);
+  const [text, setText] = useState('');
+  return (
+    <Spotlight.Root
+      query={text}
+      onQueryChange={setText}
+      shortcut="mod + K"
+      onSpotlightOpen={() => setIsOpen(true)}
+      onSpotlightClose={() => setIsOpen(false)}
+      scrollable
+      maxHeight={420}
+      overlayProps={{ blur: 0 }}
+    >
+      <Modal.Title className="visually-hidden">Search everything</Modal.Title>
+      <Spotlight.Search
+        placeholder="A page, a workflow, an id …"
+        aria-label="Search everything"
+        leftSection={<Icon name="search" />}
+      />
+      {isOpen && <Entries text={text.trim()} />}
+    </Spotlight.Root>
+  );
+}
+
+/** Only while it is open: nothing is asked of the service for a palette that nobody looks at. */
+function Entries({ text }: { text: string }) {
+  const words = text.toLowerCase().split(/\s+/);
+  const all = [...useIds(text), ...usePages(), ...useWorkflows(text), ...useKeys(), ...useSettings()];
+  const entries = all.filter(({ id, label, description }) => {
+    const texts = `${id} ${label} ${description}`.toLowerCase();
+    return words.every((word) => texts.includes(word));
+  });
+  return (
+    <Spotlight.ActionsList aria-label="Found">
+      {entries.slice(0, MOST_SHOWN).map(({ id, label, description, icon, run }) => (
+        <Spotlight.Action
+          key={id}
+          label={label}
+          description={description}
+          leftSection={<Icon name={icon} />}
+          className={styles.found}
+          onClick={run}
+        />
+      ))}
+      {entries.length === 0 && <Spotlight.Empty>Nothing is called that</Spotlight.Empty>}
+    </Spotlight.ActionsList>
+  );
+}
+
+function usePages(): Entry[] {
+  const navigate = useNavigate();
+  const pages: Page[] = [...useDestinations(), ...FURTHER];
+  return pages.map(({ to, label, icon }) => ({
+    id: `page ${to}`,
+    label,
+    description: '',
+    icon,
+    run: () => void navigate({ to }),
+  }));
+}
+
+/** Each to be opened, and to be run. */
+function useWorkflows(text: string): Entry[] {
+  const { can } = useSession();
+  const navigate = useNavigate();
+  const [wanted] = useDebouncedValue(text.replace(/^run\s+/i, ''), TYPING_MS);
+  const { rows } = useList(workflowList(wanted === '' ? undefined : wanted));
+  const { act } = useAction({
+    run: (workflowId: string) => flowhook.workflows.queue(workflowId),
+    changes: ['jobs', 'workflows'],
+    onDone: ({ jobId }) => void navigate({ to: '/runs/$jobId', params: { jobId } }),
+  });
+  const opened = rows.map(({ id, name }) => ({
+    id: `workflow ${id}`,
+    label: name,
+    description: id,
+    icon: 'workflow' as const,
+    run: () => void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } }),
+  }));
+  const runnable = can('queue') ? rows.filter(({ source, paused }) => source.type !== 'push' && !paused) : [];
+  const run = runnable.map(({ id, name }) => ({
+    id: `run ${id}`,
+    label: `Run ${name}`,
+    description: id,
+    icon: 'play' as const,
+    run: () => act(id),
+  }));
+  return [...opened, ...run];
+}
+
+/** What keys do on the page that is shown, for those who do not know them. Places and searches stand here anyhow. */
+function useKeys(): Entry[] {
+  const shortcuts = useShortcuts().filter(({ keys }) => !keys.startsWith('g ') && keys !== '/');
+  return shortcuts.map(({ keys, label, run }) => ({
+    id: `key ${keys} ${label}`,
+    label,
+    description: keys,
+    icon: 'chevronRight',
+    run,
+  }));
+}
+
+/** What was pasted and looks like an id is gone to. */
+function useIds(text: string): Entry[] {
+  const navigate = useNavigate();
+  const places: Record<string, () => void> = {
+    job: () => void navigate({ to: '/runs/$jobId', params: { jobId: text } }),
+    wh: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: text } }),
+    dlv: () => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: text } }),
+    evt: () => void navigate({ to: '/events/$eventId', params: { eventId: text } }),
+    insp: () => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: text } }),
+  };
+  const [, kind = ''] = /^([a-z]+)_[0-9a-z]+$/.exec(text) ?? [];
+  const run = places[kind];
+  return run === undefined
+    ? []
+    : [{ id: text, label: `Open ${text}`, description: '', icon: 'chevronRight', run }];
+}
+
+function useSettings(): Entry[] {
+  const { setColorScheme } = useMantineColorScheme();
+  const connection = useConnection();
+  const settings: [label: string, icon: IconName, run: () => void][] = [
+    ['Theme: dark', 'moon', () => setColorScheme('dark')],
+    ['Theme: light', 'sun', () => setColorScheme('light')],
+    ['Theme: like the system', 'sun', () => setColorScheme('auto')],
+    ['Times: UTC', 'clock', () => setTimeStyle('utc')],
+    ['Times: local', 'clock', () => setTimeStyle('local')],
+    ['Times: how long ago', 'clock', () => setTimeStyle('relative')],
+    connection === 'paused'
+      ? ['Show what changes again', 'play', live.toggle]
+      : ['Pause: leave what is shown as it is', 'pause', live.toggle],
+    ['Sign out', 'signOut', () => void signOut()],
+  ];
+  return settings.map(([label, icon, run]) => ({ id: label, label, description: '', icon, run }));
+}
+
+/** The button that opens it, for those who do not know the key. */
+export const openPalette = spotlight.open;

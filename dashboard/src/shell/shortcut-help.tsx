@@ -1,0 +1,64 @@
+/** All keys that do something here, and the switch that turns them off. */
+import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
+import { type Shortcut, setShortcutsOn, useShortcuts, useShortcutsOn } from './shortcuts.ts';
+
+/** Of tables, which listen by themselves. */
+const IN_TABLES: Keys[] = [
+  { keys: 'j', label: 'Next row' },
+  { keys: 'k', label: 'Row before' },
+  { keys: 'Enter', label: 'Open the row' },
+  { keys: 'x', label: 'Choose the row' },
+  { keys: 'Escape', label: 'Leave the rows' },
+];
+
+const ALWAYS: Keys[] = [{ keys: 'Ctrl+K', label: 'Search everything (⌘K on a Mac)' }];
+
+type Keys = Pick<Shortcut, 'keys' | 'label'>;
+
+export function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const shortcuts = useShortcuts();
+  const isOn = useShortcutsOn();
+  const isGoing = ({ keys }: Keys) => keys.startsWith('g ');
+  const groups: [title: string, keys: Keys[]][] = [
+    ['Here', [...shortcuts.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
+    ['In tables', IN_TABLES],
+    ['Going to pages', shortcuts.filter(isGoing)],
+  ];
+  return (
+    <Modal opened={isOpen} onClose={onClose} title="Keyboard shortcuts">
+      <Stack>
+        <Switch
+          label="Single keys do something"
+          description="Ctrl+K, or ⌘K, works in any case."
+          checked={isOn}
+          onChange={(event) => setShortcutsOn(event.currentTarget.checked)}
+        />
+        {groups.map(([title, keys]) => (
+          <section key={title} aria-label={title}>
+            <Title order={3} size="h6" mb={4}>
+              {title}
+            </Title>
+            <Table>
+              <Table.Tbody>
+                {keys.map((shortcut) => (
+                  <Table.Tr key={`${shortcut.keys} ${shortcut.label}`}>
+                    <Table.Td>{shortcut.label}</Table.Td>
+                    <Table.Td>
+                      <Group gap={4} justify="flex-end" wrap="nowrap">
+                        {shortcut.keys.split(' ').map((key) => (
+                          <Kbd key={key} size="xs">
+                            {key}
+                          </Kbd>
+                        ))}
+                      </Group>
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </section>
+        ))}
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,87 @@
+/** Colours, sizes and defaults: Mantine's, with one accent, dense, and dark enough to read (AA in both themes). */
+import { type CSSVariablesResolver, createTheme, localStorageColorSchemeManager } from '@mantine/core';
+
+export const theme = createTheme({
+  primaryColor: 'indigo',
+  primaryShade: { light: 7, dark: 7 },
+  defaultRadius: 'sm',
+  cursorType: 'pointer',
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
+  fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.125rem' },
+  headings: {
+    sizes: {
+      h1: { fontSize: '1.25rem', lineHeight: '1.4' },
+      h2: { fontSize: '1rem', lineHeight: '1.4' },
+      h3: { fontSize: '0.875rem', lineHeight: '1.4' },
+    },
+  },
+  respectReducedMotion: true,
+  components: {
+    Button: { defaultProps: { size: 'xs' } },
+    TextInput: { defaultProps: { size: 'xs' } },
+    PasswordInput: { defaultProps: { size: 'sm' } },
+    Textarea: { defaultProps: { size: 'xs' } },
+    NumberInput: { defaultProps: { size: 'xs' } },
+    Select: { defaultProps: { size: 'xs' } },
+    MultiSelect: { defaultProps: { size: 'xs' } },
+    TagsInput: { defaultProps: { size: 'xs' } },
+    Checkbox: { defaultProps: { size: 'xs' } },
+    Switch: { defaultProps: { size: 'xs' } },
+    SegmentedControl: { defaultProps: { size: 'xs' } },
+    Table: { defaultProps: { verticalSpacing: 6 } },
+    Tooltip: {
+      defaultProps: { openDelay: 300, withArrow: true, events: { hover: true, focus: true, touch: true } },
+    },
+    ActionIcon: { defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } },
+    Paper: { defaultProps: { withBorder: true, p: 'md' } },
+    // The head of a dialog is no head of the page, and its cross has a name.
+    ModalHeader: { defaultProps: { role: 'presentation' } },
+    DrawerHeader: { defaultProps: { role: 'presentation' } },
+    // What they are made of would bring that of Paper along, inside their own.
+    ModalContent: { defaultProps: { p: 0 } },
+    DrawerContent: { defaultProps: { p: 0 } },
+    ModalCloseButton: { defaultProps: { 'aria-label': 'Close' } },
+    DrawerCloseButton: { defaultProps: { 'aria-label': 'Close' } },
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
+    // The first entry has the focus then, as in menus of the desktop.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+  },
+});
+
+/** Dark enough for small text on white and on their own pale ground; Mantine's are not. */
+const INKS = {
+  red: '#c92a2a',
+  orange: '#8a3d00',
+  yellow: '#7a4a00',
+  lime: '#3f6212',
+  green: '#1f6a30',
+  teal: '#08644a',
+  cyan: '#0b5a6b',
+  blue: '#1862a8',
+  gray: '#495057',
+};
+
+/** Also the grey of side remarks and the red of mistakes: at least 4.5 : 1 in both themes. */
+export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
+  variables: {},
+  light: {
+    '--mantine-color-dimmed': colors.gray[7],
+    '--mantine-color-placeholder': colors.gray[7],
+    '--mantine-color-error': colors.red[9],
+    ...Object.fromEntries(
+      Object.entries(INKS).flatMap(([name, ink]) => [
+        [`--mantine-color-${name}-text`, ink],
+        [`--mantine-color-${name}-light-color`, ink],
+      ]),
+    ),
+  },
+  dark: {
+    '--mantine-color-dimmed': colors.dark[1],
+    '--mantine-color-placeholder': colors.dark[1],
+    '--mantine-color-error': colors.red[4],
+  },
+});
+
+/** The key is read by `public/theme.js` too, before anything is drawn. */
+export const colorScheme = localStorageColorSchemeManager({ key: 'flowhook-color-scheme' });

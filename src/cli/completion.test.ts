@@ -1,0 +1,142 @@
+/** The completions, asked in each shell that is installed, as its user does with the key Tab. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { inPath } from '../../test/support/in-path.ts';
+import { programOf } from '../main.ts';
+import { DELIVERY_STATES } from '../model/delivery.ts';
+import { JOB_STATES } from '../model/job.ts';
+import { VALUES } from './completion.ts';
+import { leavesOf } from './every-command.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
+const directory = mkdtempSync(join(tmpdir(), 'flowhook-completion-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const program = await programOf(undefined);
+
+/** Answers what a shell offers at the end of a line. */
+type Ask = (line: string) => string[];
+
+function scriptOf(shell: string): string {
+  return execFileSync(process.execPath, [BIN, 'completion', shell], { encoding: 'utf8' });
+}
+
+function run(shell: string, args: string[]): string[] {
+  const text = execFileSync(shell, args, {
+    cwd: join(directory, 'place'),
+    env: { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: directory, TERM: 'dumb' },
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  return text.split('\n').filter((line) => line !== '');
+}
+
+const SHELLS: Record<string, () => Ask> = {
+  bash: () => {
+    writeFileSync(join(directory, 'flowhook.bash'), scriptOf('bash'));
+    const asked = `source ../flowhook.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _flowhook; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return (line) => run('bash', ['-c', asked, 'bash', ...line.split(' ')]);
+  },
+  zsh: () => {
+    mkdirSync(join(directory, 'zfunc'));
+    writeFileSync(join(directory, 'zfunc', '_flowhook'), scriptOf('zsh'));
+    writeFileSync(join(directory, 'setup.zsh'), ZSH_SETUP);
+    return (line) => {
+      writeFileSync(join(directory, 'offered'), '');
+      run('zsh', ['-f', '-c', ZSH_TERMINAL, 'zsh', directory, line]);
+      return readFileSync(join(directory, 'offered'), 'utf8')
+        .split('\n')
+        .filter((one) => one !== '');
+    };
+  },
+  fish: () => {
+    mkdirSync(join(directory, '.config/fish/completions'), { recursive: true });
+    writeFileSync(join(directory, '.config/fish/completions/flowhook.fish'), scriptOf('fish'));
+    return (line) =>
+      run('fish', ['-c', 'complete -C $argv[1]', line]).map((one) => one.split('\t')[0]?.trim() ?? '');
+  },
+};
+
+/** zsh completes only at a terminal: this makes one, types the line and Tab, and ends with it. */
+const ZSH_TERMINAL = `
+zmodload zsh/zpty
+zpty terminal zsh -f -i
+zpty -w terminal "source $1/setup.zsh $1"
+zpty -r terminal ignored '*ready*ready*'
+zpty -w -n terminal "$2"$'\\t'
+while zpty -r terminal ignored; do :; done
+`;
+/** Notes whatever is offered, and ends the shell when all of it has been. */
+const ZSH_SETUP = `
+PS1=
+fpath=($1/zfunc $fpath)
+autoload -Uz compinit
+compinit -u -d $1/dump
+bindkey '^I' complete-word
+compadd() {
+  if [[ " \${@[1,(i)(-|--)]} " == *" -"[a-zA-Z]#[OAD]" "* ]]; then builtin compadd "$@"; return $?; fi
+  local -a offered
+  builtin compadd -A offered "$@"
+  print -rl -- $offered >> ${'$'}HOME/offered
+  builtin compadd "$@"
+}
+comppostfuncs=(exit)
+setopt extendedglob
+print re""ady; print re""ady
+`;
+
+// fish looks only for completions of programs that there are.
+mkdirSync(join(directory, 'bin'));
+writeFileSync(join(directory, 'bin', 'flowhook'), '', { mode: 0o755 });
+mkdirSync(join(directory, 'place'));
+writeFileSync(join(directory, 'place', 'people.yaml'), '');
+
+for (const [shell, prepare] of Object.entries(SHELLS)) {
+  test(`${shell} completes commands, flags, values and files`, {
+    skip: inPath(shell) === undefined && `${shell} is not in PATH`,
+  }, () => {
+    const ask = prepare();
+    const sorted = (line: string) => [...new Set(ask(line))].sort();
+    assert.deepEqual(sorted('flowhook webh'), ['webhooks']);
+    assert.deepEqual(sorted('flowhook webhooks p'), ['pause']);
+    assert.deepEqual(sorted('flowhook keys '), ['create', 'list', 'revoke']);
+    assert.deepEqual(sorted('flowhook jobs run'), ['run-now']);
+    assert.deepEqual(sorted('flowhook help key'), ['keys']);
+    assert.deepEqual(sorted('flowhook completion '), ['bash', 'fish', 'zsh']);
+    // Flags are those of the command, also after arguments that are called as commands are.
+    assert.deepEqual(sorted('flowhook jobs list --sta'), ['--state']);
+    assert.deepEqual(sorted('flowhook jobs list --limit 3 --wo'), ['--workflow']);
+    assert.deepEqual(sorted('flowhook jobs show list --sta'), []);
+    assert.deepEqual(sorted('flowhook webhooks delivery keys --bo'), ['--body']);
+    assert.deepEqual(sorted('flowhook --ver'), ['--version']);
+    // What is one of a few words is completed, each command having its own.
+    assert.deepEqual(sorted('flowhook jobs list --state '), [...JOB_STATES].sort());
+    assert.deepEqual(sorted('flowhook webhooks deliveries x --state '), [...DELIVERY_STATES].sort());
+    assert.deepEqual(sorted('flowhook data import --format nd'), ['ndjson']);
+    // Files where there are files to name, nothing where a name stands that only the service knows.
+    assert.deepEqual(sorted('flowhook workflows test pe'), ['people.yaml']);
+    assert.deepEqual(sorted('flowhook workflows new --out pe'), ['people.yaml']);
+    assert.deepEqual(sorted('flowhook data get pe'), []);
+    assert.deepEqual(sorted('flowhook jobs list --workflow pe'), []);
+  });
+}
+
+test('every value that is completed belongs to a flag', () => {
+  const flags = leavesOf(program).flatMap(({ path, command }) =>
+    command.options.map(({ long }) => `${path} ${long}`),
+  );
+  assert.deepEqual(
+    Object.keys(VALUES).filter((name) => !flags.includes(name)),
+    [],
+  );
+});
+
+test('the completions of every shell name every command', () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const script = scriptOf(shell);
+    for (const { path } of leavesOf(program)) assert.ok(script.includes(path.replace(' ', '/')), path);
+  }
+});

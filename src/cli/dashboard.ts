@@ -1,0 +1,71 @@
+/** `flowhook dashboard`: a link that signs somebody in to the dashboard, for whoever has the database. */
+import type { Command } from 'commander';
+import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
+import { type ApiKey, allows, isUsable } from '../model/team.ts';
+import { toIso } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
+import { makeLink } from '../teams/sessions.ts';
+import { NotFoundError } from './exit.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import { say } from './say.ts';
+import { addSettings, type Options } from './settings.ts';
+
+export function addDashboard(program: Command): void {
+  const command = program
+    .command('dashboard')
+    .description('print a link that signs in to the dashboard once, within 30 minutes')
+    .option('--team <slug>', 'whose dashboard it is (default: default)')
+    .option('--key-id <id>', 'the key that it signs in with (default: the one of the team that may do most)');
+  addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl']).action(printLink);
+}
+
+async function printLink(options: Options): Promise<void> {
+  await withStore(options, { make: false }, async (store, config) => {
+    const { slug, key } = await chosenKey(store, options);
+    const link = await makeLink(store, { keyId: key.id });
+    if (link === undefined) throw new NotFoundError(`The key ${key.id} can no longer be used`);
+    const url = linkUrl(config.publicUrl ?? browsableUrl(config), link.token);
+    say(`Signs in once, within 30 minutes, to team ${slug} with the scopes of key ${key.id}:`);
+    print(options, { url, expiresAt: toIso(link.expiresAt), team: slug, keyId: key.id }, [url]);
+  });
+}
+
+/** @throws NotFoundError when there is no such team or key, or none that can be used */
+async function chosenKey(
+  store: Store,
+  { team: wanted, keyId }: Options,
+): Promise<{ slug: string; key: ApiKey }> {
+  const teams = await store.teams.list();
+  const usable = (await store.keys.list({})).filter((key) => isUsable(key, store.now()));
+  if (keyId !== undefined) {
+    const key = usable.find(({ id }) => id === keyId);
+    const team = teams.find(({ id }) => id === key?.teamId);
+    if (key === undefined || team === undefined || (wanted ?? team.slug) !== team.slug) {
+      throw new NotFoundError(
+        `No key "${keyId}" found that can be used${wanted === undefined ? '' : ` and is of team "${wanted}"`}. ` +
+          '`flowhook keys list` shows them',
+      );
+    }
+    return { slug: team.slug, key };
+  }
+  const slug = String(wanted ?? 'default');
+  const team = teams.find((one) => one.slug === slug);
+  if (team === undefined) {
+    const there = teams.map((one) => one.slug).join(', ') || 'none yet';
+    throw new NotFoundError(`No team "${slug}" found. There are: ${there}`);
+  }
+  const [key] = usable.filter(({ teamId }) => teamId === team.id).sort(moreScopesFirst);
+  if (key === undefined) {
+    throw new NotFoundError(
+      `Team "${slug}" has no key that can be used. \`flowhook keys create --team ${slug} --scopes admin\` makes one`,
+    );
+  }
+  return { slug, key };
+}
+
+/** Of those that may do the same the oldest. */
+function moreScopesFirst(one: ApiKey, other: ApiKey): number {
+  const rank = ({ scopes }: ApiKey) =>
+    allows(scopes, 'operator') ? 100 : allows(scopes, 'admin') ? 99 : scopes.length;
+  return rank(other) - rank(one) || one.createdAt - other.createdAt;
+}

@@ -1,0 +1,161 @@
+/** The mistakes of somebody who is new here: each is answered with the next step. */
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startService, type TestService } from '../../test/support/service.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
+let service: TestService;
+let directory: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'flowhook-new-'));
+  service = await startService({ workflows: { 'default/people.yaml': 'source: { type: push }\n' } });
+});
+after(async () => {
+  await service.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** Runs a command in a directory where nothing is, beside a service. */
+function flowhook(args: string[], environment: Record<string, string> = {}) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const options = { cwd: directory, env: environment, timeout: 30_000 };
+    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+for (const { mistake, args, code, says } of [
+  {
+    mistake: 'a key that is wrong',
+    args: () => ['jobs', 'list', '--url', service.url, '--key', 'wrong'],
+    code: 4,
+    says: /refuses this API key\. Give another one with --key .*`flowhook login`.*`flowhook keys create`/,
+  },
+  {
+    mistake: 'a key that is wrong, to listen with',
+    args: () => [
+      'webhooks',
+      'listen',
+      '--url',
+      service.url,
+      '--key',
+      'wrong',
+      '--forward-to',
+      'http://127.0.0.1:9/',
+    ],
+    code: 4,
+    says: /refuses this API key\. Give another one with --key/,
+  },
+  {
+    mistake: 'no key',
+    args: () => ['jobs', 'list', '--url', service.url],
+    code: 2,
+    says: /--key or FLOWHOOK_KEY/,
+  },
+  {
+    mistake: 'a server that does not run',
+    args: () => ['jobs', 'list', '--url', 'http://127.0.0.1:9', '--key', 'k'],
+    code: 6,
+    says: /cannot be reached.*`flowhook serve`, or correct --url/,
+  },
+  {
+    mistake: 'an argument that is missing',
+    args: () => ['webhooks', 'subscribe'],
+    code: 2,
+    says: /missing required argument 'workflow'\nFor example: flowhook webhooks subscribe people https:/,
+  },
+  {
+    mistake: 'a URL without its beginning',
+    args: () => [
+      'webhooks',
+      'subscribe',
+      'people',
+      'localhost:9000',
+      '--data',
+      join(service.directory, 'data'),
+    ],
+    code: 2,
+    says: /The URL "localhost:9000" must be an absolute http:\/\/ or https:\/\/ URL/,
+  },
+  {
+    mistake: 'a workflow that is not there',
+    args: () => ['run', 'peple', '--url', service.url, '--key', service.key],
+    code: 3,
+    says: /No workflow/,
+  },
+  {
+    mistake: 'a key for nobody',
+    args: () => ['keys', 'create'],
+    code: 2,
+    says: /--team is missing: .*`--team default`/,
+  },
+  {
+    mistake: 'a directory without a database',
+    args: () => ['jobs', 'list'],
+    code: 3,
+    says: /There is no database .*--data or FLOWHOOK_DATA.*`flowhook serve`/,
+  },
+  {
+    mistake: 'a directory without workflows',
+    args: () => ['apply'],
+    code: 1,
+    says: /The workflows directory .* does not exist\. Create it, or name another one/,
+  },
+]) {
+  test(`${mistake}: what to do is said, and nothing is made`, async () => {
+    const ended = await flowhook(args());
+    assert.equal(ended.code, code, ended.stderr);
+    assert.equal(ended.stdout, '');
+    assert.match(ended.stderr, says);
+    assert.equal(existsSync(join(directory, 'data')), false);
+  });
+}
+
+test('a key that lacks a scope is told which', async () => {
+  const made = await service.call('POST', '/v1/keys', { scopes: ['queue'] });
+  const { apiKey } = made.body as { apiKey: string };
+  const { code, stderr } = await flowhook(['jobs', 'list', '--url', service.url, '--key', apiKey]);
+  assert.equal(code, 4);
+  assert.match(stderr, /scope.*read/);
+});
+
+test('a database that is none, and settings that cannot be read, are told in one line each', async () => {
+  const { code, stderr } = await flowhook(['jobs', 'list'], { FLOWHOOK_DATABASE: 'mysql://x' });
+  assert.equal(code, 2);
+  assert.match(stderr, /FLOWHOOK_DATABASE must be of the form sqlite:.* or postgres:/);
+  await writeFile(join(directory, 'flowhook.yaml'), 'port: [\n');
+  const broken = await flowhook(['serve']);
+  await rm(join(directory, 'flowhook.yaml'));
+  assert.equal(broken.code, 2);
+  assert.match(broken.stderr, /^ {2}flowhook\.yaml cannot be read: .* at line 2, column 1\n$/m);
+});
+
+test('a reader that has enough is no mistake', () => {
+  for (const command of ['--help', 'completion fish']) {
+    const said = execFileSync(
+      'bash',
+      ['-c', `set -o pipefail; "$0" "$1" ${command} 2>&1 | :`, process.execPath, BIN],
+      {
+        cwd: directory,
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(said, '', command);
+  }
+});
+
+test('nothing that is printed holds colours, whether they are wished for or not', async () => {
+  for (const environment of [{ FORCE_COLOR: '1' }, { NO_COLOR: '1', FORCE_COLOR: '1' }]) {
+    for (const args of [['--help'], ['jobs', '--help'], ['jobs', 'lst'], ['run', '--help']]) {
+      const { stdout, stderr } = await flowhook(args, environment);
+      assert.equal((stdout + stderr).includes('\u001b['), false, args.join(' '));
+    }
+  }
+});

@@ -1,0 +1,125 @@
+/** Events backwards, for people who look what happened; and where one of them went. */
+
+import { Problem } from '../../model/error.ts';
+import { EVENT_TYPES } from '../../model/event.ts';
+import type { Job } from '../../model/job.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { queryPeriod } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import {
+  idCursor,
+  onePage,
+  PAGE_PARAMETERS,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageResponse,
+} from '../list-page.ts';
+import { queryNumber } from '../number-query.ts';
+import { queryNames } from '../one-of.ts';
+import { queryValue } from '../query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { eventOf } from './events.ts';
+import { refuseUnknownWorkflow } from './jobs.ts';
+import { shownDelivery } from './shown-delivery.ts';
+
+/** Events are of 20 kB at most: an answer stays under 5 MB. */
+const MAX_LIMIT = 250;
+const DEFAULT_LIMIT = 100;
+
+/** GET /v1/events/history */
+export const listEventHistory: Operation<KeyedCall> = {
+  id: 'listEventHistory',
+  group: 'Integrations',
+  summary: 'The events of a team, newest first, with the bodies that webhooks are sent',
+  description:
+    'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
+    'have a `Link` to the next one all the same.',
+  parameters: [
+    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    { name: 'jobId', in: 'query', description: 'Only of this job', schema: { type: 'string' } },
+    {
+      name: 'type',
+      in: 'query',
+      description: `Only of these types, with commas between: ${EVENT_TYPES.join(', ')}`,
+      schema: { type: 'string' },
+    },
+    ...PERIOD_PARAMETERS,
+    {
+      name: 'limit',
+      in: 'query',
+      description: `At most so many, ${DEFAULT_LIMIT} by default; \`Link\` leads to the next`,
+      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+    },
+    ...PAGE_PARAMETERS.filter(({ name }) => name === 'cursor'),
+  ],
+  answer: pageResponse('events', 'Event'),
+  refusals: {
+    field_invalid: 'A parameter has a bad value',
+    workflow_not_found: 'No workflow found',
+    job_not_found: 'No job found',
+  },
+
+  async handle({ services, caller, query, reply }) {
+    const { store } = services;
+    const { teamId } = caller;
+    const types = queryNames(query, 'type', EVENT_TYPES);
+    const period = queryPeriod(query);
+    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+    const before = idCursorFrom(query, (text) => isGeneratedId('evt', text));
+    const workflowId = queryValue(query, 'workflowId');
+    if (workflowId !== undefined) await refuseUnknownWorkflow(store, { teamId, workflowId });
+    const jobId = queryValue(query, 'jobId');
+    const job = isGeneratedId('job', jobId) ? await store.jobs.get({ teamId, id: jobId }) : undefined;
+    const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
+    if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
+    const { events, next } = await store.events.history({
+      teamId,
+      limit,
+      ...period,
+      ...(types && { types }),
+      ...(before !== undefined && { before }),
+      ...(workflowId !== undefined && { workflowId }),
+      // The events of a job are among those of its workflow.
+      ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, period) }),
+    });
+    if (next !== null) reply.header('link', nextLink('/v1/events/history', query, makeIdCursor(next)));
+    // The bodies as they are stored: a number that a double cannot hold stays what it was.
+    reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+    return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
+  },
+};
+
+/** GET /v1/events/{eventId}/deliveries */
+export const listEventDeliveries: Operation<KeyedCall> = {
+  id: 'listEventDeliveries',
+  group: 'Integrations',
+  summary: 'Where an event went: its deliveries to all webhooks, newest first',
+  parameters: [pathParameter('eventId', 'Event id'), ...PAGE_PARAMETERS],
+  answer: pageResponse('deliveries', 'Delivery'),
+  refusals: { field_invalid: 'A parameter has a bad value', event_not_found: 'No event found' },
+
+  async handle(call) {
+    const { services, query } = call;
+    const limit = pageLimit(query);
+    const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
+    const { teamId, id, sequence } = await eventOf(call);
+    const found = await services.store.deliveries.ofEvent({
+      teamId,
+      sequence,
+      limit: limit + 1,
+      ...(before !== undefined && { before }),
+    });
+    const path = `/v1/events/${id}/deliveries`;
+    const page = onePage(call, found, { limit, path, cursorOf: idCursor });
+    return { deliveries: page.map(shownDelivery) };
+  },
+};
+
+/** The time of a job, as far as it lies in another one. */
+function within(
+  { createdAt, finishedAt }: Job,
+  { since = 0, until = Number.POSITIVE_INFINITY }: { since?: number; until?: number },
+): { since: number; until?: number } {
+  const end = Math.min(until, finishedAt ?? Number.POSITIVE_INFINITY);
+  return { since: Math.max(since, createdAt), ...(Number.isFinite(end) && { until: end }) };
+}

@@ -1,0 +1,50 @@
+/** POST /v1/export: everything that the team holds about a person. A POST, for addresses do not belong into URLs. */
+import { Readable } from 'node:stream';
+import { exportPerson } from '../../records/export-person.ts';
+import { bodyFields, invalid } from '../fields.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonBody } from '../schemas.ts';
+import { sendBytes } from '../send-bytes.ts';
+import { emailSchema, MAX_SUBJECT } from './erase.ts';
+
+export const exportAboutPerson: Operation<KeyedCall> = {
+  id: 'exportAboutPerson',
+  group: 'Team',
+  summary: 'Everything that is held about a person, one JSON object a line',
+  description:
+    'Their records in every version that is kept, events, delivery logs, errors, logs of jobs and states. Of what ' +
+    'belongs to others only that it mentions the person. Each line has `place` and `workflowId`, and what was found ' +
+    'there. The answer ends early, and the connection with it, when something fails.',
+  requestBody: jsonBody(
+    { type: 'object', required: ['email'], properties: { email: emailSchema } },
+    { example: { email: 'ada@example.com' } },
+  ),
+  answer: {
+    description: 'The lines; none when nothing was found',
+    content: {
+      'application/x-ndjson': {
+        schema: { type: 'string' },
+        example:
+          '{"place":"record","workflowId":"people","id":"17","fromVersion":1,"untilVersion":null,"record":{"id":"17","name":"Ada Lovelace","email":"ada@example.com"}}\n',
+      },
+    },
+  },
+  refusals: { field_invalid: 'Bad request' },
+
+  async handle(call) {
+    const { services, caller, request, reply } = call;
+    const { email } = await bodyFields(request.raw, 'a JSON object with `email`');
+    if (typeof email !== 'string' || email.length > MAX_SUBJECT) {
+      invalid(`\`email\` must be a string of at most ${MAX_SUBJECT} characters: the address of the person`);
+    }
+    const entries = exportPerson(services.store, { teamId: caller.teamId, email });
+    // Not who was asked for: a log is no place for that.
+    services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
+    reply.headers({ 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' });
+    return sendBytes(call, Readable.from(lines(entries), { objectMode: false }));
+  },
+};
+
+async function* lines(entries: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const entry of entries) yield Buffer.from(`${entry}\n`);
+}

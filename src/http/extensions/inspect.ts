@@ -1,0 +1,54 @@
+/** The address of an inspector: takes anything from anybody who knows it, and answers as it was told. */
+import { Problem } from '../../model/error.ts';
+import { MAX_INSPECTED_BYTES } from '../../model/inspector.ts';
+import { readBeginning } from '../inspected-body.ts';
+import type { Call, Method, Operation } from '../route.ts';
+import { pathParameter } from '../route.ts';
+import { isInspectorId } from './inspectors.ts';
+
+/** GET, POST and the like of /inspect/{address} */
+export function inspectBy(method: Method): Operation<Call> {
+  const name = `${method[0]}${method.slice(1).toLowerCase()}`;
+  return {
+    id: `inspect${name}`,
+    group: 'Inspectors',
+    summary: `The address of an inspector: keeps what ${method} sends, for its team to look at`,
+    description:
+      'Needs no key: whoever knows the address may send to it. Answers with the status that the inspector has been told, ' +
+      'which may be any from 200 to 599, and as late as it has been told.',
+    parameters: [pathParameter('address', 'The id of an inspector')],
+    answer: { description: 'It is kept', content: { 'text/plain': { schema: { type: 'string' } } } },
+    refusals: {
+      request_malformed: 'The body ended too early',
+      inspector_not_found: 'No inspector found',
+      overloaded: { description: 'It takes no more at this moment', headers: { 'retry-after': 'Seconds' } },
+    },
+
+    async handle({ services: { inspection }, params: { address }, request, reply }) {
+      if (!isInspectorId(address)) throw new Problem('inspector_not_found');
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const status = await inspection.receive(address, {
+        method: request.method,
+        path: request.originalUrl,
+        headers: joined(request.raw.headersDistinct),
+        read: async () => {
+          const body = await readBeginning(request.raw, MAX_INSPECTED_BYTES);
+          if (!body.isWhole) reply.header('connection', 'close');
+          return body;
+        },
+        gone: gone.signal,
+      });
+      // What it answers holds nothing of what was sent, so that no page can be made of it here.
+      return reply
+        .code(status)
+        .headers({ 'cache-control': 'no-store', 'content-security-policy': "default-src 'none'; sandbox" })
+        .type('text/plain; charset=utf-8')
+        .send('Kept by an inspector\n');
+    },
+  };
+}
+
+function joined(headers: NodeJS.Dict<string[]>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, values = []]) => [name, values.join(', ')]));
+}

@@ -1,0 +1,227 @@
+/** Inspectors: temporary receivers of ours, what they answer, and what they were sent. */
+import { randomBytes } from 'node:crypto';
+import { Problem } from '../../model/error.ts';
+import {
+  ANSWERED_STATUS,
+  EXAMPLE_ANSWER,
+  INSPECTOR_MS,
+  type Inspector,
+  MAX_ANSWER_DELAY_MS,
+  MAX_INSPECTED,
+  MAX_INSPECTORS,
+} from '../../model/inspector.ts';
+import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
+import { bodyFields, invalid } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { answering } from '../inspector-schemas.ts';
+import { pageResponse } from '../list-page.ts';
+import { queryNumber } from '../number-query.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { shownInspected, shownInspector } from './shown-inspector.ts';
+
+const DEFAULT_STATUS = 204;
+const DEFAULT_REQUESTS = 20;
+
+const parameters = [pathParameter('inspectorId', 'Inspector id')];
+const refusals = { inspector_not_found: 'No inspector found' };
+const json = (schema: object, example: object) => ({ content: { 'application/json': { schema, example } } });
+
+/** POST /v1/inspectors */
+export const createInspector: Operation<KeyedCall> = {
+  id: 'createInspector',
+  group: 'Inspectors',
+  summary: 'Makes an inspector: an address for a day that keeps what it is sent and says who signed it',
+  description:
+    `For whoever has no receiver to try webhooks with: subscribe its \`url\`. It keeps the newest ${MAX_INSPECTED} ` +
+    `requests. A team has at most ${MAX_INSPECTORS}.`,
+  requestBody: {
+    required: false,
+    ...json(
+      {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          status: { ...answering.status, default: DEFAULT_STATUS },
+          delayMs: { ...answering.delayMs, default: 0 },
+        },
+      },
+      EXAMPLE_ANSWER,
+    ),
+  },
+  answer: jsonResponse('The inspector', 'Inspector', { location: 'Where the inspector can be read' }),
+  refusals: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
+
+  async handle({ services: { store, inspection }, caller: { teamId }, request, reply }) {
+    const { status = DEFAULT_STATUS, delayMs = 0 } = answerFrom(await bodyFields(request.raw));
+    const made = await store.inspectors.create({
+      teamId,
+      // Not as other ids, which tell by their order when the next one is made: this one is all that protects it.
+      id: `insp_${randomBytes(16).toString('hex')}`,
+      status,
+      delayMs,
+      forMs: INSPECTOR_MS,
+      most: MAX_INSPECTORS,
+    });
+    if (made === undefined) {
+      throw new Problem('inspector_limit', {
+        sentence: `The team has as many inspectors as it may have (${MAX_INSPECTORS}). Remove one first`,
+      });
+    }
+    reply.header('location', `/v1/inspectors/${made.id}`);
+    return shownInspector(inspection, made, await inspection.refusal());
+  },
+};
+
+/** GET /v1/inspectors */
+export const listInspectors: Operation<KeyedCall> = {
+  id: 'listInspectors',
+  group: 'Inspectors',
+  summary: 'The inspectors of the team, oldest first',
+  answer: pageResponse('inspectors', 'Inspector'),
+
+  async handle({ services: { store, inspection }, caller: { teamId } }) {
+    const inspectors = await store.inspectors.list({ teamId });
+    const refusal = inspectors.length === 0 ? null : await inspection.refusal();
+    return { inspectors: inspectors.map((one) => shownInspector(inspection, one, refusal)) };
+  },
+};
+
+/** GET /v1/inspectors/{inspectorId} */
+export const readInspector: Operation<KeyedCall> = {
+  id: 'readInspector',
+  group: 'Inspectors',
+  summary: 'Shows one inspector',
+  parameters,
+  answer: jsonResponse('The inspector', 'Inspector'),
+  refusals,
+
+  async handle(call) {
+    const { inspection } = call.services;
+    return shownInspector(inspection, await inspectorOf(call), await inspection.refusal());
+  },
+};
+
+/** PATCH /v1/inspectors/{inspectorId} */
+export const updateInspector: Operation<KeyedCall> = {
+  id: 'updateInspector',
+  group: 'Inspectors',
+  summary:
+    'Changes what an inspector answers, and how late: to see retries, a 410, a circuit breaker at work',
+  parameters,
+  requestBody: {
+    required: true,
+    ...json(
+      { type: 'object', minProperties: 1, additionalProperties: false, properties: answering },
+      EXAMPLE_ANSWER,
+    ),
+  },
+  answer: jsonResponse('The inspector', 'Inspector'),
+  refusals: { ...refusals, field_invalid: 'A field is not valid' },
+
+  async handle(call) {
+    const { services, caller, request } = call;
+    const changes = answerFrom(await bodyFields(request.raw, 'a JSON object with `status` or `delayMs`'));
+    if (Object.keys(changes).length === 0) invalid('Give `status` or `delayMs`');
+    const { id } = await inspectorOf(call);
+    const changed = await services.store.inspectors.change({ teamId: caller.teamId, id, ...changes });
+    if (changed === undefined) throw new Problem('inspector_not_found');
+    return shownInspector(services.inspection, changed, await services.inspection.refusal());
+  },
+};
+
+/** DELETE /v1/inspectors/{inspectorId} */
+export const deleteInspector: Operation<KeyedCall> = {
+  id: 'deleteInspector',
+  group: 'Inspectors',
+  summary: 'Removes an inspector with all that it was sent',
+  parameters,
+  answer: jsonResponse('It is gone', 'Message'),
+  refusals,
+
+  async handle({ services, caller: { teamId }, params: { inspectorId: id } }) {
+    const isThere = isInspectorId(id) && (await services.store.inspectors.remove({ teamId, id }));
+    if (!isThere) throw new Problem('inspector_not_found');
+    return { message: 'Inspector removed' };
+  },
+};
+
+/** GET /v1/inspectors/{inspectorId}/requests */
+export const listInspectedRequests: Operation<KeyedCall> = {
+  id: 'listInspectedRequests',
+  group: 'Inspectors',
+  summary: 'What an inspector was sent, newest first, each with the verdict on its signature',
+  parameters: [
+    ...parameters,
+    {
+      name: 'after',
+      in: 'query',
+      description: 'Only those that came after the one with this number',
+      schema: { type: 'integer', minimum: 0 },
+    },
+    {
+      name: 'limit',
+      in: 'query',
+      description: `At most so many, ${DEFAULT_REQUESTS} by default; \`Link\` leads to the next`,
+      schema: { type: 'integer', minimum: 1, maximum: MAX_INSPECTED },
+    },
+    {
+      name: 'cursor',
+      in: 'query',
+      description: 'From the `Link` of the answer before',
+      schema: { type: 'string' },
+    },
+  ],
+  answer: pageResponse('requests', 'InspectedRequest'),
+  refusals: { ...refusals, field_invalid: 'A parameter has a bad value' },
+
+  async handle(call) {
+    const { services, query, reply } = call;
+    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_INSPECTED }) ?? DEFAULT_REQUESTS;
+    const after = queryNumber(query, 'after', { least: 0, most: Number.MAX_SAFE_INTEGER });
+    const [before] = cursorFrom(query, [1]) ?? [];
+    const { teamId, id } = await inspectorOf(call);
+    const found = await services.store.inspectors.requests({
+      teamId,
+      id,
+      ...(after === undefined ? {} : { after }),
+      ...(before === undefined ? {} : { before }),
+      limit: limit + 1,
+    });
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    if (found.length > limit && last !== undefined) {
+      reply.header('link', nextLink(`/v1/inspectors/${id}/requests`, query, makeCursor([last.number])));
+    }
+    return { requests: page.map(shownInspected) };
+  },
+};
+
+export function isInspectorId(text: string | undefined): text is string {
+  return isGeneratedId('insp', text);
+}
+
+async function inspectorOf({ services, caller, params: { inspectorId: id } }: KeyedCall): Promise<Inspector> {
+  const found = isInspectorId(id) ? await services.store.inspectors.find({ id }) : undefined;
+  if (found?.teamId !== caller.teamId) throw new Problem('inspector_not_found');
+  return found;
+}
+
+function answerFrom(fields: Record<string, unknown>): { status?: number; delayMs?: number } {
+  const { status, delayMs, ...others } = fields;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    invalid(`There is no field ${JSON.stringify(unknown.slice(0, 100))}: give status and delayMs`);
+  }
+  return {
+    ...(status === undefined ? {} : { status: whole('status', status, ANSWERED_STATUS) }),
+    ...(delayMs === undefined
+      ? {}
+      : { delayMs: whole('delayMs', delayMs, { least: 0, most: MAX_ANSWER_DELAY_MS }) }),
+  };
+}
+
+function whole(name: string, value: unknown, { least, most }: { least: number; most: number }): number {
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+  return invalid(`\`${name}\` must be a whole number from ${least} to ${most}, or be left out`);
+}

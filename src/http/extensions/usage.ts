@@ -1,0 +1,105 @@
+/** How much a team has done, by hours or days. */
+import { Problem } from '../../model/error.ts';
+import {
+  PERIOD_MS,
+  periodStart,
+  USAGE_PERIODS,
+  type UsageKind,
+  type UsagePeriod,
+} from '../../model/usage.ts';
+import type { Store } from '../../store/store.ts';
+import { invalid, queryTime } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { oneOf } from '../one-of.ts';
+import { queryValue } from '../query.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { refuseUnknownWorkflow } from './jobs.ts';
+import { type Span, shownUsage, usageSchema } from './shown-usage.ts';
+
+/** So many periods are told unless `from` is given, and at most. */
+const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = {
+  hour: { usual: 24, most: 31 * 24 },
+  day: { usual: 30, most: 366 },
+};
+
+const time = { type: 'string', format: 'date-time' };
+
+/** GET /v1/usage */
+export const readUsage: Operation<KeyedCall> = {
+  id: 'readUsage',
+  group: 'Team',
+  summary: 'How much the team has done: jobs, changed records and deliveries, by hours or days of UTC',
+  description:
+    'Of a workflow its jobs and records are told, of a webhook its deliveries, of the team all. Everything that had ' +
+    'happened by `countedUntil` is counted, which is a minute or two ago. Hours are kept for three months, days for ' +
+    'three years.',
+  parameters: [
+    { name: 'by', in: 'query', description: '`hour` unless told', schema: { enum: USAGE_PERIODS } },
+    {
+      name: 'from',
+      in: 'query',
+      description: `A time in the first hour or day; ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\` unless told`,
+      schema: time,
+    },
+    {
+      name: 'to',
+      in: 'query',
+      description: `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
+      schema: time,
+    },
+    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    { name: 'webhookId', in: 'query', description: 'Only of this webhook', schema: { type: 'string' } },
+  ],
+  answer: jsonResponse('Every hour or day of the time, the oldest first', usageSchema),
+  refusals: {
+    field_invalid: 'A parameter has a bad value',
+    workflow_not_found: 'No workflow or webhook found',
+  },
+
+  async handle({ services, caller, query }) {
+    const { store } = services;
+    const span = spanFrom(query, store.now());
+    const whose = await subjectFrom(store, caller.teamId, query);
+    const read = await store.usage.read({ teamId: caller.teamId, ...whose, ...span });
+    return shownUsage(whose.kind, span, read);
+  },
+};
+
+function spanFrom(query: string, now: number): Span {
+  const by = queryValue(query, 'by') ?? 'hour';
+  const period = oneOf('The query parameter `by`', by, USAGE_PERIODS);
+  const { usual, most } = PERIODS[period];
+  const length = PERIOD_MS[period];
+  const to = Math.min(now, queryTime(query, 'to') ?? now);
+  const until = Math.ceil(to / length) * length;
+  const from = periodStart(period, queryTime(query, 'from') ?? until - usual * length);
+  if (from >= until) invalid('The query parameter `from` must be before `to`, and in the past');
+  if ((until - from) / length > most) {
+    invalid(`From \`from\` to \`to\` may be at most ${most} ${period}s: ask for less, or by day`);
+  }
+  return { period, from, until };
+}
+
+/** @throws Problem when there is no such workflow or webhook */
+async function subjectFrom(
+  store: Store,
+  teamId: string,
+  query: string,
+): Promise<{ kind: UsageKind; subject: string }> {
+  const workflowId = queryValue(query, 'workflowId');
+  const webhookId = queryValue(query, 'webhookId');
+  if (workflowId !== undefined && webhookId !== undefined) {
+    invalid('Give `workflowId` or `webhookId`, not both: jobs are told of workflows, deliveries of webhooks');
+  }
+  if (workflowId !== undefined) {
+    await refuseUnknownWorkflow(store, { teamId, workflowId });
+    return { kind: 'workflow', subject: workflowId };
+  }
+  if (webhookId !== undefined) {
+    const isKnown = isGeneratedId('wh', webhookId) && (await store.webhooks.get({ teamId, id: webhookId }));
+    if (!isKnown) throw new Problem('webhook_not_found');
+    return { kind: 'webhook', subject: webhookId };
+  }
+  return { kind: 'team', subject: '' };
+}

@@ -1,0 +1,204 @@
+/** Building beside a service: when it is done, what it leaves, and what is told of it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { startService } from '../../../test/support/service.ts';
+import type { Logger } from '../../observe/log.ts';
+import { BackgroundBuild } from './background-build.ts';
+
+/** What stands in for Vite: it asks the gate for its part, and writes a page and what it was built of. */
+const VITE = `
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import { join } from 'node:path';
+import { hashOfSources } from ${JSON.stringify(join(import.meta.dirname, 'sources.ts'))};
+const into = process.argv[process.argv.indexOf('--outDir') + 1];
+const answer = await fetch(GATE + '?priority=' + getPriority());
+if (!answer.ok) { console.error('broken: ' + (await answer.text())); process.exit(1); }
+mkdirSync(into, { recursive: true });
+writeFileSync(join(into, 'index.html'), await answer.text());
+writeFileSync(join(into, '.sources'), await hashOfSources(join(process.cwd(), '..')));
+`;
+
+/** A clone with something to build, and a gate at which every build waits until it is told what becomes of it. */
+async function clone(t: TestContext) {
+  const root = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
+  const waiting: ((answer: { status: number; text: string }) => void)[] = [];
+  const gate = createServer((request, response) => {
+    priorities.push(Number(new URL(request.url ?? '', 'http://gate').searchParams.get('priority')));
+    waiting.push(({ status, text }) => response.writeHead(status).end(text));
+    gate.emit('came');
+  });
+  const priorities: number[] = [];
+  gate.listen(0, '127.0.0.1');
+  await once(gate, 'listening');
+  const dashboard = join(root, 'dashboard');
+  const vite = join(dashboard, 'node_modules', 'vite');
+  await mkdir(join(vite, 'bin'), { recursive: true });
+  await mkdir(join(dashboard, 'src'));
+  await writeFile(join(dashboard, 'package.json'), '{}');
+  await writeFile(join(dashboard, 'src', 'main.tsx'), 'first');
+  await writeFile(join(vite, 'package.json'), '{ "type": "module" }');
+  const url = `http://127.0.0.1:${(gate.address() as AddressInfo).port}/`;
+  await writeFile(join(vite, 'bin', 'vite.js'), VITE.replace('GATE', JSON.stringify(url)));
+  t.after(async () => {
+    gate.closeAllConnections();
+    gate.close();
+    await rm(root, { recursive: true, force: true });
+  });
+  return {
+    root,
+    dashboard,
+    priorities,
+    page: () => readFile(join(dashboard, 'dist', 'index.html'), 'utf8'),
+    change: (text: string) => writeFile(join(dashboard, 'src', 'main.tsx'), text),
+    /** Resolves when a build has come to the gate. */
+    async arrived() {
+      if (waiting.length === 0) await once(gate, 'came');
+    },
+    answer: (status: number, text: string) => waiting.shift()?.({ status, text }),
+  };
+}
+
+function builderOf(root: string) {
+  const lines: string[] = [];
+  const write = (fields: object, message: string) => {
+    const { err } = fields as { err?: Error };
+    lines.push(err === undefined ? message : `${message} ${err.message}`);
+  };
+  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
+  const environment = new Map([['PATH', process.env.PATH ?? '']]);
+  return { lines, build: new BackgroundBuild({ root, log, environment }) };
+}
+
+test('what is missing is built with low priority, and what is built of the same is left', async (t) => {
+  const { root, dashboard, priorities, page, arrived, answer } = await clone(t);
+  const { build, lines } = builderOf(root);
+  const over = build.start();
+  await arrived();
+  assert.equal(build.state, 'building');
+  answer(200, 'the first page');
+  await over;
+  assert.deepEqual([await page(), build.state], ['the first page', 'none']);
+  assert.deepEqual(lines, ['dashboard.build_begun', 'dashboard.built']);
+  assert.ok((priorities[0] ?? 0) > 0, `${priorities}`);
+  assert.deepEqual(await readdir(join(dashboard, '.build')), []);
+  const next = builderOf(root);
+  await next.build.start();
+  assert.deepEqual(next.lines, []);
+});
+
+test('what was built of other sources is served until it is built again', async (t) => {
+  const { root, page, change, arrived, answer } = await clone(t);
+  const first = builderOf(root).build.start();
+  await arrived();
+  answer(200, 'the first page');
+  await first;
+  await change('second');
+  const { build } = builderOf(root);
+  const over = build.start();
+  await arrived();
+  assert.equal(await page(), 'the first page');
+  answer(200, 'the second page');
+  await over;
+  assert.equal(await page(), 'the second page');
+});
+
+test('a build that fails says why in one line, and leaves what was there', async (t) => {
+  const { root, dashboard, page, change, arrived, answer } = await clone(t);
+  const first = builderOf(root).build.start();
+  await arrived();
+  answer(200, 'the first page');
+  await first;
+  await change('second');
+  const { build, lines } = builderOf(root);
+  const over = build.start();
+  await arrived();
+  answer(500, 'a bracket is missing');
+  await over;
+  assert.deepEqual([await page(), build.state], ['the first page', 'failed']);
+  assert.deepEqual(lines.length, 2);
+  assert.match(lines[1] ?? '', /^dashboard\.not_built The build ended with 1: broken: a bracket is missing$/);
+  assert.deepEqual(await readdir(join(dashboard, '.build')).catch(() => []), []);
+});
+
+test('two services that build at once do each other no harm', async (t) => {
+  const { root, dashboard, page, arrived, answer } = await clone(t);
+  const builders = [builderOf(root), builderOf(root), builderOf(root)];
+  const over = builders.map(({ build }) => build.start());
+  for (const _ of builders) {
+    await arrived();
+    answer(200, 'the page');
+  }
+  await Promise.all(over);
+  for (const { lines } of builders) {
+    assert.deepEqual(lines, ['dashboard.build_begun', 'dashboard.built']);
+  }
+  assert.equal(await page(), 'the page');
+  assert.deepEqual(await readdir(join(dashboard, '.build')), []);
+});
+
+test('a build under way ends with the service, and without a word', async (t) => {
+  const { root, dashboard, arrived } = await clone(t);
+  const { build, lines } = builderOf(root);
+  const over = build.start();
+  await arrived();
+  await build.stop();
+  await over;
+  assert.deepEqual(lines, ['dashboard.build_begun']);
+  assert.ok(!existsSync(join(dashboard, 'dist')));
+  await builderOf(root).build.stop();
+});
+
+test('where there is nothing to build from nothing is built', async (t) => {
+  const { root, dashboard } = await clone(t);
+  await rm(join(dashboard, 'node_modules'), { recursive: true });
+  const { build, lines } = builderOf(root);
+  await build.start();
+  assert.deepEqual([build.state, lines], ['none', []]);
+  await rm(dashboard, { recursive: true });
+  const other = builderOf(root);
+  await other.build.start();
+  assert.deepEqual([other.build.state, other.lines], ['none', []]);
+});
+
+test('the service answers at once while it builds, and whoever waits sees the page by itself', async (t) => {
+  const { root, arrived, answer } = await clone(t);
+  const service = await startService({ dashboard: { root, builds: true } });
+  t.after(() => service.stop());
+  const page = async () => {
+    const response = await fetch(`${service.url}/ui/`);
+    return { headers: response.headers, text: await response.text() };
+  };
+  await arrived();
+  const waiting = await page();
+  assert.match(waiting.text, /<title>The dashboard is being built<\/title>/);
+  assert.match(waiting.text, /<meta http-equiv="refresh" content="2">/);
+  assert.doesNotMatch(waiting.text, /<script|<style>/);
+  assert.equal(waiting.headers.get('cache-control'), 'no-store');
+  const [, nonce] = /<style nonce="([^"]+)">/.exec(waiting.text) ?? [];
+  assert.ok(waiting.headers.get('content-security-policy')?.includes(`'nonce-${nonce}'`));
+  assert.equal((await service.call('GET', '/v1/me')).status, 200);
+  answer(200, 'the page');
+  // The child ends, and its files take their place: nobody is told when.
+  for (let text = ''; text !== 'the page'; ) ({ text } = await page());
+});
+
+test('without any files a page says what to do', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
+  const service = await startService({ dashboard: { root, builds: true } });
+  t.after(async () => {
+    await service.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+  const response = await fetch(`${service.url}/ui/workflows`, { headers: { accept: 'text/html' } });
+  const text = await response.text();
+  assert.match(text, /not part of this installation.*npm ci &amp;&amp; npm run build/s);
+  assert.doesNotMatch(text, /refresh/);
+});

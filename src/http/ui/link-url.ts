@@ -1,0 +1,12 @@
+/** Addresses of the dashboard, for people to open. */
+
+/** What follows `#` is sent to nobody, and stands in no log: the page itself reads it. */
+export function linkUrl(base: string, token: string): string {
+  return `${base}/ui/#/welcome/${token}`;
+}
+
+/** Where a browser on this machine finds what listens there: "every address" is none that all of them open. */
+export function browsableUrl({ host, port }: { host: string; port: number }): string {
+  const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}

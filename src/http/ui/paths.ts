@@ -1,0 +1,48 @@
+/** The paths of the dashboard: the API once more for those who are signed in, and pages of any depth. */
+import type { KnownPath, Match } from '../match.ts';
+import { type Route, route } from '../route.ts';
+import { prefersHtml, readPage, toDashboard } from './pages.ts';
+import { beginSession, endSession, readSession } from './session.ts';
+
+const page = route('GET', '/ui/*', null, readPage);
+const home = route('GET', '/', null, toDashboard);
+
+/** The routes of the API, answered to a session instead of a key. */
+export function routesBySession(routes: readonly Route[]): Route[] {
+  return routes
+    .filter(({ path, scope }) => path.startsWith('/v1/') && scope !== null)
+    .map((one) => ({ ...one, path: `/ui/api${one.path}`, bySession: true }));
+}
+
+/** Routes with a path of their own. */
+export const SESSION_ROUTES: readonly Route[] = [
+  route('GET', '/ui/api/session', null, readSession),
+  route('POST', '/ui/api/session', null, beginSession),
+  route('DELETE', '/ui/api/session', null, endSession),
+];
+
+/** Routes that a path leads to which the table cannot name. */
+export const PAGE_ROUTES: readonly Route[] = [page, home];
+
+/**
+ * Finds what the table has no path for: anything below `/ui/` but its API, and `/` for those who name HTML first.
+ *
+ * @param path as it came
+ */
+export function matchPage(path: string, accept: string | undefined): Match | undefined {
+  if (path === '/') return prefersHtml(accept) ? { known: known(home), params: {} } : undefined;
+  if (path !== '/ui' && !path.startsWith('/ui/')) return undefined;
+  const below = path.slice('/ui/'.length);
+  return below === 'api' || below.startsWith('api/')
+    ? undefined
+    : { known: known(page), params: { path: below } };
+}
+
+function known(route: Route): KnownPath {
+  const methods = ['GET', 'HEAD'];
+  return {
+    path: route.path,
+    routes: new Map(methods.map((method) => [method, route])),
+    allow: [...methods, 'OPTIONS'].join(', '),
+  };
+}

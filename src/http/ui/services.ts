@@ -1,0 +1,12 @@
+/** What the dashboard needs from the rest of the service. */
+import type { Sessions } from '../../teams/sessions.ts';
+import type { Pages } from './pages.ts';
+import type { SignInLimit } from './sign-in-limit.ts';
+
+export interface UiServices {
+  sessions: Sessions;
+  limit: SignInLimit;
+  pages: Pages;
+  /** Where this service is reached from outside. */
+  publicUrl(): string;
+}

@@ -1,0 +1,142 @@
+/** Signing in to the dashboard with a key or a link, who is signed in, and signing out. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../../model/error.ts';
+import { allows, type Scope } from '../../model/team.ts';
+import { toIso } from '../../std/clock.ts';
+import { type Caller, callerOf } from '../../teams/keys.ts';
+import type { Begun, SignedIn } from '../../teams/sessions.ts';
+import { bodyFields, invalid } from '../fields.ts';
+import type { Call, Operation } from '../route.ts';
+import { jsonResponse } from '../schemas.ts';
+import { requireOwnOrigin } from './own-origin.ts';
+import type { UiServices } from './services.ts';
+import { dropSecret, keepSecret, sessionSecret } from './session-cookie.ts';
+
+const shape = jsonResponse('Who is signed in', { type: 'object' });
+
+/** GET /ui/api/session */
+export const readSession: Operation<Call> = {
+  id: 'readSession',
+  group: 'Service',
+  summary: 'Who is signed in',
+  answer: shape,
+
+  async handle(call) {
+    return shown(call, await signedIn(uiOf(call), call));
+  },
+};
+
+/** POST /ui/api/session */
+export const beginSession: Operation<Call> = {
+  id: 'beginSession',
+  group: 'Service',
+  summary: 'Signs in with `key`, or with the `token` of a link that works once',
+  answer: shape,
+
+  async handle(call) {
+    const ui = uiOf(call);
+    const { request, reply } = call;
+    requireOwnOrigin(ui, request);
+    const { key, token, ...others } = await bodyFields(request.raw, 'the key, or the token of a link');
+    const { sessions } = ui;
+    if (Object.keys(others).length > 0 || (key !== undefined && token !== undefined)) {
+      invalid('Give `key` or `token`, and nothing else');
+    }
+    const begun =
+      token === undefined
+        ? await tried(call, key, 'key', (text) => sessions.begin(text.trim()))
+        : await tried(call, token, 'token', (text) => sessions.redeem(text));
+    const before = sessionSecret(request);
+    if (before !== undefined) await sessions.end(before);
+    keepSecret(ui, reply, begun.secret);
+    return shown(call, begun);
+  },
+};
+
+/** DELETE /ui/api/session */
+export const endSession: Operation<Call> = {
+  id: 'endSession',
+  group: 'Service',
+  summary: 'Signs out',
+  answer: shape,
+
+  async handle(call) {
+    const ui = uiOf(call);
+    requireOwnOrigin(ui, call.request);
+    const secret = sessionSecret(call.request);
+    if (secret !== undefined) await ui.sessions.end(secret);
+    dropSecret(ui, call.reply);
+    return call.reply.code(204).send();
+  },
+};
+
+/**
+ * The caller that the request's session speaks for: in place of a key, below `/ui/api/v1/`.
+ *
+ * @throws Problem `origin_refused` when another page asks; `session_missing` when nobody is signed in; `scope_missing`
+ */
+export async function authenticateSession(
+  ui: UiServices,
+  call: { request: FastifyRequest; reply: FastifyReply },
+  scope: Scope | 'any',
+): Promise<Caller> {
+  requireOwnOrigin(ui, call.request);
+  const { key, secret } = await signedIn(ui, call);
+  if (scope !== 'any' && !allows(key.scopes, scope)) {
+    throw new Problem('scope_missing', {
+      sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this needs`,
+    });
+  }
+  return callerOf(key, () => ui.sessions.isAlive(secret));
+}
+
+async function signedIn(
+  ui: UiServices,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+): Promise<Begun> {
+  const secret = sessionSecret(request);
+  const found = secret === undefined ? undefined : await ui.sessions.find(secret);
+  if (secret === undefined || found === undefined) throw new Problem('session_missing');
+  if (found.isRenewed) keepSecret(ui, reply, secret);
+  return { ...found, secret };
+}
+
+/** Counted before it is looked at, so that many at once are not more than one after the other. */
+async function tried(
+  { services, request }: Call,
+  value: unknown,
+  name: 'key' | 'token',
+  begin: (text: string) => Promise<Begun | undefined>,
+): Promise<Begun> {
+  if (typeof value !== 'string') return invalid(`\`${name}\` must be a string`);
+  const { limit } = uiOf({ services });
+  const address = addressOf(request);
+  const waitMs = limit.take(address, services.store.now());
+  if (waitMs > 0) {
+    throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
+  }
+  const begun = await begin(value);
+  if (begun === undefined) throw new Problem(name === 'key' ? 'key_refused' : 'link_refused');
+  limit.give(address);
+  return begun;
+}
+
+/** Whose tries are counted: whom the proxy in front has seen, for what stands further away is said by the client. */
+function addressOf({ ip, ips }: FastifyRequest): string {
+  return ips?.[1] ?? ip;
+}
+
+async function shown({ services: { store } }: Call, { session, key }: SignedIn) {
+  const team = await store.teams.get({ teamId: session.teamId });
+  if (team === undefined) throw new Problem('session_missing');
+  return {
+    team: { id: team.id, name: team.slug, slug: team.slug },
+    key: { id: key.id, name: key.name, scopes: key.scopes },
+    expiresAt: toIso(session.expiresAt),
+  };
+}
+
+function uiOf({ services: { ui } }: Pick<Call, 'services'>): UiServices {
+  if (ui === undefined) throw new Problem('route_not_found');
+  return ui;
+}

@@ -1,0 +1,45 @@
+/** What the dashboard is built from, in a clone of the repository, and what a build is recognised by. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+
+/** The file beside what was built that holds `hashOfSources`. */
+export const SOURCES_MARK = '.sources';
+
+const INPUTS = [
+  'dashboard/index.html',
+  'dashboard/package.json',
+  'dashboard/vite.config.ts',
+  'dashboard/public',
+  'dashboard/src',
+  'client/src',
+  'package-lock.json',
+];
+
+/**
+ * SHA-256, in hex, of the names and contents of everything that the dashboard is made of.
+ *
+ * @param root of the repository
+ */
+export async function hashOfSources(root: string): Promise<string> {
+  const files = (await Promise.all(INPUTS.map((input) => filesOf(join(root, input))))).flat();
+  const hash = createHash('sha256');
+  for (const path of files.sort()) {
+    const bytes = await readFile(path);
+    hash.update(`${relative(root, path).split(sep).join('/')} ${bytes.length}\n`).update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+/** A file itself, or all files below a directory; nothing where there is neither. */
+async function filesOf(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR') return [path];
+    if (code === 'ENOENT') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,99 @@
+/** Usage: how much a team has done in an hour or a day, in numbers that add up. */
+import { type Attempt, afterAttempt } from './delivery.ts';
+
+/** Whose numbers they are. */
+export const USAGE_KINDS = ['team', 'workflow', 'webhook'] as const;
+export type UsageKind = (typeof USAGE_KINDS)[number];
+
+export const USAGE_PERIODS = ['hour', 'day'] as const;
+export type UsagePeriod = (typeof USAGE_PERIODS)[number];
+
+/** Hours and days are those of UTC. */
+export const PERIOD_MS: Readonly<Record<UsagePeriod, number>> = { hour: 3_600_000, day: 86_400_000 };
+
+/** What is counted. A workflow has no deliveries, a webhook no jobs and records. */
+export interface UsageCounts {
+  finished: number;
+  failed: number;
+  canceled: number;
+  added: number;
+  changed: number;
+  removed: number;
+  delivered: number;
+  failedAttempts: number;
+  dead: number;
+  /** How many deliveries took up to each of `LATENCY_BOUNDS_MS`, and at the end how many longer. */
+  latency: number[];
+}
+
+/** Milliseconds. Percentiles are found among so many counters, which add up where percentiles would not. */
+export const LATENCY_BOUNDS_MS: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000,
+];
+
+export function noUsage(): UsageCounts {
+  return {
+    finished: 0,
+    failed: 0,
+    canceled: 0,
+    added: 0,
+    changed: 0,
+    removed: 0,
+    delivered: 0,
+    failedAttempts: 0,
+    dead: 0,
+    latency: Array<number>(LATENCY_BOUNDS_MS.length + 1).fill(0),
+  };
+}
+
+/** Adds `more` to `sum`. What was counted by a version that knew fewer numbers lacks some. */
+export function addUsage(sum: UsageCounts, more: Partial<UsageCounts>): void {
+  for (const [name, count] of Object.entries(more)) {
+    if (typeof count === 'number') sum[name as Exclude<keyof UsageCounts, 'latency'>] += count;
+  }
+  for (const [place, count] of (more.latency ?? []).entries()) {
+    sum.latency[place] = (sum.latency[place] ?? 0) + count;
+  }
+}
+
+/** What one attempt counts for. */
+export function attemptUsage(
+  attempt: Pick<Attempt, 'outcome' | 'status' | 'durationMs'> & { number: number },
+): Partial<UsageCounts> {
+  const { outcome, status, durationMs, number } = attempt;
+  if (outcome === 'ok') {
+    const slower = LATENCY_BOUNDS_MS.findIndex((bound) => durationMs <= bound);
+    const { latency } = noUsage();
+    latency[slower === -1 ? LATENCY_BOUNDS_MS.length : slower] = 1;
+    return { delivered: 1, latency };
+  }
+  const next = afterAttempt({ outcome, status, attempt: number, nowMs: 0, random: 0, retryAfterMs: null });
+  return { failedAttempts: 1, dead: next.state === 'dead' ? 1 : 0 };
+}
+
+/**
+ * How long a share of the deliveries took at most, in milliseconds: as if those between two bounds lay evenly there.
+ * null when nothing was delivered.
+ *
+ * @param share in (0, 1]
+ */
+export function latencyPercentile(latency: readonly number[], share: number): number | null {
+  const total = latency.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let below = 0;
+  for (const [place, count] of latency.entries()) {
+    const from = LATENCY_BOUNDS_MS[place - 1] ?? 0;
+    // Nothing takes longer than the last of them by much: a webhook may ask for 30 s.
+    const to = LATENCY_BOUNDS_MS[place] ?? from;
+    if (count > 0 && below + count >= total * share) {
+      return Math.round(from + ((to - from) * (total * share - below)) / count);
+    }
+    below += count;
+  }
+  return LATENCY_BOUNDS_MS.at(-1) ?? null;
+}
+
+/** When the period began that a moment lies in. */
+export function periodStart(period: UsagePeriod, atMs: number): number {
+  return Math.floor(atMs / PERIOD_MS[period]) * PERIOD_MS[period];
+}

@@ -1,0 +1,153 @@
+/** What every driver must do with sessions of the dashboard, and with the links that begin one. */
+import assert from 'node:assert/strict';
+import { MAX_SESSIONS_OF_KEY } from '../../model/session.ts';
+import type { ApiKey } from '../../model/team.ts';
+import type { Store } from '../store.ts';
+import { caseWith, type Open } from './setup.ts';
+
+const HOUR_MS = 3_600_000;
+
+export function testSessions(open: Open): void {
+  const it = caseWith(open);
+
+  it('begins a session of a key, which is found until it expires', async ({ store, advance }) => {
+    const key = await makeKey(store);
+    const session = await store.sessions.begin({ keyId: key.id, hash: 'a', forMs: HOUR_MS });
+    assert.deepEqual(session, {
+      teamId: key.teamId,
+      keyId: key.id,
+      createdAt: store.now(),
+      expiresAt: store.now() + HOUR_MS,
+    });
+    assert.deepEqual(await store.sessions.byHash({ hash: 'a' }), { session, key });
+    assert.equal(await store.sessions.byHash({ hash: 'b' }), undefined);
+    advance(HOUR_MS);
+    assert.equal(await store.sessions.byHash({ hash: 'a' }), undefined);
+  });
+
+  it('begins none of a key that is unknown, revoked or expired', async ({ store, advance }) => {
+    const [revoked, expired] = [await makeKey(store), await makeKey(store, { expiresAt: store.now() + 1 })];
+    await store.keys.revoke({ id: revoked.id });
+    advance(1);
+    for (const keyId of [revoked.id, expired.id, 'key_x']) {
+      assert.equal(await store.sessions.begin({ keyId, hash: keyId, forMs: HOUR_MS }), undefined);
+      assert.equal(await store.sessions.makeLink({ keyId, hash: keyId, forMs: HOUR_MS }), undefined);
+      assert.equal(await store.sessions.byHash({ hash: keyId }), undefined);
+    }
+  });
+
+  it('tells with a session what has become of its key', async ({ store }) => {
+    const { id: keyId } = await makeKey(store);
+    await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
+    await store.keys.revoke({ id: keyId });
+    const found = await store.sessions.byHash({ hash: 'a' });
+    assert.equal(found?.key.revokedAt, store.now());
+  });
+
+  it('prolongs a session and never shortens it, and none that has expired', async ({ store, advance }) => {
+    const { id: keyId } = await makeKey(store);
+    await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
+    advance(HOUR_MS / 2);
+    const expiresAt = store.now() + HOUR_MS;
+    assert.equal((await store.sessions.renew({ hash: 'a', forMs: HOUR_MS }))?.expiresAt, expiresAt);
+    assert.equal((await store.sessions.renew({ hash: 'a', forMs: 1 }))?.expiresAt, expiresAt);
+    assert.equal((await store.sessions.byHash({ hash: 'a' }))?.session.expiresAt, expiresAt);
+    advance(HOUR_MS);
+    assert.equal(await store.sessions.renew({ hash: 'a', forMs: HOUR_MS }), undefined);
+    assert.equal(await store.sessions.renew({ hash: 'b', forMs: HOUR_MS }), undefined);
+  });
+
+  it('ends a session, once, and tells those who remember keys', async ({ store }) => {
+    const { id: keyId } = await makeKey(store);
+    await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
+    let told = 0;
+    store.watch(({ keys }) => {
+      if (keys) told += 1;
+    });
+    await store.sessions.end({ hash: 'a' });
+    assert.equal(await store.sessions.byHash({ hash: 'a' }), undefined);
+    assert.equal(told, 1);
+    await store.sessions.end({ hash: 'a' });
+    assert.equal(told, 1);
+  });
+
+  it('begins the session of a link once, and only for as long as the link lasts', async ({
+    store,
+    advance,
+  }) => {
+    const { id: keyId } = await makeKey(store);
+    const made = await store.sessions.makeLink({ keyId, hash: 'link', forMs: HOUR_MS });
+    assert.deepEqual(made, { expiresAt: store.now() + HOUR_MS });
+    const follow = (link: string, hash: string) => store.sessions.redeem({ link, hash, forMs: HOUR_MS });
+    const both = await Promise.all([follow('link', 'a'), follow('link', 'b')]);
+    assert.deepEqual(
+      both.flatMap((session) => session?.keyId ?? []),
+      [keyId],
+    );
+    assert.equal(await follow('link', 'c'), undefined);
+    assert.equal(await follow('other', 'c'), undefined);
+
+    await store.sessions.makeLink({ keyId, hash: 'late', forMs: HOUR_MS });
+    await store.sessions.makeLink({ keyId, hash: 'revoked', forMs: 2 * HOUR_MS });
+    advance(HOUR_MS);
+    assert.equal(await follow('late', 'd'), undefined);
+    await store.keys.revoke({ id: keyId });
+    assert.equal(await follow('revoked', 'e'), undefined);
+  });
+
+  it('keeps no more sessions of a key than the newest hundred', async ({ store, advance }) => {
+    const [key, other] = [await makeKey(store), await makeKey(store)];
+    await store.sessions.begin({ keyId: other.id, hash: 'other', forMs: HOUR_MS });
+    for (let n = 0; n <= MAX_SESSIONS_OF_KEY; n++) {
+      await store.sessions.begin({ keyId: key.id, hash: `${n}`, forMs: HOUR_MS });
+      advance(1);
+    }
+    assert.equal(await store.sessions.byHash({ hash: '0' }), undefined);
+    for (const hash of ['1', `${MAX_SESSIONS_OF_KEY}`, 'other']) {
+      assert.notEqual(await store.sessions.byHash({ hash }), undefined, hash);
+    }
+  });
+
+  it('deletes what has expired, a little at a time', async ({ store, advance }) => {
+    const { id: keyId } = await makeKey(store);
+    for (const hash of ['a', 'b', 'c']) {
+      await store.sessions.begin({ keyId, hash, forMs: 1 });
+      await store.sessions.makeLink({ keyId, hash, forMs: 1 });
+    }
+    await store.sessions.begin({ keyId, hash: 'stays', forMs: HOUR_MS });
+    advance(1);
+    assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: false });
+    assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: true });
+    // Their names are free again: nothing of them is left.
+    assert.notEqual(await store.sessions.begin({ keyId, hash: 'a', forMs: 1 }), undefined);
+    assert.notEqual(await store.sessions.makeLink({ keyId, hash: 'a', forMs: 1 }), undefined);
+    assert.notEqual(await store.sessions.byHash({ hash: 'stays' }), undefined);
+  });
+
+  it('ends the sessions and links of a team with the team', async ({ store }) => {
+    const key = await makeKey(store);
+    await store.sessions.begin({ keyId: key.id, hash: 'a', forMs: HOUR_MS });
+    await store.sessions.makeLink({ keyId: key.id, hash: 'link', forMs: HOUR_MS });
+    await store.teams.retire({ teamId: key.teamId, force: false });
+    assert.equal(await store.sessions.byHash({ hash: 'a' }), undefined);
+    assert.equal(await store.sessions.redeem({ link: 'link', hash: 'b', forMs: HOUR_MS }), undefined);
+    while (!(await store.teams.delete({ teamId: key.teamId, limit: 5 })).done);
+    assert.deepEqual(await store.teams.retired(), []);
+  });
+}
+
+let made = 0;
+
+async function makeKey(store: Store, changes: { expiresAt?: number } = {}): Promise<ApiKey> {
+  const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+  made += 1;
+  return store.keys.create({
+    teamId,
+    name: 'laptop',
+    hash: `key ${made}`,
+    prefix: 'fh_',
+    scopes: ['read'],
+    expiresAt: null,
+    ...changes,
+  });
+}

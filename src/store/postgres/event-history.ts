@@ -1,0 +1,49 @@
+/** Events backwards: what happened in a team, to one workflow, to one job; and where one event went. */
+import { type LookedAt, pageOfEvents, placesOf } from '../event-page.ts';
+import type { DeliverySummary, EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
+import { SUMMARY, type SummaryRow, toSummary } from './deliveries.ts';
+import { EVENT } from './events.ts';
+import type { View } from './transaction.ts';
+
+export async function history(
+  view: View,
+  input: EventFilter & { before?: string; limit: number },
+): Promise<EventPage> {
+  const { teamId, workflowId } = input;
+  const { first, end, since, until, most } = placesOf(input);
+  const ofWorkflow = workflowId === undefined ? '' : 'and workflow_id = $7';
+  const looked = await view.db.all<LookedAt>(
+    `select id, type, job_id as "jobId" from event
+     where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
+     order by id desc limit $4`,
+    teamId,
+    first,
+    end,
+    most,
+    since,
+    until,
+    ...(workflowId === undefined ? [] : [workflowId]),
+  );
+  const { ids, next } = pageOfEvents(looked, { ...input, most });
+  const events = await view.db.all<StoredEvent>(
+    `${EVENT} where team_id = $1 and id = any($2) order by id desc`,
+    teamId,
+    ids,
+  );
+  return { events, next };
+}
+
+export async function ofEvent(
+  view: View,
+  { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
+): Promise<DeliverySummary[]> {
+  const rows = await view.db.all<SummaryRow>(
+    `${SUMMARY} where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
+     order by delivery.id desc limit $4`,
+    teamId,
+    sequence,
+    before ?? 'e',
+    limit,
+  );
+  return rows.map(toSummary);
+}

@@ -1,0 +1,124 @@
+/** Looks at lanes that begin behind what was seen, and looks at those lanes alone that are known. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeDatabase } from '../../../test/support/postgres.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { FAILED, OK, settlement, subscribe } from '../conformance/sending.ts';
+import { makeWorkflow } from '../conformance/setup.ts';
+import { openStore } from '../open.ts';
+import { Database, openPool } from './database.ts';
+import { LaneBounds } from './lane-bounds.ts';
+import { lanes, load } from './lanes.ts';
+
+const LANE = { teamId: 't', webhookId: 'w' };
+const LARGE = async () => true;
+
+test('a look that took long rests twenty times as long, unless the index is small', async () => {
+  let elapsedMs = 0;
+  const bounds = new LaneBounds(() => elapsedMs);
+  const all = { afresh: false, known: undefined };
+  bounds.note(LANE, 7);
+  assert.deepEqual(bounds.next(1), { ...all, afresh: true });
+  await bounds.rest(100, async () => false);
+  assert.deepEqual(bounds.next(1), all);
+  await bounds.rest(1, LARGE);
+  assert.deepEqual(bounds.next(1), all);
+  bounds.note(LANE, 8);
+  await bounds.rest(100, LARGE);
+  elapsedMs += 1_999;
+  assert.deepEqual(bounds.next(1), { afresh: false, known: [{ ...LANE, seen: 8 }] });
+  elapsedMs += 1;
+  assert.deepEqual(bounds.next(1), all);
+});
+
+test('a look every 30 s believes nothing, nor does one after the clock was set back', async () => {
+  let elapsedMs = 0;
+  const bounds = new LaneBounds(() => elapsedMs);
+  const afresh: number[] = [];
+  for (; elapsedMs <= 60_000; elapsedMs += 500) {
+    if (bounds.next(elapsedMs).afresh) {
+      assert.equal(bounds.seen(LANE), 0);
+      afresh.push(elapsedMs);
+    }
+    bounds.note(LANE, 1 + elapsedMs);
+  }
+  assert.deepEqual(afresh, [0, 30_000, 60_000]);
+  await bounds.rest(100, LARGE);
+  assert.deepEqual(bounds.next(1), { afresh: true, known: undefined });
+  assert.equal(bounds.seen(LANE), 0);
+});
+
+test('a look at known lanes is at no more than 1,000, those that were looked into last', async () => {
+  const bounds = new LaneBounds(() => 0);
+  bounds.next(1);
+  for (let n = 0; n < 3_000; n += 1) bounds.note({ teamId: 't', webhookId: `w${n}` });
+  bounds.note({ teamId: 't', webhookId: 'w7' }, 3);
+  await bounds.rest(100, LARGE);
+  const { known = [] } = bounds.next(1);
+  assert.equal(known.length, 1_000);
+  assert.deepEqual(known.at(-1), { teamId: 't', webhookId: 'w7', seen: 3 });
+});
+
+test('what is seen never goes back', () => {
+  const bounds = new LaneBounds();
+  bounds.note(LANE, 5);
+  bounds.note(LANE, 3);
+  bounds.note(LANE);
+  assert.equal(bounds.seen(LANE), 5);
+});
+
+test('behind what was seen everything is found that a look at all finds', async (t) => {
+  const { url, drop } = await makeDatabase();
+  const nowMs = Date.UTC(2026, 0, 1);
+  const store = await openStore(url, { clock: () => nowMs, publicUrl: () => '', log: silentLogger });
+  const pool = openPool({ url, size: 1, log: silentLogger });
+  t.after(async () => {
+    await Promise.all([store.close(), pool.end()]);
+    await drop();
+  });
+  const view = { db: new Database(pool), now: nowMs };
+  const at = await makeWorkflow(store);
+  const { teamId } = at;
+  for (const ordered of [false, true]) {
+    const webhookId = await subscribe(store, at, [`${ordered}`], { ordered } as never);
+    const name = { teamId, webhookId };
+    const limits = { live: 9, retry: 9, replay: 9 };
+    const loaded = (seen: number) => load(view, { ...name, limits, ordered, seen });
+    const isFound = async (seen: number | undefined) => {
+      const known = seen === undefined ? undefined : [{ ...name, seen }];
+      const found = await lanes(view, { nodeId: 'a', afresh: false, known });
+      return found.some((one) => one.webhookId === webhookId);
+    };
+    const send = () => store.webhooks.test({ teamId, id: webhookId });
+
+    for (let n = 0; n < 3; n += 1) await send();
+    const first = await loaded(0);
+    const sequences = first.due.map(({ sequence }) => sequence);
+    assert.equal(first.seen, (sequences[0] as number) - 1);
+    // The first one fails, and comes back: it is below what is seen then, and found all the same.
+    const again = { state: 'waiting', nextAt: nowMs } as const;
+    await store.deliveries.settle({ settlements: [settlement(first.due[0] as never, 1, again, FAILED)] });
+    const { seen } = await loaded(first.seen);
+    assert.equal(seen, (sequences[1] as number) - 1);
+    assert.deepEqual(await loaded(seen), { ...(await loaded(0)), seen });
+    for (const place of [seen, undefined]) assert.equal(await isFound(place), true);
+    // All that was never tried has arrived; what is left is the one that failed.
+    const second = (await loaded(seen)).due.filter(({ sequence }) => sequence > seen);
+    await store.deliveries.settle({
+      settlements: second.map((one) => settlement(one, 1, { state: 'delivered' }, OK)),
+    });
+    const end = await loaded(seen);
+    assert.deepEqual([end.due.length, end.seen], [1, await store.events.newest({ teamId })]);
+    assert.equal(await isFound(end.seen), true);
+    await store.deliveries.settle({
+      settlements: end.due.map((one) => settlement(one, 2, { state: 'delivered' }, OK)),
+    });
+    for (const place of [end.seen, undefined]) assert.equal(await isFound(place), false);
+    // What comes with the next event is behind it.
+    await send();
+    for (const place of [end.seen, undefined]) assert.equal(await isFound(place), true);
+    assert.equal((await loaded(end.seen)).due.length, 1);
+    await store.webhooks.pause({ teamId, id: webhookId, reason: 'For a test' });
+    assert.deepEqual(await loaded(end.seen), { due: [], seen: end.seen });
+  }
+});

@@ -1,0 +1,17 @@
+-- How much teams have done, by hours and days of UTC: written now and then, from what stands in other tables.
+create table usage (
+  team_id  text    collate "C" not null,
+  kind     text    collate "C" not null check (kind in ('team', 'workflow', 'webhook')),
+  subject  text    collate "C" not null,        -- the id of the workflow or webhook; '' of the team
+  period   text    collate "C" not null check (period in ('hour', 'day')),
+  start    bigint  not null,
+  counts   text    not null,                    -- JSON: see model/usage.ts
+  primary key (team_id, kind, subject, period, start)
+) with (fillfactor = 70);
+create index usage_age on usage (period, start);
+
+-- Up to which of a team's events they are counted.
+create table usage_place (
+  team_id   text    collate "C" primary key,
+  sequence  bigint  not null
+) with (fillfactor = 50);

@@ -1,0 +1,50 @@
+/** How the database and the work in it stand. */
+import type { DatabaseStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
+import { WAITING_LANES } from './lanes.ts';
+import type { View } from './transaction.ts';
+import { UNFINISHED } from './unfinished.ts';
+
+export async function database(view: View): Promise<DatabaseStatus> {
+  const row = await view.db.get<Pick<DatabaseStatus, 'version' | 'bytes' | 'schema'>>(
+    `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes,
+            (select max(number) from schema_version) as schema`,
+  );
+  return { version: '', bytes: 0, schema: 0, ...row, kind: 'postgres', walBytes: null };
+}
+
+// In the order of the whole index, so that no other one serves.
+const JOBS = `
+  select state, count(*)::integer as count from
+    (select state from job where ${UNFINISHED}
+     order by team_id, workflow_id, slot limit $1) unfinished
+  group by state`;
+// One seek for each lane, so that what is counted are entries of an index that wait.
+const OF_A_LANE = (limit: string) => `
+  cross join lateral (
+    select d.created_at from delivery d
+    where d.team_id = waiting_lane.team_id and d.webhook_id = waiting_lane.webhook_id
+      and (d.state || '') = 'waiting'
+    order by d.created_at, d.id limit ${limit}) one`;
+const WAITING = `
+  ${WAITING_LANES} select count(*)::integer as count from (select 1 from waiting_lane ${OF_A_LANE('$1')} limit $1) waiting`;
+const OLDEST = `
+  ${WAITING_LANES} select min(created_at) as at from
+    (select one.created_at from waiting_lane ${OF_A_LANE('1')} limit $1) waiting`;
+
+export async function work(
+  view: View,
+  { most }: Parameters<StatusOperations['work']>[0],
+): Promise<WorkStatus> {
+  const [rows, counted, oldest] = await Promise.all([
+    view.db.all<{ state: string; count: number }>(JOBS, most),
+    view.db.get<{ count: number }>(WAITING, most),
+    view.db.get<{ at: number | null }>(OLDEST, most),
+  ]);
+  const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  const { queued = 0, running = 0, retrying = 0 } = jobs;
+  const waiting = counted?.count ?? 0;
+  return {
+    jobs: { queued, running, retrying, complete: queued + running + retrying < most },
+    deliveries: { waiting, oldestWaitingAt: oldest?.at ?? null, complete: waiting < most },
+  };
+}

@@ -1,0 +1,173 @@
+/** Puts a backup in the place of a database: at every moment there is either the old one or the new one, whole. */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { InUseError } from '../../model/error.ts';
+import { toIso } from '../../std/clock.ts';
+import type { RestoredBackup } from '../backup.ts';
+import { readManifest, syncDirectory } from '../backup-files.ts';
+import { inspect, sha256Of } from './backup-check.ts';
+import { Database, isBusy, isOutside } from './database.ts';
+import { takeOwnership } from './owner.ts';
+
+const RESTORING = '.restoring';
+const REPLACED = '.replaced-';
+/** 2025-01-01, in seconds since 1970. */
+const TAG_EPOCH = 1_735_689_600;
+
+/**
+ * Copies the backup beside the database, checks that copy, and renames it. Nobody may use the database meanwhile.
+ *
+ * @param input.force whether to put aside a database that is there
+ * @param input.checkKey throws when the encryption key that the backup needs is another one than this place has
+ * @throws InUseError when a server or a command uses the database, or there is one and `force` is not said; Error with a
+ *   sentence when the backup is not whole, or newer than this code
+ */
+export function restoreBackup(input: {
+  file: string;
+  path: string;
+  force: boolean;
+  now: number;
+  checkKey: (fingerprint: string | null) => void;
+}): RestoredBackup {
+  const { file, path, force, now, checkKey } = input;
+  const directory = dirname(path);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const ownership = takeOwnership(path);
+  try {
+    sweep(path);
+    if (existsSync(path) && !force) {
+      throw new InUseError(
+        `There is a database already: ${path}. Nothing was changed. With --force it is put aside, under a name that ` +
+          'is said, and the backup takes its place',
+      );
+    }
+    const copy = path + RESTORING;
+    copyFileSync(file, copy, constants.COPYFILE_FICLONE);
+    chmodSync(copy, 0o600);
+    const restored = check(file, copy);
+    checkKey(restored.encryptionKey);
+    renameAnswers(copy, now);
+    sync(copy);
+    const replaced = putAside(path, now);
+    renameSync(copy, path);
+    syncDirectory(directory);
+    return { ...restored, database: path, replaced };
+  } finally {
+    removeCopy(path);
+    ownership.release();
+  }
+}
+
+function removeCopy(path: string): void {
+  for (const ending of ['', '-journal', '-wal', '-shm']) rmSync(path + RESTORING + ending, { force: true });
+}
+
+/** What a restore left that was killed: its copy, and a second name of the database that it did not replace. */
+function sweep(path: string): void {
+  removeCopy(path);
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+  for (const name of readdirSync(dirname(path))) {
+    const other = join(dirname(path), name);
+    const isSecondName = name.startsWith(basename(path) + REPLACED) && statSync(other).ino === inode;
+    if (isSecondName) rmSync(other);
+  }
+}
+
+function check(file: string, copy: string): Omit<RestoredBackup, 'database' | 'replaced'> {
+  const manifest = readManifest(file);
+  const checksumMatches = manifest === undefined ? null : manifest.sha256 === sha256Of(copy);
+  const inspection = inspect(copy);
+  const mistakes = [
+    ...(checksumMatches === false ? ['it is not the file that was made, by the checksum beside it'] : []),
+    ...inspection.mistakes,
+  ];
+  if (mistakes.length > 0) {
+    throw new Error(`The backup ${file} cannot be put back, and nothing was changed: ${mistakes.join('; ')}`);
+  }
+  return { file, bytes: statSync(copy).size, checksumMatches, ...inspection };
+}
+
+/**
+ * Versions that come after the backup get numbers that were given before. Who holds an answer of that time must not be
+ * told that it still holds: the tags of answers carry this count as well, which now is larger than it ever was.
+ */
+function renameAnswers(copy: string, now: number): void {
+  const db = new Database(copy);
+  try {
+    // Of a file that somebody else has copied: nothing may be left in a log beside it.
+    db.get('pragma journal_mode = delete');
+    const count = Math.floor(now / 1_000) - TAG_EPOCH;
+    db.run('update workflow set erasures = max(erasures + 1, ?)', count);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Gives the database that is there another name beside its own, with nothing left in its log: a log that stays behind
+ * would be read into whatever comes after it.
+ */
+function putAside(path: string, now: number): string | null {
+  const aside = `${path}${REPLACED}${toIso(now).slice(0, 19).replaceAll(':', '')}Z`;
+  const isWhole = existsSync(path) && foldLog(path);
+  if (!isWhole) {
+    for (const log of ['-wal', '-journal']) {
+      if (existsSync(path + log)) renameSync(path + log, aside + log);
+    }
+    rmSync(`${path}-shm`, { force: true });
+  }
+  if (!existsSync(path)) return null;
+  rmSync(aside, { force: true });
+  try {
+    linkSync(path, aside);
+  } catch {
+    // Not every file system knows second names.
+    copyFileSync(path, aside);
+    sync(aside);
+  }
+  return aside;
+}
+
+/** Answers whether the database was whole enough for it; who restores may do so because it is not. */
+function foldLog(path: string): boolean {
+  let db: Database | undefined;
+  try {
+    db = new Database(path, { busyMs: 0 });
+    // Only when nobody else has it open.
+    db.get('pragma journal_mode = delete');
+    return true;
+  } catch (error) {
+    if (isBusy(error)) {
+      throw new InUseError(`A command uses the database ${path}. Try again when it has ended`, {
+        cause: error,
+      });
+    }
+    if (!isOutside(error)) throw error;
+    return false;
+  } finally {
+    db?.close();
+  }
+}
+
+function sync(file: string): void {
+  const fd = openSync(file, 'r+');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,42 @@
+/** Events backwards: what happened in a team, to one workflow, to one job; and where one event went. */
+import { type LookedAt, pageOfEvents, placesOf } from '../event-page.ts';
+import type { DeliverySummary, EventFilter, EventPage } from '../webhook-operations.ts';
+import { summary } from './deliveries.ts';
+import { get } from './events.ts';
+import type { View } from './transaction.ts';
+
+export function history(view: View, input: EventFilter & { before?: string; limit: number }): EventPage {
+  const { teamId, workflowId } = input;
+  const { first, end, since, until, most } = placesOf(input);
+  const looked =
+    workflowId === undefined
+      ? view.db.all<LookedAt>(OF_TEAM, teamId, first, end, since, until, most)
+      : view.db.all<LookedAt>(OF_WORKFLOW, teamId, workflowId, first, end, since, until, most);
+  const { ids, next } = pageOfEvents(looked, { ...input, most });
+  return { events: ids.map((id) => get(view, { teamId, id })).filter((event) => event !== undefined), next };
+}
+
+const OF_TEAM = `
+  select id, type, job_id as jobId from event indexed by event_id
+  where team_id = ? and id >= ? and id < ? and created_at between ? and ? order by id desc limit ?`;
+
+const OF_WORKFLOW = `
+  select id, type, job_id as jobId from event indexed by event_workflow
+  where team_id = ? and workflow_id = ? and id >= ? and id < ? and created_at between ? and ?
+  order by id desc limit ?`;
+
+export function ofEvent(
+  view: View,
+  { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
+): DeliverySummary[] {
+  return view.db
+    .all<{ id: string }>(
+      `select id from delivery indexed by delivery_event
+       where team_id = ? and event_sequence = ? and id < ? order by id desc limit ?`,
+      teamId,
+      sequence,
+      before ?? 'e',
+      limit,
+    )
+    .map(({ id }) => summary(view, teamId, id) as DeliverySummary);
+}

@@ -1,0 +1,150 @@
+/** Writing down what became of attempts, a batch at a time. */
+import { withoutAnswer } from '../../model/delivery.ts';
+import type { Settlement } from '../webhook-operations.ts';
+import type { Tx } from './transaction.ts';
+import { removeWebhook } from './webhooks.ts';
+
+/**
+ * A settlement on its way to the writer thread, which costs a tenth of what its nested objects do: 0.3 µs instead of
+ * 2.7 there.
+ */
+export type SettlementRow = [
+  teamId: string,
+  deliveryId: string,
+  webhookId: string,
+  attempt: number,
+  rewrites: number,
+  state: Settlement['next']['state'],
+  nextAt: number | null,
+  health: Settlement['health'],
+  startedAt: number,
+  durationMs: number,
+  outcome: string,
+  status: number | null,
+  error: string | null,
+  response: string | null,
+  details: string | null,
+];
+
+export function settlementRow({
+  teamId,
+  deliveryId,
+  webhookId,
+  attempt,
+  rewrites,
+  next,
+  health,
+  log,
+}: Settlement): SettlementRow {
+  return [
+    teamId,
+    deliveryId,
+    webhookId,
+    attempt,
+    rewrites,
+    next.state,
+    next.state === 'waiting' ? next.nextAt : null,
+    health,
+    log.startedAt,
+    log.durationMs,
+    log.outcome,
+    log.status,
+    log.error,
+    log.response,
+    log.details === null ? null : JSON.stringify(log.details),
+  ];
+}
+
+export function settle(tx: Tx, { rows }: { rows: readonly SettlementRow[] }): void {
+  const rewritten = new Map<string, number>();
+  for (const row of rows) {
+    const [teamId, , webhookId, , rewrites, state, , health] = row;
+    const now = rewritten.get(teamId) ?? rewritesOf(tx, teamId);
+    rewritten.set(teamId, now);
+    if (health !== null) noteHealth(tx, { teamId, webhookId, health });
+    if (settleOne(tx, row)) logAttempt(tx, row, now === rewrites);
+    // An endpoint that says that it is gone is gone, also when the delivery was canceled or given up meanwhile.
+    if (state === 'canceled') removeWebhook(tx, teamId, webhookId);
+  }
+}
+
+/** What an attempt has shown of the endpoint is so even when the delivery has been settled otherwise. */
+function noteHealth(
+  tx: Tx,
+  { teamId, webhookId, health }: { teamId: string; webhookId: string; health: 'failing' | 'well' },
+): void {
+  tx.db.run(
+    health === 'failing'
+      ? `update webhook set failing_since = ?
+         where team_id = ? and id = ? and state <> 'deleted' and failing_since is null`
+      : `update webhook set failing_since = null, last_success_at = ?
+         where team_id = ? and id = ? and state <> 'deleted'`,
+    tx.now,
+    teamId,
+    webhookId,
+  );
+}
+
+function rewritesOf(tx: Tx, teamId: string): number {
+  return tx.db.get<{ rewrites: number }>('select rewrites from team where id = ?', teamId)?.rewrites ?? 0;
+}
+
+/** Answers whether the settlement counts. */
+function settleOne(tx: Tx, [teamId, deliveryId, , attempt, , state, nextAt]: SettlementRow): boolean {
+  if (state === 'delivered') {
+    // What has arrived has arrived, whatever was believed of it since.
+    const delivered = tx.db.run(
+      `update delivery set state = 'delivered', next_at = null, attempt = max(attempt, ?)
+       where team_id = ? and id = ? and state <> 'delivered'`,
+      attempt,
+      teamId,
+      deliveryId,
+    );
+    return delivered > 0;
+  }
+  // A failed one gives way to what has just happened; a replayed one stays behind both.
+  const settled = tx.db.run(
+    `update delivery set state = ?, next_at = ?, attempt = ?, class = max(class, 1)
+     where team_id = ? and id = ? and attempt = ? and state = 'waiting'`,
+    state,
+    nextAt,
+    attempt,
+    teamId,
+    deliveryId,
+    attempt - 1,
+  );
+  return settled > 0;
+}
+
+/** A success that comes late, under a number that is taken, replaces the failure that was noted there. */
+function logAttempt(tx: Tx, row: SettlementRow, keepsAnswer: boolean): void {
+  const [teamId, deliveryId, , attempt, , , , , startedAt, durationMs, outcome, status, ...came] = row;
+  const [error, response, details] = keepsAnswer ? came : erased(status, came);
+  tx.db.run(
+    `insert or replace into attempt
+       (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    teamId,
+    deliveryId,
+    attempt,
+    startedAt,
+    durationMs,
+    outcome,
+    status,
+    error,
+    response,
+    details,
+  );
+}
+
+type Came = [error: string | null, response: string | null, details: string | null];
+
+function erased(status: number | null, [error, response, details]: Came): Came {
+  const kept = withoutAnswer({
+    status,
+    error,
+    response,
+    details: details === null ? null : JSON.parse(details),
+  });
+  return [kept.error, kept.response, kept.details === null ? null : JSON.stringify(kept.details)];
+}

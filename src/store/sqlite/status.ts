@@ -1,0 +1,54 @@
+/** How the database file and the work in it stand. */
+import { statSync } from 'node:fs';
+import type { DatabaseStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
+import { WAITING_LANES } from './lanes.ts';
+import type { View } from './transaction.ts';
+
+export function database(view: View, path: string): DatabaseStatus {
+  const { version } = view.db.get<{ version: string }>('select sqlite_version() as version') as {
+    version: string;
+  };
+  return {
+    kind: 'sqlite',
+    version,
+    bytes: sizeOf(path),
+    walBytes: sizeOf(`${path}-wal`),
+    schema: view.db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0,
+  };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+const JOBS = `
+  select state, count(*) as count from
+    (select state from job indexed by job_slot where state in ('queued', 'running', 'retrying') limit ?)
+  group by state`;
+// One seek for each lane, so that what is counted are entries of an index that wait.
+const OF_A_LANE = `
+  cross join delivery d indexed by delivery_history
+    on d.team_id = lane.team_id and d.webhook_id = lane.webhook_id and d.state = 'waiting'`;
+const WAITING = `
+  ${WAITING_LANES} select count(*) as count from
+    (select 1 from lane ${OF_A_LANE} where lane.webhook_id is not null limit ?)`;
+const OLDEST = `
+  ${WAITING_LANES} select min(created_at) as at from
+    (select (select min(d.created_at) from delivery d indexed by delivery_history
+             where d.team_id = lane.team_id and d.webhook_id = lane.webhook_id and d.state = 'waiting') as created_at
+     from lane where lane.webhook_id is not null limit ?)`;
+
+export function work(view: View, { most }: Parameters<StatusOperations['work']>[0]): WorkStatus {
+  const rows = view.db.all<{ state: string; count: number }>(JOBS, most);
+  const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  const { queued = 0, running = 0, retrying = 0 } = jobs;
+  const waiting = view.db.get<{ count: number }>(WAITING, most)?.count ?? 0;
+  return {
+    jobs: { queued, running, retrying, complete: queued + running + retrying < most },
+    deliveries: {
+      waiting,
+      oldestWaitingAt: view.db.get<{ at: number | null }>(OLDEST, most)?.at ?? null,
+      complete: waiting < most,
+    },
+  };
+}

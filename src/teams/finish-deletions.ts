@@ -1,0 +1,45 @@
+/** Goes on with deletions of teams that were interrupted: whoever began one may have been ended in the middle. */
+import type { Logger } from '../observe/log.ts';
+import { Chore, inSteps } from '../std/chore.ts';
+import { onOneNode } from '../store/on-one-node.ts';
+import type { Store } from '../store/store.ts';
+
+/** So long at least a team stays alone after it was retired: the command that did it cancels runs, and deletes. */
+const EVERY_MS = 60_000;
+const STEPS = { first: 20, max: 500 };
+
+/** @param options.forget removes kept bodies of a workflow's records */
+export function deletionFinishing(options: {
+  store: Store;
+  log: Logger;
+  random: () => number;
+  nodeId: string;
+  forget(place: { teamId: string; workflowId: string }): Promise<void>;
+}): Chore {
+  const { store, log, random, nodeId, forget } = options;
+  /** Teams that were there at the last look. */
+  let seen = new Set<string>();
+
+  async function finish(teamId: string, signal: AbortSignal): Promise<void> {
+    for (const { id } of await store.erasure.workflows({ teamId })) await forget({ teamId, workflowId: id });
+    await inSteps((limit) => store.teams.delete({ teamId, limit }), STEPS, signal);
+  }
+
+  return new Chore({
+    everyMs: EVERY_MS,
+    random,
+    work: onOneNode({ store, name: 'teams.delete', nodeId }, async (signal) => {
+      const retired = await store.teams.retired();
+      const interrupted = retired.filter(({ id }) => seen.has(id));
+      seen = new Set(retired.map(({ id }) => id));
+      for (const { id, slug } of interrupted) {
+        await finish(id, signal);
+        if (signal.aborted) return;
+        log.info({ teamId: id, team: slug }, 'team.deleted');
+      }
+      // The log of the database would hold them for a while yet.
+      if (interrupted.length > 0) await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
+    }),
+    failed: (err) => log.error({ err }, 'teams.not_deleted'),
+  });
+}

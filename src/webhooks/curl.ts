@@ -1,0 +1,81 @@
+/** A delivery as a command: what a receiver would be sent now, signed for this moment. */
+import { Problem } from '../model/error.ts';
+import { toIso } from '../std/clock.ts';
+import { headerNames } from './change.ts';
+import type { WebhookDeps } from './deps.ts';
+import { openSecretKey } from './secret.ts';
+import { signatureHeaders } from './sign.ts';
+import { createTeamSigner } from './signing-keys.ts';
+
+/** So long receivers believe a signature: Standard Webhooks 1.0. */
+const BELIEVED_MS = 300_000;
+/** For values that nobody is shown again, whatever their key may do. */
+const HIDDEN = '***';
+
+export interface DeliveryCommand {
+  /** For a POSIX shell, over several lines. */
+  command: string;
+  /** Headers whose values have to be put in the place of `***`. */
+  hidden: string[];
+  /** Until then its signature is believed. ISO 8601. */
+  validUntil: string;
+}
+
+/**
+ * The command that sends the event of a delivery to its webhook once more, past everything that is counted and kept
+ * here. It is signed anew, for a signature is believed for five minutes only.
+ *
+ * @throws Problem delivery_not_found, also when its webhook is gone
+ */
+export async function deliveryCommand(
+  deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<DeliveryCommand> {
+  const { store, sealer } = deps;
+  const delivery = await store.deliveries.get({ teamId, id });
+  if (delivery === undefined) throw new Problem('delivery_not_found');
+  const of = { teamId, id: delivery.webhookId };
+  const webhook = await store.webhooks.get(of);
+  const sealed = await store.webhooks.secret(of);
+  if (webhook === undefined || sealed === undefined) {
+    throw new Problem('delivery_not_found', {
+      sentence: 'The webhook of this delivery is gone: there is nothing to sign with',
+    });
+  }
+  const url = new URL(webhook.url);
+  // The webhook's own may be this one as well.
+  const hidden = [
+    ...new Set([
+      ...(url.username + url.password === '' ? [] : ['authorization']),
+      ...((await headerNames(deps, of)) ?? []).map((name) => name.toLowerCase()),
+    ]),
+  ];
+  const now = store.now();
+  const { body } = delivery;
+  const timestamp = Math.floor(now / 1_000);
+  const signature = await signatureHeaders(
+    { id: delivery.eventId, timestamp, body },
+    {
+      secrets: [openSecretKey(sealer, { teamId, sealed })],
+      privateKey: await createTeamSigner(store, sealer)(teamId),
+    },
+  );
+  const headers = {
+    ...Object.fromEntries(hidden.map((name) => [name, HIDDEN])),
+    'content-type': 'application/json',
+    ...signature,
+    'webhook-event': delivery.eventType,
+    'webhook-attempt': String(Math.max(1, delivery.attempt)),
+  };
+  const lines = [
+    // Else brackets and braces of a URL would stand for several.
+    `curl -sS -i --globoff -X POST ${quoted(url.origin + url.pathname + url.search)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    `--data-binary ${quoted(body)}`,
+  ];
+  return { command: lines.join(' \\\n  '), hidden, validUntil: toIso(now + BELIEVED_MS) };
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

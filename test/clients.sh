@@ -1,0 +1,26 @@
+#!/bin/sh
+# Fetches what generates and runs clients elsewhere than in Node, where its language is installed, and runs their tests.
+set -eu
+cd "$(dirname "$0")/.."
+tools="$PWD/node_modules/.cache/clients"
+mkdir -p "$tools/bin"
+
+if command -v python3 > /dev/null; then
+  python3 -m venv "$tools/python"
+  "$tools/python/bin/pip" install --quiet --disable-pip-version-check openapi-python-client==0.29.1
+  ln -sf "$tools/python/bin/openapi-python-client" "$tools/bin/"
+fi
+
+if command -v go > /dev/null; then
+  GOBIN="$tools/bin" go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2
+  (cd test/fixtures/generated-client && go mod download)
+fi
+
+# Their install scripts are not needed: the programs lie in packages for each platform.
+echo '{ "private": true }' > "$tools/package.json"
+npm install --prefix "$tools" --no-save --ignore-scripts --silent deno@2.9.6 bun@1.4.5
+for program in "$tools"/node_modules/@deno/*/deno "$tools"/node_modules/@oven/*/bin/bun; do
+  ln -sf "$program" "$tools/bin/"
+done
+
+PATH="$tools/bin:$PATH" npx node --test test/generated-client.test.ts client/test/runtimes.test.ts

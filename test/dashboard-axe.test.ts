@@ -1,0 +1,178 @@
+/** Every page of the dashboard, looked at by axe-core: in both themes, and as narrow as a telephone. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { Flowhook } from 'flowhook-client';
+import type { Page } from 'playwright-core';
+import { AXE, browserTest, signIn } from './support/browser.ts';
+import { startService } from './support/service.ts';
+
+const WIDE = { width: 1280, height: 800 };
+const NARROW = { width: 360, height: 800 };
+/**
+ * A page is loaded once, and then follows the system from theme to theme, and the window's width. Between themes only
+ * colours differ.
+ */
+/** Every colour and every width; the other two combinations in the long form, `AXE_LOOKS=all`. */
+const LOOKS: {
+  name: string;
+  colorScheme: 'light' | 'dark';
+  viewport: typeof WIDE;
+  rules?: readonly string[];
+}[] = [
+  { name: 'light', colorScheme: 'light', viewport: WIDE },
+  { name: 'dark at 360 px', colorScheme: 'dark', viewport: NARROW },
+  ...(process.env.AXE_LOOKS === 'all'
+    ? [
+        { name: 'dark', colorScheme: 'dark', viewport: WIDE, rules: ['color-contrast'] } as const,
+        {
+          name: 'light at 360 px',
+          colorScheme: 'light',
+          viewport: NARROW,
+          rules: ['color-contrast'],
+        } as const,
+      ]
+    : []),
+];
+const axe = await readFile(AXE, 'utf8');
+
+const LONG =
+  'a name that is much longer than any column has room for, in one word-that-cannot-be-broken-anywhere';
+const service = await startService({
+  workflows: {
+    'default/people.yaml': `name: People of ${LONG}\nsource: { type: push }\n`,
+    'default/failing.yaml': `source: { type: command, command: [sh, -c, 'echo "It went wrong" >&2; exit 1'] }\nretries: { max: 0 }\n`,
+    'default/scheduled.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\nschedule: { cron: '0 6 * * *', timezone: Europe/Berlin }\n`,
+  },
+});
+after(() => service.stop());
+const paths = pathsOf(
+  await readFile(join(import.meta.dirname, '../dashboard/src/routes.tsx'), 'utf8'),
+  await realIds(),
+);
+
+browserTest('every page can be seen, heard and reached: axe finds nothing', async ({ page }) => {
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.goto(`${service.url}/ui/`);
+  await page.getByLabel('API key').waitFor();
+  const findings = await findingsOf(page, 'signing in');
+  await signIn(page, service);
+  const titles = new Map<string, string>();
+  for (const path of paths) {
+    await page.goto(`${service.url}/ui${path}`);
+    await settled(page);
+    assert.equal(await page.locator('h1').count(), 1, `${path} has one h1`);
+    titles.set(path, await page.title());
+    findings.push(...(await findingsOf(page, path)));
+  }
+  assert.deepEqual(findings, []);
+  for (const [path, title] of titles) assert.match(title, /^.+ · Flowhook$/, `${path} has a title`);
+});
+
+browserTest('so does what opens above a page', async ({ page }) => {
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await signIn(page, service, 'keys');
+  const findings: string[] = [];
+  const look = async (name: string) => {
+    findings.push(...(await findingsOf(page, name)));
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  };
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByRole('dialog', { name: 'New key' }).waitFor();
+  await look('making a key');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await look('the shortcuts');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog', { name: 'Search everything' }).waitFor();
+  await look('the palette');
+  await page.goto(`${service.url}/ui/reference?open=readWorkflowData`);
+  await page.getByRole('combobox', { name: 'workflowId' }).fill('people');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByRole('region', { name: 'What came back' }).getByText('200 OK').waitFor();
+  await look('an operation that was tried');
+  await page.setViewportSize(NARROW);
+  await page.getByRole('button', { name: 'Pages', exact: true }).click();
+  await page.getByRole('link', { name: 'Runs' }).waitFor();
+  findings.push(...(await lookedAt(page, 'the pages at 360 px')));
+  assert.deepEqual(findings, []);
+});
+
+/** In all looks, each finding as a line. */
+async function findingsOf(page: Page, name: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const { name: look, colorScheme, viewport, rules } of LOOKS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    await settled(page, colorScheme);
+    found.push(...(await lookedAt(page, `${name}, ${look}`, rules)));
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(WIDE);
+  return found;
+}
+
+/** As it stands at the moment. That it is no wider than the window is not axe's, but nobody likes to push it about. */
+async function lookedAt(page: Page, name: string, rules?: readonly string[]): Promise<string[]> {
+  const isLoaded = await page.evaluate(() => 'axe' in globalThis);
+  if (!isLoaded) await page.evaluate(axe);
+  const options = JSON.stringify(rules === undefined ? {} : { runOnly: rules });
+  const found: string[] = await page.evaluate(
+    `axe.run(${options}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ': ' + failureSummary)))`,
+  );
+  const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+  return [...found, ...(isTooWide ? ['is wider than the window'] : [])].map((line) => `${name}: ${line}`);
+}
+
+/** Nothing is on its way any more, and what was chosen last is drawn. */
+async function settled(page: Page, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+  const waiting = page.locator('#page :is(.mantine-Skeleton-root, .mantine-Loader-root)');
+  await waiting.first().waitFor({ state: 'detached' });
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+}
+
+/** The addresses of the table of pages, with something real in the place of each parameter. */
+function pathsOf(table: string, ids: Readonly<Record<string, string>>): string[] {
+  const found = [...table.matchAll(/\.\.\.(under|ofWorkflow),\s*path: '([^']+)'/g)].map(
+    ([, parent, path = '']) => (parent === 'ofWorkflow' ? `/workflows/$workflowId${path}` : path),
+  );
+  assert.ok(found.length > 20, 'the table of pages is read');
+  return [...found, '/no-such-page'].map((path) =>
+    path.replaceAll(/\$(\w+)/g, (_, name: string) => ids[name] ?? assert.fail(`there is no ${name}`)),
+  );
+}
+
+/** One of each kind, with something to show: records that changed, a run that failed, deliveries that did and did not. */
+async function realIds(): Promise<Record<string, string>> {
+  const flowhook = new Flowhook({ url: service.url, key: service.key });
+  const inspector = await flowhook.inspectors.create();
+  const { id: webhookId } = await flowhook.webhooks.subscribeToAll({ url: inspector.url, events: ['*'] });
+  await flowhook.webhooks.subscribe({
+    workflowId: 'people',
+    url: 'http://127.0.0.1:9/closed',
+    events: ['*'],
+  });
+  await flowhook.workflows.push('people', [
+    { id: '1', name: 'Ada Lovelace', email: 'ada@example.com', note: `<b>${LONG}</b>` },
+    { id: '2', name: 'Grace Hopper', born: 1906, languages: ['COBOL', 'Flow-Matic'] },
+  ]);
+  await flowhook.workflows.push('people', [{ id: '1', name: 'Ada King', email: 'ada@example.com' }]);
+  const { jobId } = await flowhook.workflows.queue('failing');
+  await flowhook.jobs.wait(jobId);
+  const [event] = await flowhook.events.history({ jobId, type: ['workflow_failed'] }).take(1);
+  const eventId = event?.id ?? assert.fail('nothing was told');
+  const [delivery] = await flowhook.events.deliveries(eventId).take(1);
+  return {
+    workflowId: 'people',
+    jobId,
+    webhookId,
+    eventId,
+    inspectorId: inspector.id,
+    deliveryId: delivery?.id ?? assert.fail('nobody was told'),
+  };
+}

@@ -1,0 +1,34 @@
+/** Where the browser is that looks at the dashboard, and how it is started. */
+import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
+
+/** Names a browser elsewhere. */
+export const BROWSER_VARIABLE = 'FLOWHOOK_TEST_BROWSER';
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** Nothing but what one asks for: no updates, no look-ups of its own. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  // Containers have little shared memory.
+  '--disable-dev-shm-usage',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const executablePath = [process.env[BROWSER_VARIABLE], ...PLACES].find(
+  (place) => place !== undefined && place !== '' && existsSync(place),
+);
+
+export const hasBrowser = executablePath !== undefined;
+
+/** @throws Error where there is none */
+export function startChromium(): Promise<Browser> {
+  if (executablePath === undefined) {
+    throw new Error(`No browser is installed: apt-get install chromium, or name one in ${BROWSER_VARIABLE}`);
+  }
+  return chromium.launch({ executablePath, args: FLAGS });
+}

@@ -1,0 +1,2 @@
+/** The states of a job. */
+export const stateOf = () => 'queued';
