@@ -1,9 +1,8 @@
 /** The composition root: builds everything, starts it in order, stops it in reverse. */
 
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Config, type Role, VERSION } from './config.ts';
 import { createApp } from './http/app.ts';
@@ -13,7 +12,7 @@ import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
 import { jobRetention } from './jobs/retention.ts';
 import { createScheduler } from './jobs/schedule.ts';
-import { type ApiKey, SCOPES, type Team } from './model/team.ts';
+import type { Team } from './model/team.ts';
 import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
@@ -31,7 +30,8 @@ import { openStore, ownDirectory } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { usageCounting } from './teams/count-usage.ts';
 import { deletionFinishing } from './teams/finish-deletions.ts';
-import { Authenticator, mintKey, storeKey } from './teams/keys.ts';
+import { mintFirstKey, storeBootstrapKey } from './teams/first-keys.ts';
+import { Authenticator } from './teams/keys.ts';
 import { openSealer } from './teams/open-sealer.ts';
 import { sessionRetention } from './teams/session-retention.ts';
 import { makeLink } from './teams/sessions.ts';
@@ -39,7 +39,8 @@ import { Inspection } from './webhooks/inspection.ts';
 import { Lanes } from './webhooks/lanes.ts';
 import { webhookReplay } from './webhooks/replay.ts';
 import { webhookRetention } from './webhooks/retention.ts';
-import { type ApplyReport, applyWorkflows } from './workflows/apply.ts';
+import type { ApplyReport } from './workflows/apply.ts';
+import { applyAtStart, isWithoutWorkflows } from './workflows/apply-at-start.ts';
 import { findWorkflowFile } from './workflows/files.ts';
 import { type Comparison, LocalFiles } from './workflows/local-files.ts';
 import { apiSecrets, runSecrets } from './workflows/secrets.ts';
@@ -47,8 +48,6 @@ import { apiSecrets, runSecrets } from './workflows/secrets.ts';
 /** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
 const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
-/** Workflow files that are read in this time are there before the service listens. */
-const LOAD_PATIENCE_MS = 3_000;
 /** Answers under way may take this long once the service is told to stop. */
 const DRAIN_MS = 5_000;
 const DAY_MS = 24 * 3_600_000;
@@ -111,6 +110,11 @@ export async function startService(
   };
 
   try {
+    /** What is stopped in reverse. */
+    const kept = <Part extends { stop(): Promise<void> | void }>(part: Part): Part => {
+      started.push(() => part.stop());
+      return part;
+    };
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
@@ -136,7 +140,8 @@ export async function startService(
     const authenticator = new Authenticator(store);
     started.push(() => authenticator.close());
     const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
-    if (has('api')) await storeBootstrapKey(config, store, team);
+    const { bootstrapKey } = config;
+    if (bootstrapKey !== undefined && has('api')) await storeBootstrapKey(store, { team, key: bootstrapKey });
     const hasDashboard = config.dashboard && has('api');
     const dashboard = hasDashboard
       ? openDashboard({
@@ -150,43 +155,49 @@ export async function startService(
     started.push(() => dashboard?.stop());
     const loading = new AbortController();
     started.push(() => loading.abort());
+    const applyFiles = () =>
+      applyAtStart(store, {
+        directory: config.workflowsDirectory,
+        isNamed: config.workflowsNamed,
+        log,
+        signal: loading.signal,
+      });
     const files = isShared
       ? new LocalFiles({ store, directory: config.workflowsDirectory, log, random })
       : undefined;
     const isMine = files === undefined || (config.role === 'all' && (await isWithoutWorkflows(store)));
-    const workflows = isMine ? await loadWorkflows(config, store, log, loading.signal) : undefined;
+    const workflows = isMine ? await applyFiles() : undefined;
     if (has('worker')) await files?.tick();
     started.push(() => files?.stop());
 
     const resolver = createResolver();
     const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
     started.push(() => dispatcher.destroy());
-    const lanes = new Lanes({
-      store,
-      sealer,
-      dispatcher,
-      log,
-      userAgent: `flowhook/${VERSION}`,
-      nodeId,
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-      random,
-    });
-    started.push(() => lanes.stop());
-    const replay = webhookReplay({ store, log, random, nodeId });
-    started.push(() => replay.stop());
-    const eventsPruner = webhookRetention({
-      store,
-      log,
-      random,
-      nodeId,
-      keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
-      keepEventsMs: config.keepEventsDays * DAY_MS,
-    });
-    started.push(() => eventsPruner.stop());
-    const usage = usageCounting({ store, log, random, nodeId });
-    started.push(() => usage.stop());
-    const sessionsPruner = sessionRetention({ store, log, random, nodeId });
-    started.push(() => sessionsPruner.stop());
+    const lanes = kept(
+      new Lanes({
+        store,
+        sealer,
+        dispatcher,
+        log,
+        userAgent: `flowhook/${VERSION}`,
+        nodeId,
+        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+        random,
+      }),
+    );
+    const replay = kept(webhookReplay({ store, log, random, nodeId }));
+    const eventsPruner = kept(
+      webhookRetention({
+        store,
+        log,
+        random,
+        nodeId,
+        keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
+        keepEventsMs: config.keepEventsDays * DAY_MS,
+      }),
+    );
+    const usage = kept(usageCounting({ store, log, random, nodeId }));
+    const sessionsPruner = kept(sessionRetention({ store, log, random, nodeId }));
     const backups =
       config.backupEveryMs === null
         ? undefined
@@ -206,44 +217,43 @@ export async function startService(
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close());
-    const pruner = recordRetention({ store, log, random, nodeId });
-    started.push(() => pruner.stop());
-    const pushes = new PushJobs({ store, ingester, log, nodeId, random });
-    started.push(() => pushes.stop());
-    const engine = new Engine({
-      store,
-      ingester,
-      log,
-      renewPush: (held) => pushes.renew(held),
-      workflowsDirectory: config.workflowsDirectory,
-      environment: config.environment,
-      secrets: (slug, workflow) =>
-        runSecrets(workflow, {
-          directory: config.workflowsDirectory,
-          team: slug,
-          environment: config.environment,
-        }),
-      random,
-      fetchPolicy: config.allowNetworks,
-      nodeId,
-      except: () => files?.foreign ?? [],
-      ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
-      capacity: config.maxRunningJobs,
-      perTeam: config.maxRunningJobsPerTeam,
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-    });
-    started.push(() => engine.stop());
-    const jobsPruner = jobRetention({
-      store,
-      log,
-      random,
-      nodeId,
-      keepJobs: config.keepJobs,
-      keepMs: config.keepJobsDays * DAY_MS,
-    });
-    started.push(() => jobsPruner.stop());
-    const scheduler = createScheduler({ store, log, random });
-    started.push(() => scheduler.stop());
+    const pruner = kept(recordRetention({ store, log, random, nodeId }));
+    const pushes = kept(new PushJobs({ store, ingester, log, nodeId, random }));
+    const engine = kept(
+      new Engine({
+        store,
+        ingester,
+        log,
+        renewPush: (held) => pushes.renew(held),
+        workflowsDirectory: config.workflowsDirectory,
+        environment: config.environment,
+        secrets: (slug, workflow) =>
+          runSecrets(workflow, {
+            directory: config.workflowsDirectory,
+            team: slug,
+            environment: config.environment,
+          }),
+        random,
+        fetchPolicy: config.allowNetworks,
+        nodeId,
+        except: () => files?.foreign ?? [],
+        ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
+        capacity: config.maxRunningJobs,
+        perTeam: config.maxRunningJobsPerTeam,
+        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+      }),
+    );
+    const jobsPruner = kept(
+      jobRetention({
+        store,
+        log,
+        random,
+        nodeId,
+        keepJobs: config.keepJobs,
+        keepMs: config.keepJobsDays * DAY_MS,
+      }),
+    );
+    const scheduler = kept(createScheduler({ store, log, random }));
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
@@ -254,12 +264,10 @@ export async function startService(
     await representations.start();
     started.push(() => representations.stop());
     const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
-    const deletions = deletionFinishing({ store, log, random, nodeId, forget });
-    started.push(() => deletions.stop());
+    const deletions = kept(deletionFinishing({ store, log, random, nodeId, forget }));
 
-    const eventLoop = new EventLoopMonitor();
+    const eventLoop = kept(new EventLoopMonitor());
     eventLoop.start();
-    started.push(() => eventLoop.stop());
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;
@@ -341,7 +349,7 @@ export async function startService(
     const link = dashboard && first && (await makeLink(store, { keyId: first.record.id }));
     const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port });
     const reload = async () => {
-      if (files === undefined) await loadWorkflows(config, store, log, loading.signal);
+      if (files === undefined) await applyFiles();
       else await files.tick();
     };
     const comparison = isMine ? undefined : files?.comparison;
@@ -362,65 +370,6 @@ export async function startService(
     // What was in the way of starting is worth more than what was in the way of stopping.
     await stop().catch(() => {});
     throw error;
-  }
-}
-
-async function storeBootstrapKey({ bootstrapKey }: Config, store: Store, team: Team): Promise<void> {
-  if (bootstrapKey === undefined) return;
-  const owner = { teamId: team.id, scopes: SCOPES, expiresAt: null };
-  await storeKey(store, { ...owner, name: 'bootstrap', key: bootstrapKey });
-}
-
-/** Gives the default team its first key, where there is none at all. */
-async function mintFirstKey(
-  store: Store,
-  { team, nodeId }: { team: Team; nodeId: string },
-): Promise<{ key: string; record: ApiKey } | undefined> {
-  if ((await store.keys.list({})).length > 0) return undefined;
-  // Of several nodes that start on a new database one makes it; when that one dies over it, a later start does.
-  if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
-  if ((await store.keys.list({})).length > 0) return undefined;
-  return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
-}
-
-/**
- * Whether nobody has applied anything yet. Then the first start does it, as on SQLite; afterwards only `flowhook apply`
- * does, because nodes with different files would undo each other's definitions.
- */
-async function isWithoutWorkflows(store: Store): Promise<boolean> {
-  for (const { id: teamId } of await store.teams.list()) {
-    if ((await store.workflows.list({ teamId })).length > 0) return false;
-  }
-  return true;
-}
-
-/**
- * Applies the workflow files. One that hangs while it is read must not keep those that the database already knows
- * from serving: after a while this answers nothing, and the reading goes on.
- */
-async function loadWorkflows(
-  config: Config,
-  store: Store,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<ApplyReport | undefined> {
-  const directory = config.workflowsDirectory;
-  if (!config.workflowsNamed && !existsSync(directory)) {
-    log.warn(
-      { directory },
-      'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
-    );
-    return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
-  }
-  const applying = applyWorkflows(store, { directory, prune: false, force: false, log, signal });
-  const waited = new AbortController();
-  try {
-    return await Promise.race([applying, pause(LOAD_PATIENCE_MS, undefined, { signal: waited.signal })]);
-  } finally {
-    waited.abort();
-    applying.catch((err) => {
-      if (!signal.aborted) log.error({ err }, 'workflows.not_applied');
-    });
   }
 }
 

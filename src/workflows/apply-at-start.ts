@@ -1,0 +1,51 @@
+/** Bringing in the workflow files as a service starts, without waiting for one that hangs. */
+import { existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import { type ApplyReport, applyWorkflows } from './apply.ts';
+
+/** Files that are read in this time are there before the service listens. */
+const PATIENCE_MS = 3_000;
+
+/**
+ * Whether nobody has applied anything yet. Then the first start does it, as on SQLite; afterwards only `flowhook apply`
+ * does, because nodes with different files would undo each other's definitions.
+ */
+export async function isWithoutWorkflows(store: Store): Promise<boolean> {
+  for (const { id: teamId } of await store.teams.list()) {
+    if ((await store.workflows.list({ teamId })).length > 0) return false;
+  }
+  return true;
+}
+
+/**
+ * Applies the workflow files. One that hangs while it is read must not keep those that the database already knows
+ * from serving: after a while this answers nothing, and the reading goes on.
+ *
+ * @param input.isNamed whether somebody has named the directory: then it must exist
+ * @param input.signal ends the reading
+ */
+export async function applyAtStart(
+  store: Store,
+  input: { directory: string; isNamed: boolean; log: Logger; signal: AbortSignal },
+): Promise<ApplyReport | undefined> {
+  const { directory, isNamed, log, signal } = input;
+  if (!isNamed && !existsSync(directory)) {
+    log.warn(
+      { directory },
+      'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
+    );
+    return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
+  }
+  const applying = applyWorkflows(store, { directory, prune: false, force: false, log, signal });
+  const waited = new AbortController();
+  try {
+    return await Promise.race([applying, pause(PATIENCE_MS, undefined, { signal: waited.signal })]);
+  } finally {
+    waited.abort();
+    applying.catch((err) => {
+      if (!signal.aborted) log.error({ err }, 'workflows.not_applied');
+    });
+  }
+}
