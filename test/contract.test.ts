@@ -46,7 +46,7 @@ const rows: Rows = {
 
 for (const [row, cases] of Object.entries(rows)) {
   for (const [name, run] of Object.entries(cases)) {
-    test(`${row} · ${JSON.stringify(name)}`, { timeout: 30_000 }, async () => {
+    test(`${row} · ${JSON.stringify(name)}`, { timeout: 120_000 }, async () => {
       await run();
     });
   }

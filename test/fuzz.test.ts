@@ -181,7 +181,7 @@ const request: fc.Arbitrary<Sent> = fc
   }));
 
 test(`${REQUESTS} generated requests get the contract's answers (FUZZ_SEED=${SEED})`, {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const seen = new Map<string, number>();
   const property = fc.asyncProperty(request, async (sent) => {

@@ -308,7 +308,7 @@ test('whatever pieces an answer is made of, the attempt ends with a status or a 
         answer = (startsWell ? 'HTTP/1.1 200 OK\r\n' : '') + chosen.join('');
         ends = stays > 0;
         const { attempt } = await send(url, 100);
-        assert.ok(attempt.durationMs < 1_000);
+        assert.ok(attempt.durationMs < 10_000);
         if (attempt.outcome === 'ok') assert.equal(attempt.error, null);
         else assert.match(attempt.error ?? '', /^[A-Z][^\0\n]{10,}$/);
         JSON.stringify(attempt);

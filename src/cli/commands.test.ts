@@ -21,7 +21,7 @@ interface Ended {
 /** Runs a command in a directory; its environment holds nothing but what is given. */
 function flowhook(directory: string, args: string[], environment: Record<string, string> = {}) {
   return new Promise<Ended>((resolve) => {
-    const options = { cwd: directory, env: environment, timeout: 30_000 };
+    const options = { cwd: directory, env: environment, timeout: 120_000 };
     execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });

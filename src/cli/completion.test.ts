@@ -29,7 +29,7 @@ function run(shell: string, args: string[]): string[] {
     cwd: join(directory, 'place'),
     env: { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: directory, TERM: 'dumb' },
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
   });
   return text.split('\n').filter((line) => line !== '');
 }

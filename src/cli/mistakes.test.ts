@@ -24,7 +24,7 @@ after(async () => {
 /** Runs a command in a directory where nothing is, beside a service. */
 function flowhook(args: string[], environment: Record<string, string> = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const options = { cwd: directory, env: environment, timeout: 30_000 };
+    const options = { cwd: directory, env: environment, timeout: 120_000 };
     execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });

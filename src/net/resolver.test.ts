@@ -126,13 +126,13 @@ test('remembers no answer longer than 5 minutes, and one without time to live no
   }
 });
 
-test('gives up a name server that is silent, within 2 s', async () => {
+test('gives up a name server that is silent', async () => {
   const startedAt = performance.now();
   await assert.rejects(
     resolve('silent.example'),
     /silent\.example could not be looked up: no name server answered in time/,
   );
-  assert.ok(performance.now() - startedAt < 2_500);
+  assert.ok(performance.now() - startedAt < 15_000);
 });
 
 test('reads hosts and resolv.conf as their manual pages describe them', () => {

@@ -40,7 +40,7 @@ test('makes the data directory, keeps what was written, and leaves one file when
     assert.deepEqual((await readdir(`${directory}/new/data`)).sort(), ['flowhook.db', 'owner.db']);
     const second = await openStore(url, { ...options, own: true });
     assert.deepEqual(await second.teams.list(), [team]);
-    assert.ok(Math.abs(second.now() - Date.now()) < 1_000);
+    assert.ok(Math.abs(second.now() - Date.now()) < 30_000);
     await second.close();
   } finally {
     await rm(directory, { recursive: true });

@@ -12,7 +12,7 @@ import { checkInvariants, newWorld, type Workflow, type World } from './job-inva
 import { CLAIM, caseWith, heldOf, jobOf, makeWorkflow, type Open, type Opened } from './setup.ts';
 
 /** So many take a second or two. 1,500 found nothing else. */
-const RUNS = 25;
+const RUNS = Number(process.env.MODEL_RUNS ?? 12);
 const STEPS = 60;
 
 const HOURLY: Schedule = { everyMs: 3_600_000, missed: 'run' };

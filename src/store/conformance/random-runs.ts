@@ -96,6 +96,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
+const RUNS = Number(process.env.MODEL_RUNS ?? 16);
+
 export function testRandomRuns(open: Open): void {
   const it = caseWith(open);
 
@@ -118,7 +120,7 @@ export function testRandomRuns(open: Open): void {
           await compareAll(world);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: RUNS },
     );
   });
 }
