@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { finishCommands } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
-import { VERSION } from './config.ts';
+import { VERSION } from './config/version.ts';
 
 /** What adds each command. Only that of the command that is called is loaded: all of them take their time. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [

@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Conflict, Flowhook, type Job } from 'flowhook-client';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService } from '../../src/service.ts';
 

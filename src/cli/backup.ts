@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { createProgressBar } from '../std/progress-bar.ts';

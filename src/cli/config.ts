@@ -1,6 +1,6 @@
 /** `flowhook config`: which settings hold here, and where they come from. */
 import type { Command } from 'commander';
-import { SETTINGS } from '../config.ts';
+import { SETTINGS } from '../config/settings.ts';
 import { print } from './open.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { columns } from './words.ts';

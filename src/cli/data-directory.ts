@@ -1,6 +1,6 @@
 /** Where a command finds the database, and whether it can be used: told before anything else is tried. */
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 
 /** The file of the database; nothing when the URL names no file. */
 export function databaseFile({ databaseUrl }: Config): string | undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';

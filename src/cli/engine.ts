@@ -1,5 +1,5 @@
 /** The engine without a server: runs jobs in the process of a command that owns the database. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { Engine } from '../jobs/engine.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';

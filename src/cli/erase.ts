@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type ErasureReport, erase, type Found } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
 import type { Store } from '../store/store.ts';

@@ -1,5 +1,5 @@
 /** The end of a command that failed: its sentence, and the exit code that tells a script what happened. */
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { InUseError, Problem } from '../model/error.ts';
 
 /** A mistake in what the user typed, found after the flags were read. */

@@ -1,5 +1,5 @@
 /** Posts one event to a local receiver, signed as a delivery is. */
-import { VERSION } from '../config.ts';
+import { VERSION } from '../config/version.ts';
 import { signatureHeaders } from '../webhooks/sign.ts';
 import type { WireEvent } from './remote-events.ts';
 

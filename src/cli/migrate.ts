@@ -1,6 +1,6 @@
 /** `flowhook migrate status|up`: the version of the tables, without starting a server. */
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { createLogger } from '../observe/log.ts';
 import { openStore, readSchema } from '../store/open.ts';
 import { prepareDataDirectory } from './data-directory.ts';

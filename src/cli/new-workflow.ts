@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { VERSION } from '../config.ts';
+import { VERSION } from '../config/version.ts';
 import { printable } from '../std/printable.ts';
 import { proposalText } from '../workflows/proposals/proposal.ts';
 import { NotFoundError, UsageError } from './exit.ts';

@@ -1,7 +1,7 @@
 /** What commands share that open the database for a short operation, beside a server that may be running. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';

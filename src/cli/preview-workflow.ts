@@ -1,7 +1,7 @@
 /** `flowhook workflows preview`: what the paths of an HTTP source find, without a server and without a job. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { VERSION } from '../config.ts';
+import { VERSION } from '../config/version.ts';
 import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';

@@ -1,12 +1,14 @@
 /** `flowhook serve`: runs the service until a signal. */
 import type { Command } from 'commander';
-import { type Config, SETTINGS } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { misspeltVariables } from '../config/names.ts';
+import { SETTINGS } from '../config/settings.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';
 import { say } from './say.ts';
-import { addSettings, configOf, misspeltVariables, type Options, secretSettingsHelp } from './settings.ts';
+import { addSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the service: API, jobs and webhooks');

@@ -1,7 +1,7 @@
 /** `flowhook workflows test FILE`: runs a source without publishing, and says what a job would have come to. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type TriedRun, tryRun } from '../jobs/try-run.ts';
 import { type Difference, differenceOf } from '../model/event.ts';
 import { silentLogger } from '../observe/log.ts';

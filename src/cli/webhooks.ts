@@ -1,6 +1,6 @@
 /** `flowhook webhooks`: who is told what happened, how, and how it stands; with or without a server. */
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
 import { Problem } from '../model/error.ts';
 import { eventsMistake, reasonMistake, urlMistake, type Webhook } from '../model/webhook.ts';

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService as start } from '../../src/service.ts';
 import type { Clock } from '../../src/std/clock.ts';

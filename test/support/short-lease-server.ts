@@ -1,5 +1,5 @@
 /** A server whose leases are short: a program for `startServerProcess`, where a test has no time for 30 s. */
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/observe/log.ts';
 import { startService } from '../../src/service.ts';
 

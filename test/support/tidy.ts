@@ -17,7 +17,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['teams', 'workflows', 'records', 'webhooks'],
   ['jobs'],
   ['http'],
-  ['config.ts'],
+  ['config'],
   ['service.ts'],
   ['cli'],
   ['main.ts'],
@@ -114,11 +114,9 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
 
   'environment-read-once': (files) =>
     production(files)
-      .filter((file) => file.path !== 'src/config.ts')
+      .filter((file) => !file.path.startsWith('src/config/'))
       .filter((file) => /\bprocess\s*\.\s*env\b/.test(file.bare))
-      .map(
-        (file) => `${file.path} reads process.env: only src/config.ts may; take the value as an argument.`,
-      ),
+      .map((file) => `${file.path} reads process.env: only src/config/ may; take the value as an argument.`),
 
   'status-chosen-once': (files) =>
     production(files)
@@ -187,7 +185,7 @@ function production(files: readonly SourceFile[]): SourceFile[] {
   );
 }
 
-/** `src/store/sqlite/jobs.ts` → `store`; `src/config.ts` → `config.ts`. */
+/** `src/store/sqlite/jobs.ts` → `store`; `src/main.ts` → `main.ts`. */
 function place(path: string): string {
   return path.split('/')[1] ?? '';
 }

@@ -4,7 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ConfigError, environmentName, flagName, readConfig, SETTINGS } from './config.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { environmentName, flagName } from './names.ts';
+import { SETTINGS } from './settings.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-config-'));
 after(() => rm(directory, { recursive: true, force: true }));

@@ -1,0 +1,80 @@
+/** The settings, read and checked. The only reader of the environment. */
+import type { EffectiveSetting } from '../model/setting.ts';
+import { contradictions, type Derived, derive, shownValues } from './derive.ts';
+import { effectiveSettings } from './effective.ts';
+import { environmentName, holdsSecret } from './names.ts';
+import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
+import { collect, type Sources } from './sources.ts';
+
+/** A field for each row of the table, and what is derived of them in place of the row or beside it. */
+export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, Derived {
+  /** Every setting with what holds and where it comes from, secrets masked. */
+  settings: readonly EffectiveSetting[];
+  /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
+  environment: ReadonlyMap<string, string>;
+}
+
+/** Rows whose field is called after what it holds. */
+type Renamed = 'data' | 'database' | 'workflows' | 'logFormat';
+
+/** All that is wrong with the settings, at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  /** A sentence each, with the place where it was written. */
+  readonly mistakes: readonly string[];
+  constructor(mistakes: readonly string[]) {
+    super(['These settings are wrong:', ...mistakes].join('\n  '));
+    this.mistakes = mistakes;
+  }
+}
+
+/**
+ * Reads the settings.
+ *
+ * @param flags what the command line says, by setting name
+ * @throws ConfigError
+ */
+export function readConfig(
+  flags: Sources['flags'],
+  environment: NodeJS.ProcessEnv = process.env,
+  directory: string = process.cwd(),
+): Config {
+  const mistakes: string[] = [];
+  const found = collect({ flags, environment, directory }, mistakes);
+  const wrong = new Set<SettingName>();
+  const refuse = (name: SettingName, why: string) => {
+    const { value, origin = environmentName(name) } = found.get(name) ?? {};
+    const hidden = SETTINGS.some((setting) => setting.name === name && holdsSecret(setting));
+    mistakes.push(`${origin} ${why}${hidden ? '' : `, found "${value}"`}`);
+    wrong.add(name);
+  };
+
+  const values = Object.fromEntries(
+    SETTINGS.map((setting) => {
+      const written = found.get(setting.name)?.value;
+      const value = written === undefined ? setting.absent : setting.read(written, directory);
+      const isRefused = written !== undefined && value === undefined;
+      if (isRefused) refuse(setting.name, setting.mistake?.(written) ?? `must be ${setting.expected}`);
+      return [setting.name + (setting.unit ?? ''), isRefused ? initialOf(setting, directory) : value];
+    }),
+  ) as SettingValues;
+  const derived = derive(values, (name) => (found.get(name)?.origin ?? 'default') !== 'default');
+  // Of a database that is refused nobody knows what goes with it.
+  if (!wrong.has('database')) {
+    for (const [name, expected] of contradictions(values, derived)) refuse(name, `must be ${expected}`);
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return {
+    ...values,
+    ...derived,
+    settings: effectiveSettings(found, shownValues(derived)),
+    environment: new Map(
+      Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+  };
+}
+
+/** What holds when nobody sets it, so that the rest can be checked beside a mistake. */
+function initialOf(setting: NamedSetting, directory: string): unknown {
+  return setting.default === undefined ? setting.absent : setting.read(setting.default, directory);
+}

@@ -1,0 +1,81 @@
+/** What follows from several settings: defaults that depend on others, and what does not go together. */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
+import { maskedUrl } from '../std/masked-url.ts';
+import { isPostgres } from '../store/database-url.ts';
+import type { SettingName, SettingValues } from './settings.ts';
+
+/** What has another name or type here than in its row. */
+export interface Derived {
+  dataDirectory: string;
+  databaseUrl: string;
+  workflowsDirectory: string;
+  /** Whether somebody named the workflows directory: then it must exist. */
+  workflowsNamed: boolean;
+  /** Without a slash at its end. */
+  publicUrl: string | undefined;
+  allowNetworks: AddressPolicy;
+  maxRunningJobs: number;
+  maxRunningJobsPerTeam: number;
+  backupDirectory: string;
+  logPretty: boolean;
+}
+
+export function derive(values: SettingValues, isGiven: (name: SettingName) => boolean): Derived {
+  const publicUrl = values.publicUrl?.replace(/\/+$/, '');
+  const isOpen = isLoopback(values.host) && publicUrl === undefined && !values.trustProxy;
+  const maxRunningJobs = values.maxRunningJobs ?? Math.max(2, availableParallelism());
+  return {
+    dataDirectory: values.data,
+    databaseUrl: values.database ?? `sqlite:${resolve(values.data, 'flowhook.db')}`,
+    workflowsDirectory: values.workflows,
+    workflowsNamed: isGiven('workflows'),
+    publicUrl,
+    allowNetworks: values.allowNetworks ?? parseAllowNetworks(isOpen ? 'loopback,private' : 'none'),
+    maxRunningJobs,
+    maxRunningJobsPerTeam: values.maxRunningJobsPerTeam ?? maxRunningJobs,
+    backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),
+    logPretty:
+      values.logFormat === 'pretty' || (values.logFormat === 'auto' && process.stderr.isTTY === true),
+  };
+}
+
+/** What is right by itself and wrong together: the setting to change, and what it must be. */
+export function contradictions(
+  { role, backupEveryMs }: SettingValues,
+  { databaseUrl }: Derived,
+): [name: SettingName, expected: string][] {
+  const found: [SettingName, string][] = [];
+  if (role !== 'all' && !isPostgres(databaseUrl)) {
+    found.push([
+      'role',
+      'all on SQLite, whose database belongs to one process; several nodes share PostgreSQL',
+    ]);
+  }
+  if (backupEveryMs !== null && isPostgres(databaseUrl)) {
+    found.push([
+      'backupEvery',
+      'off on PostgreSQL, which is backed up with its own tools (docs/operate/backup.md)',
+    ]);
+  }
+  return found;
+}
+
+/** How settings are shown that are not simply what was written: paths from here, what follows from others, no passwords. */
+export function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
+  return {
+    data: derived.dataDirectory,
+    database: maskedUrl(derived.databaseUrl),
+    publicUrl: derived.publicUrl && maskedUrl(derived.publicUrl),
+    workflows: derived.workflowsDirectory,
+    backupDirectory: derived.backupDirectory,
+    allowNetworks: derived.allowNetworks.text,
+    maxRunningJobs: String(derived.maxRunningJobs),
+    maxRunningJobsPerTeam: String(derived.maxRunningJobsPerTeam),
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}

@@ -1,0 +1,45 @@
+/** What a setting is called in each place, and which variables look like a misspelt one. */
+import { nearest } from '../std/nearest.ts';
+import { type NamedSetting, SETTINGS } from './settings.ts';
+
+/** `publicUrl` → `FLOWHOOK_PUBLIC_URL`. */
+export function environmentName(name: string): string {
+  return `FLOWHOOK_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+/** `publicUrl` → `--public-url`. */
+export function flagName(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Whether its value is never shown, and may lie in the file that `<variable>_FILE` names. */
+export function holdsSecret(setting: Pick<NamedSetting, 'secret' | 'mayHoldSecret'>): boolean {
+  return setting.secret === true || setting.mayHoldSecret === true;
+}
+
+/** What runs are told by the service, and no setting of it. */
+const OF_RUNS = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
+/** What commands are told that ask a server. */
+const OF_COMMANDS = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
+
+/**
+ * A sentence for each variable that looks like a misspelt setting. Near misses only, and never a refusal: other
+ * programs, and Kubernetes for a service of that name, set variables that begin with `FLOWHOOK_` as well.
+ */
+export function misspeltVariables(environment: ReadonlyMap<string, string>): string[] {
+  const names = SETTINGS.map(({ name }) => environmentName(name));
+  const files = SETTINGS.filter(holdsSecret).map(({ name }) => `${environmentName(name)}_FILE`);
+  const known = [...names, ...files, ...OF_RUNS, ...OF_COMMANDS];
+  const ending = (variable: string) => variable.slice('FLOWHOOK_'.length);
+  return [...environment.keys()].flatMap((variable) => {
+    if (!variable.startsWith('FLOWHOOK_') || variable.startsWith('FLOWHOOK_SECRET__')) return [];
+    if (known.includes(variable)) return [];
+    const plain = variable.replace(/_FILE$/, '');
+    if (names.includes(plain)) {
+      return [`${variable} has no effect: only secrets are read from files. Set ${plain} instead.`];
+    }
+    const meant = nearest(ending(variable), [...names, ...files].map(ending));
+    if (meant === undefined) return [];
+    return [`${variable} is no setting and has no effect. Did you mean FLOWHOOK_${meant}?`];
+  });
+}

@@ -1,0 +1,222 @@
+/** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
+import { parseAllowNetworks } from '../net/address-policy.ts';
+import { LOG_LEVELS } from '../observe/log.ts';
+import { databaseUrlMistake } from '../store/database-url.ts';
+import {
+  durationOrOff,
+  form,
+  list,
+  of,
+  oneOf,
+  onOff,
+  path,
+  type Setting,
+  secret,
+  text,
+  toggle,
+  unset,
+  whole,
+} from './kinds.ts';
+
+/** What a node does. Of an SQLite database there is one node, which does all. */
+const ROLES = ['all', 'api', 'worker', 'sender'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * By group and name: a kind with its bounds, the default, one sentence. `Config` has a field of the same name and the
+ * kind's type (`backupEvery`, a time, is `backupEveryMs`); what follows from several settings stands in `derive.ts`.
+ * A new row is all that a new setting needs, besides its use and `npm run reference`.
+ */
+export const TABLE = {
+  server: {
+    host: text('address', '127.0.0.1', 'The address to listen on.'),
+    port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
+    publicUrl: form(
+      {
+        value: 'url',
+        pattern: /^https?:\/\/[^/\s?#]+[^\s?#]*$/,
+        expected: 'an http:// or https:// URL without query',
+      },
+      unset('the one it listens on', 'https://flowhook.example.com'),
+      'The address under which others reach this service.',
+    ),
+    trustProxy: toggle('Believe the X-Forwarded-* headers of the proxy in front.'),
+    corsOrigins: list(
+      {
+        is: (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
+        expected: 'a list of origins such as https://app.example.com, or *',
+      },
+      unset('none', 'https://app.example.com'),
+      'The origins whose pages may call the API from a browser, with commas between, or *.',
+    ),
+    dashboard: onOff(
+      'on',
+      'Whether there is a dashboard under /ui/; in a clone of the repository it is built when it is missing.',
+    ),
+    role: oneOf(
+      'role',
+      ROLES,
+      'all',
+      `What this node does, one of ${ROLES.join(', ')}: api answers requests, worker runs jobs, sender delivers webhooks.`,
+    ),
+  },
+  database: {
+    data: path('directory', './data', 'Where the database and the encryption key lie.'),
+    database: of(
+      {
+        value: 'url',
+        expected: 'a sqlite: or postgres:// URL',
+        read: (url): string | undefined => (databaseUrlMistake(url) === undefined ? url : undefined),
+        mistake: (url) => `must be ${databaseUrlMistake(url)}`,
+      },
+      unset('flowhook.db in the data directory', 'sqlite:/var/lib/flowhook/flowhook.db'),
+      'The database: sqlite:/path/to/file, or for any number of nodes postgres://user:password@host/database, with ' +
+        '?sslmode=verify-full and the like.',
+      { mayHoldSecret: true },
+    ),
+    databasePool: whole(
+      2,
+      1_000,
+      10,
+      'How many connections to PostgreSQL this process opens at most; threads have up to 4 more.',
+    ),
+    databaseListen: onOff(
+      'on',
+      'Whether nodes tell each other of jobs and deliveries by LISTEN and NOTIFY; off behind a pooler of transactions.',
+    ),
+  },
+  keys: {
+    bootstrapKey: secret(
+      {
+        expected: '16 to 256 printable ASCII characters without spaces or commas',
+        read: (key) => (/^[\x21-\x7e]{16,256}$/.test(key) ? key : undefined),
+      },
+      'none',
+      'A key of at least 16 characters, given to the team default at start with all scopes.',
+    ),
+    encryptionKey: secret(
+      { expected: '32 bytes as base64 or as 64 hex digits', read: readEncryptionKey },
+      'made once into the data directory',
+      'Seals secrets in the database: 32 bytes as base64 or hex.',
+    ),
+  },
+  jobs: {
+    workflows: path('directory', './workflows', 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.'),
+    maxRunningJobs: whole(
+      1,
+      1_000,
+      unset('as many as there are processors, and at least 2', '4'),
+      'How many jobs run at once.',
+    ),
+    maxRunningJobsPerTeam: whole(1, 1_000, unset('all', '2'), "How many of them may be one team's."),
+    keepJobs: whole(1, 1_000_000, 50, 'How many ended jobs of a workflow are kept, with their logs.'),
+    keepJobsDays: whole(
+      1,
+      36_500,
+      30,
+      'For how many days ended jobs are kept at most; the last one of a workflow stays.',
+    ),
+  },
+  records: {
+    representationCacheMb: whole(
+      0,
+      1_048_576,
+      1024,
+      'How much disk whole answers may take, kept to be sent again without the database; 0 keeps none.',
+    ),
+  },
+  webhooks: {
+    allowNetworks: of(
+      {
+        value: 'list',
+        expected: 'a list of loopback, private, CIDRs and addresses, or none',
+        read: (entries) => (networksMistake(entries) === undefined ? parseAllowNetworks(entries) : undefined),
+        mistake: (entries) => `is refused: ${networksMistake(entries)}`,
+      },
+      unset(
+        'loopback,private while listening on loopback without publicUrl and trustProxy, else none',
+        '10.0.0.0/8',
+      ),
+      'Which addresses beyond the public ones webhooks may reach: loopback, private, CIDRs, addresses, or none.',
+    ),
+    maxWebhooksPerWorkflow: whole(1, 100_000, 1000, 'How many webhooks one workflow may have.'),
+    keepAttemptsDays: whole(
+      1,
+      36_500,
+      14,
+      'For how many days the attempts of deliveries are kept: what was sent, and what came back.',
+    ),
+    keepEventsDays: whole(
+      4,
+      36_500,
+      30,
+      'For how many days events are kept, with their ended deliveries: so long they can be replayed.',
+    ),
+  },
+  backups: {
+    backupDirectory: path(
+      'directory',
+      unset('backups in the data directory', './backups'),
+      'Where backups of an SQLite database are written.',
+    ),
+    backupEvery: durationOrOff(
+      '1m',
+      '365d',
+      'off',
+      'How often the server makes a backup of its SQLite database, such as 24h, or off.',
+    ),
+    backupKeep: whole(
+      1,
+      10_000,
+      7,
+      'How many of those are kept; backups that a command or a migration has made stay.',
+    ),
+  },
+  observation: {
+    logLevel: oneOf('level', LOG_LEVELS, 'info', `One of ${LOG_LEVELS.join(', ')}.`),
+    logFormat: oneOf(
+      'format',
+      ['auto', 'json', 'pretty'],
+      'auto',
+      'json, pretty, or auto: pretty where standard error is a terminal.',
+    ),
+  },
+} satisfies Record<string, Record<string, Setting<unknown>>>;
+
+type Table = typeof TABLE;
+export type SettingGroup = keyof Table;
+export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] & string;
+type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
+type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
+
+/** What the rows read, before anything is derived. */
+export type SettingValues = {
+  [N in SettingName as Field<N>]: Row<N> extends Setting<infer T> ? T : never;
+};
+
+export type NamedSetting = Setting<unknown> & { name: SettingName; group: SettingGroup };
+
+/** The rows in their order. */
+export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap(([group, rows]) =>
+  Object.entries(rows).map(([name, setting]: [string, Setting<unknown>]) => ({
+    ...setting,
+    name: name as SettingName,
+    group: group as SettingGroup,
+  })),
+);
+
+function readEncryptionKey(written: string): Buffer | undefined {
+  const bytes = /^[0-9a-f]{64}$/i.test(written)
+    ? Buffer.from(written, 'hex')
+    : Buffer.from(written, 'base64');
+  return bytes.length === 32 ? bytes : undefined;
+}
+
+function networksMistake(entries: string): string | undefined {
+  try {
+    parseAllowNetworks(entries);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
