@@ -6,7 +6,7 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { startService } from '../support/service.ts';
+import { startContractService } from '../support/contract-service.ts';
 import { assertAnswer, type Got, parsed, report, type Sent, send, sendBytes } from '../support/wire.ts';
 
 /** By the row's words, then by the case's. */
@@ -99,16 +99,19 @@ export async function openWorld() {
     'unread',
     'down',
   ];
-  const service = await startService({
-    settings: { FLOWHOOK_MAX_RUNNING_JOBS: '64' },
-    workflows: {
-      ...Object.fromEntries(ids.map((id) => [`default/${id}.yaml`, held(id)])),
-      'default/buffered.yaml': `overlap: buffer\n${held('quiet')}`,
-      // An id that looks like a percent-encoded `100%`.
-      'default/100%25.yaml': held('quiet'),
-      'other/private.yaml': held('private'),
+  const service = await startContractService(
+    {
+      settings: { FLOWHOOK_MAX_RUNNING_JOBS: '64' },
+      workflows: {
+        ...Object.fromEntries(ids.map((id) => [`default/${id}.yaml`, held(id)])),
+        'default/buffered.yaml': `overlap: buffer\n${held('quiet')}`,
+        // An id that looks like a percent-encoded `100%`.
+        'default/100%25.yaml': held('quiet'),
+        'other/private.yaml': held('private'),
+      },
     },
-  });
+    process.env.FLOWHOOK_TEST_PROGRAM,
+  );
   const { url, store, team } = service;
   const pipe = (id: string, slug = 'default') => join(service.directory, 'workflows', slug, `${id}.pipe`);
   execFileSync('mkfifo', [...ids.map((id) => pipe(id)), pipe('private', 'other')]);
