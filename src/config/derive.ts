@@ -43,10 +43,12 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
 
 /** What is right by itself and wrong together: the setting to change, and what it must be. */
 export function contradictions(
-  { role, backupEveryMs }: SettingValues,
+  { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
   { databaseUrl }: Derived,
 ): [name: SettingName, expected: string][] {
   const found: [SettingName, string][] = [];
+  if (tlsKey === undefined && tlsCert !== undefined) found.push(['tlsKey', 'given with FLOWHOOK_TLS_CERT']);
+  if (tlsCert === undefined && tlsKey !== undefined) found.push(['tlsCert', 'given with FLOWHOOK_TLS_KEY']);
   if (role !== 'all' && !isPostgres(databaseUrl)) {
     found.push([
       'role',

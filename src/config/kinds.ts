@@ -4,8 +4,10 @@ import { parseDuration } from '../workflows/duration.ts';
 
 /** How the text of a setting is read. */
 export interface Reading<T> {
-  /** What the value is called behind a flag, such as `number`; none for a switch, which has no value. */
-  value?: string;
+  /** What the value is called behind a flag, such as `number`. */
+  value: string;
+  /** The flag alone is `true`. */
+  isSwitch?: true;
   /** What it must be, to stand behind "must be". */
   expected: string;
   /**
@@ -65,19 +67,15 @@ export function of<T, P extends string | Unset>(
   return { ...reading, ...initial, ...more, sentence } as Setting<Or<P, T>>;
 }
 
-/** Any text. */
-export function text<P extends string | Unset>(value: string, preset: P, sentence: string) {
-  return of<string, P>({ value, expected: 'a text', read: (text) => text }, preset, sentence);
-}
-
-/** A text of a certain form. */
-export function form<P extends string | Unset>(
-  shape: { value: string; pattern: RegExp; expected: string },
+/** A text, of a certain form where there is a pattern. */
+export function text<P extends string | Unset>(
+  form: { value: string; expected: string; pattern?: RegExp },
   preset: P,
   sentence: string,
 ) {
-  const read = (text: string) => (shape.pattern.test(text) ? text : undefined);
-  return of<string, P>({ value: shape.value, expected: shape.expected, read }, preset, sentence);
+  const { value, expected, pattern = /^/ } = form;
+  const read = (text: string) => (pattern.test(text) ? text : undefined);
+  return of<string, P>({ value, expected, read }, preset, sentence);
 }
 
 /** A whole number within bounds, both included. */
@@ -108,12 +106,6 @@ export function oneOf<T extends string>(
 export function onOff(preset: 'on' | 'off', sentence: string) {
   const read = (text: string) => (text === 'on' ? true : text === 'off' ? false : undefined);
   return of<boolean, string>({ value: 'on|off', expected: 'one of on, off', read }, preset, sentence);
-}
-
-/** `true` or `false`; a flag without a value. Off unless it is set. */
-export function toggle(sentence: string) {
-  const read = (text: string) => (text === 'true' ? true : text === 'false' ? false : undefined);
-  return of<boolean, string>({ expected: 'one of false, true', read }, 'false', sentence);
 }
 
 /** A length of time such as `30s`, in milliseconds; its field ends in `Ms`. Bounds are written in the same way. */

@@ -1,10 +1,10 @@
 /** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
 import { parseAllowNetworks } from '../net/address-policy.ts';
+import { parseTrustedProxies } from '../net/trusted-proxies.ts';
 import { LOG_LEVELS } from '../observe/log.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
 import {
   durationOrOff,
-  form,
   list,
   of,
   oneOf,
@@ -13,7 +13,6 @@ import {
   type Setting,
   secret,
   text,
-  toggle,
   unset,
   whole,
 } from './kinds.ts';
@@ -29,9 +28,13 @@ export type Role = (typeof ROLES)[number];
  */
 export const TABLE = {
   server: {
-    host: text('address', '127.0.0.1', 'The address to listen on.'),
+    host: text(
+      { value: 'address', expected: 'an address or a name of this machine' },
+      '127.0.0.1',
+      'The address to listen on.',
+    ),
     port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
-    publicUrl: form(
+    publicUrl: text(
       {
         value: 'url',
         pattern: /^https?:\/\/[^/\s?#]+[^\s?#]*$/,
@@ -40,7 +43,23 @@ export const TABLE = {
       unset('the one it listens on', 'https://flowhook.example.com'),
       'The address under which others reach this service.',
     ),
-    trustProxy: toggle('Believe the X-Forwarded-* headers of the proxy in front.'),
+    trustProxy: of(
+      {
+        value: 'networks',
+        isSwitch: true,
+        expected: 'true, false, or a list of loopback, private, CIDRs and addresses',
+        read: parseTrustedProxies,
+      },
+      'false',
+      'Whose X-Forwarded-* headers are believed: loopback, private, CIDRs and addresses with commas between; ' +
+        'true believes everybody, so that nobody else may reach this port.',
+    ),
+    tlsCert: path(
+      'file',
+      unset('none: HTTP', '/etc/flowhook/tls/fullchain.pem'),
+      'A certificate with its chain, as PEM: then HTTPS is spoken, without a proxy. It is read again when it changes.',
+    ),
+    tlsKey: path('file', unset('none', '/etc/flowhook/tls/privkey.pem'), 'The key of that certificate, as PEM.'),
     corsOrigins: list(
       {
         is: (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
