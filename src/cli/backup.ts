@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { bytesWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { createProgressBar } from '../std/progress-bar.ts';
@@ -22,7 +23,7 @@ import { ConflictError, NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print } from './open.ts';
 import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
-import { bytesWords, durationWords, table } from './words.ts';
+import { table } from './words.ts';
 
 const WITHOUT_KEY =
   'The encryption key is never in a backup: keep it apart from them, and as safely.\n' +

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
+import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
@@ -15,7 +16,6 @@ import { findTeams } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
-import { countWords } from './words.ts';
 
 /** Rows that one transaction deletes. */
 const ROWS_AT_ONCE = 500;

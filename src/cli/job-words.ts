@@ -1,7 +1,8 @@
 /** A job in words: a line of a list, the line that stands while it runs, and what became of it. */
 import type { Job } from '../model/job.ts';
+import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
-import { bytesWords, columns, countWords, durationWords } from './words.ts';
+import { columns } from './words.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { canonicalEvent, EVENT_TYPES, type EventType } from '../model/event.ts';
 import { urlMistake } from '../model/webhook.ts';
+import { durationWords } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
 import { printable } from '../std/printable.ts';
 import { UsageError } from './exit.ts';
@@ -12,7 +13,6 @@ import { keyOf, serverOf } from './remote.ts';
 import { followEvents, type Remote, readEvent, type WireEvent } from './remote-events.ts';
 import { say } from './say.ts';
 import { configOf, type Options } from './settings.ts';
-import { durationWords } from './words.ts';
 
 const CTRL_C = '\u0003';
 

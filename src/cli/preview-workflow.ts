@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { VERSION } from '../config/version.ts';
 import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
+import { countWords, durationWords } from '../std/amounts.ts';
 import { printable } from '../std/printable.ts';
 import { loadWorkflowFile } from '../workflows/load-file.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
@@ -15,7 +16,7 @@ import { oneLine } from './job-words.ts';
 import { print } from './open.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { addSourceFlags, sourceOfFlags } from './source-flags.ts';
-import { columns, countWords, durationWords } from './words.ts';
+import { columns } from './words.ts';
 
 const WIDEST = 32;
 

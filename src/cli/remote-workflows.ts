@@ -1,10 +1,11 @@
 /** `flowhook workflows` against a server. */
 import type { Flowhook, Workflow } from 'flowhook-client';
+import { countWords } from '../std/amounts.ts';
 import { stateWords } from './job-words.ts';
 import { print } from './open.ts';
 import { storedJob, withoutTeam } from './remote-jobs.ts';
 import type { Options } from './settings.ts';
-import { columns, countWords, table } from './words.ts';
+import { columns, table } from './words.ts';
 
 export async function listWorkflowsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();

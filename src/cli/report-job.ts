@@ -1,11 +1,11 @@
 /** The end of a command that followed a job. */
 import { shownJob } from '../http/extensions/shown-job.ts';
 import type { Job } from '../model/job.ts';
+import { durationWords } from '../std/amounts.ts';
 import { outcomeCode, publishedWords } from './job-words.ts';
 import { print } from './open.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { durationWords } from './words.ts';
 
 /** Prints what became of a job that was followed, and sets the exit code that says so. */
 export function report(job: Job, options: Options): void {

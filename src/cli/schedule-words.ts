@@ -1,6 +1,6 @@
 /** A schedule in words that a person understands: what it says, when it is due next, and how long until then. */
 import type { Schedule } from '../model/workflow.ts';
-import { durationWords } from './words.ts';
+import { durationWords } from '../std/amounts.ts';
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const MONTHS = [

@@ -1,6 +1,7 @@
 /** Deliveries on standard output, wherever they were read: from the database, or from a server. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShownDelivery, ShownDeliveryDetail, ShownReplay } from '../http/extensions/shown-delivery.ts';
+import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
@@ -8,7 +9,7 @@ import { print } from './open.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
 import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
-import { columns, countWords } from './words.ts';
+import { columns } from './words.ts';
 
 /** As long as an attempt may take, with something to spare. */
 const WAIT_MS = 40_000;

@@ -1,13 +1,14 @@
 /** `flowhook teams`: who shares this instance; each has workflows, webhooks and keys of its own. */
 import type { Command } from 'commander';
 import { isTeamSlug, isUsable } from '../model/team.ts';
+import { countWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { addDeleteTeam } from './delete-team.ts';
 import { UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { columns, countWords } from './words.ts';
+import { columns } from './words.ts';
 
 export function addTeams(program: Command): void {
   const teams = program.command('teams').description('teams: who shares this instance');

@@ -7,6 +7,7 @@ import { type Difference, differenceOf } from '../model/event.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Place } from '../records/read.ts';
 import { loadSuppression } from '../records/suppress.ts';
+import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
@@ -19,7 +20,7 @@ import { oneLine } from './job-words.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
-import { bytesWords, columns, countWords, durationWords } from './words.ts';
+import { columns } from './words.ts';
 
 export function addTest(workflows: Command): void {
   const command = workflows

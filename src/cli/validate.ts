@@ -2,13 +2,13 @@
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
+import { countWords } from '../std/amounts.ts';
 import type { Mistake } from '../workflows/check.ts';
 import { loadWorkflows } from '../workflows/load.ts';
 import { loadWorkflowFile } from '../workflows/load-file.ts';
 import { print } from './open.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
-import { countWords } from './words.ts';
 
 export function addValidate(workflows: Command): void {
   const validate = workflows

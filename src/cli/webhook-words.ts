@@ -1,8 +1,8 @@
 /** Webhooks and deliveries in words: lines of lists, and what an attempt came to. */
 import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
 import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
+import { durationWords } from '../std/amounts.ts';
 import { inWords, oneLine } from './job-words.ts';
-import { durationWords } from './words.ts';
 
 const MAX_URL_SHOWN = 60;
 

@@ -7,6 +7,7 @@ import type { Job } from '../model/job.ts';
 import { nextRunAt } from '../model/schedule.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { Place } from '../records/read.ts';
+import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { addAdd } from './add-workflow.ts';
@@ -22,7 +23,7 @@ import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
 import { addTest } from './try-workflow.ts';
 import { addValidate } from './validate.ts';
-import { bytesWords, columns, countWords, durationWords, table } from './words.ts';
+import { columns, table } from './words.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
