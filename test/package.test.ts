@@ -1,0 +1,160 @@
+/** What `npm pack` makes runs by itself in an empty directory: every kind of child, every command, the contract. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { site } from '../src/workflows/sources/http/trial-site.ts';
+import { installPackage } from './support/installation.ts';
+import { startReceiver } from './support/receiver.ts';
+import { startServerProcess } from './support/server-process.ts';
+
+const root = join(import.meta.dirname, '..');
+const run = promisify(execFile);
+const KEY = 'key-of-the-installed-service';
+
+const installation = await installPackage({ byNpm: process.env.PACKAGE_INSTALL === 'npm' });
+const { directory, program, files } = installation;
+
+/** What the package is made of. Whatever else is packed was not meant to be. */
+const MEANT = [
+  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|compose\.yaml)$/,
+  /^bin\/flowhook\.js$/,
+  /^dist\/.+\.(js|json)$/,
+  /^dist\/store\/(sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
+  /^src\/workflows\/context\.d\.ts$/,
+  /^dashboard\/dist\/[^.].*$/,
+  /^dashboard\/dist\/\.sources$/,
+  /^docs\/([\w-]+\/)?[\w-]+\.(md|json|yaml)$/,
+  /^templates\//,
+];
+
+test('the package holds what runs, its types and its documentation, and no tests', async (t) => {
+  t.diagnostic(`${installation.bytes.packed} bytes packed, ${installation.bytes.unpacked} unpacked`);
+  assert.deepEqual(
+    files.filter((file) => !MEANT.some((pattern) => pattern.test(file))),
+    [],
+  );
+  assert.deepEqual(
+    files.filter((file) => /\btests?\b/.test(file)),
+    [],
+  );
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  for (const file of [...Object.values<string>(manifest.bin), manifest.exports['./workflow'].types]) {
+    assert.ok(files.includes(file.replace(/^\.\//, '')), `${file} is named by package.json and not packed`);
+  }
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) {
+    assert.equal(manifest.scripts[script], undefined, `${script} would run where it is installed`);
+  }
+});
+
+test('every import of what is built finds its file, or a package that the manifest names', async () => {
+  const installed = join(directory, 'node_modules', 'flowhook');
+  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+  const missing: string[] = [];
+  for (const file of files.filter((name) => /^dist\/.+\.js$/.test(name))) {
+    const text = await readFile(join(installed, file), 'utf8');
+    for (const [, from, called] of text.matchAll(/\bfrom '([^']+)';$|\bimport\('([^']+)'\)/gm)) {
+      const name = from ?? called ?? '';
+      if (name.startsWith('node:')) continue;
+      const found = name.startsWith('.')
+        ? files.includes(join(file, '..', name))
+        : Object.keys(dependencies).some((one) => name === one || name.startsWith(`${one}/`));
+      if (!found) missing.push(`${file}: ${name}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+test('modules are written with the types of flowhook/workflow', async () => {
+  const check = (name: string) =>
+    run(
+      process.execPath,
+      [
+        join(root, 'node_modules/typescript/bin/tsc'),
+        ...['--noEmit', '--strict', '--skipLibCheck', '--target', 'esnext', '--module', 'nodenext'],
+        ...['--lib', 'esnext,dom', '--types', '', name],
+      ],
+      { cwd: directory },
+    );
+  const module = (call: string) =>
+    "import type { Context } from 'flowhook/workflow';\n" +
+    `export default async function* (ctx: Context) {\n  yield { id: ${call} };\n}\n`;
+  await writeFile(join(directory, 'right.mts'), module("ctx.secret('TOKEN').length"));
+  await writeFile(join(directory, 'wrong.mts'), module("ctx.secrets('TOKEN')"));
+  await check('right.mts');
+  await assert.rejects(check('wrong.mts'), ({ stdout }) => /'secrets' does not exist/.test(stdout));
+});
+
+test('a command keeps what Node has compiled of it', async () => {
+  const cache = join(directory, 'compiled');
+  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+  await run(process.execPath, [program, 'config', 'print'], { cwd: directory, env });
+  assert.ok((await readdir(cache, { recursive: true })).length > 10);
+});
+
+test('it runs every kind of source, tells a webhook, has its dashboard, and commands ask it', async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const workflows = join(directory, 'workflows');
+  await mkdir(join(workflows, 'default'), { recursive: true });
+  const put = (name: string, text: string) => writeFile(join(workflows, 'default', name), text);
+  await put('command.yaml', `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`);
+  await put('module.mts', 'export default async function* () { yield { id: 1 as number }; }\n');
+  const { url } = await site(t, { '/': [{ id: 1 }] });
+  await put('http.yaml', `source: { type: http, url: '${url}/' }\n`);
+
+  const server = await startServerProcess(
+    {
+      FLOWHOOK_DATA: join(directory, 'data'),
+      FLOWHOOK_WORKFLOWS: workflows,
+      FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      FLOWHOOK_DASHBOARD: 'on',
+    },
+    { program },
+  );
+  t.after(() => server.kill());
+  const call = (method: string, path: string, body?: object) =>
+    fetch(server.url + path, {
+      method,
+      headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  for (const workflowId of ['command', 'module', 'http']) {
+    const events = ['workflow_finished', 'workflow_failed'];
+    await call('POST', '/v1/integrations/webhooks/subscribe', {
+      workflowId,
+      webhookUrl: receiver.url,
+      events,
+    });
+    assert.equal((await call('POST', `/v1/workflows/${workflowId}/queue`)).status, 200);
+  }
+  await receiver.until((received) => received.length === 3, 'all ends');
+  assert.deepEqual(
+    receiver.received.map(({ event }) => event.type),
+    ['workflow_finished', 'workflow_finished', 'workflow_finished'],
+    JSON.stringify(receiver.received),
+  );
+  for (const workflowId of ['module', 'http']) {
+    assert.deepEqual(await (await call('GET', `/v1/workflows/${workflowId}/data`)).json(), [{ id: '1' }]);
+  }
+  const page = await (await fetch(`${server.url}/ui/`)).text();
+  const script = await fetch(server.url + /src="(\/ui\/assets\/[^"]+\.js)"/.exec(page)?.[1]);
+  assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
+  assert.doesNotMatch(server.output(), /dashboard\.(build_begun|not_built)/);
+  // These two ask with the client, which is our own package elsewhere.
+  const ask = ['workflows', 'list', '--json', '--url', server.url, '--key', KEY];
+  const { stdout } = await run(process.execPath, [program, ...ask], { cwd: directory });
+  assert.deepEqual(
+    JSON.parse(stdout).map(({ id }: { id: string }) => id),
+    ['command', 'http', 'module'],
+  );
+  assert.equal(await server.stop(), 0, server.output());
+});
+
+// The matrix starts this flowhook instead of the repository's.
+process.env.FLOWHOOK_TEST_PROGRAM = program;
+await import('./contract.test.ts');
+
+after(() => installation.remove());

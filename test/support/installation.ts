@@ -1,0 +1,71 @@
+/** The package, packed and installed in an empty directory, as its users get it. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '..', '..');
+const run = promisify(execFile);
+
+export interface Installation {
+  /** The empty directory: it holds `node_modules`, and nothing else of ours. */
+  directory: string;
+  /** `flowhook.js` of the installed package. */
+  program: string;
+  /** What was packed, with slashes, such as `bin/flowhook.js`. */
+  files: string[];
+  /** Of the tarball, and of what was in it. */
+  bytes: { packed: number; unpacked: number };
+  remove(): Promise<void>;
+}
+
+interface Packed {
+  filename: string;
+  size: number;
+  unpackedSize: number;
+  files: { path: string }[];
+}
+
+/**
+ * Packs the repository and installs the tarball.
+ *
+ * @param options.byNpm whether npm installs it, from its registry. Otherwise it is unpacked beside links to just those
+ *   packages of the repository that its manifest names: quicker, and without a network
+ */
+export async function installPackage(options: { byNpm: boolean }): Promise<Installation> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
+  const tarballs = join(directory, 'tarballs');
+  await mkdir(tarballs);
+  await run('npm', ['run', '--silent', 'build'], { cwd: root });
+  // Building is what `prepack` does; it would say so in the midst of the JSON.
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', tarballs];
+  const { stdout } = await run('npm', pack, { cwd: root, maxBuffer: 16_000_000 });
+  // A list up to npm 11, by name afterwards.
+  const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
+  if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
+  const tarball = join(tarballs, packed.filename);
+  const installed = join(directory, 'node_modules', 'flowhook');
+  if (options.byNpm) {
+    await writeFile(join(directory, 'package.json'), '{"private":true}\n');
+    const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
+    await run('npm', install, { cwd: directory, maxBuffer: 16_000_000 });
+  } else {
+    await mkdir(installed, { recursive: true });
+    await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
+    const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+    for (const name of Object.keys(dependencies)) {
+      const link = join(directory, 'node_modules', name);
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(join(root, 'node_modules', name), link);
+    }
+  }
+  await rm(tarballs, { recursive: true });
+  return {
+    directory,
+    program: join(installed, 'bin', 'flowhook.js'),
+    files: packed.files.map(({ path }) => path),
+    bytes: { packed: packed.size, unpacked: packed.unpackedSize },
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
