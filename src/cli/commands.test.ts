@@ -161,6 +161,26 @@ test('teams are created once and listed with their keys', async (t) => {
   assert.equal((await flowhook(directory, ['teams', 'create', 'A b'])).code, 2);
 });
 
+test('what is wrong with the settings is told without starting anything, all at once', async (t) => {
+  const directory = await emptyDirectory(t);
+  await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: many\n');
+  const wrong = await flowhook(directory, ['config', 'check', '--port', 'x']);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--port must be .*\n.*flowhook\.yaml: keepJobs must be /);
+  const json = await flowhook(directory, ['config', 'check', '--port', 'x', '--json']);
+  assert.equal(json.code, 2);
+  assert.equal(JSON.parse(json.stdout).mistakes.length, 2);
+  await rm(join(directory, 'flowhook.yaml'));
+  const right = await flowhook(directory, ['config', 'check'], {
+    FLOWHOOK_PROT: '1',
+    FLOWHOOK_PORT_FILE: 'port',
+  });
+  assert.equal(right.code, 0);
+  assert.match(right.stdout, /FLOWHOOK_PROT is no setting .* Did you mean FLOWHOOK_PORT\?/);
+  assert.match(right.stdout, /FLOWHOOK_PORT_FILE has no effect: only secrets are read from files/);
+  assert.equal(existsSync(join(directory, 'data')), false);
+});
+
 test('the settings that hold are printed with where they come from, and no secret is', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: 7\n');
@@ -168,6 +188,7 @@ test('the settings that hold are printed with where they come from, and no secre
   const args = ['config', 'print', '--show-origin', '--port', '9000'];
   const { code, stdout } = await flowhook(directory, args, environment);
   assert.equal(code, 0);
+  assert.match(stdout, /^# Server\n/);
   assert.match(stdout, /^port +9000 +--port$/m);
   assert.match(stdout, /^host +127\.0\.0\.2 +FLOWHOOK_HOST$/m);
   assert.match(stdout, /^keepJobs +7 +flowhook\.yaml: keepJobs$/m);

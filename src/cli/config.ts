@@ -1,33 +1,61 @@
-/** `flowhook config`: which settings hold here, and where they come from. */
+/** `flowhook config`: which settings hold here, where they come from, and what is wrong with them. */
 import type { Command } from 'commander';
-import { SETTINGS } from '../config/settings.ts';
+import { ConfigError } from '../config/config.ts';
+import { settingsByGroup } from '../config/groups.ts';
+import { misspeltVariables } from '../config/names.ts';
+import { exitCodeOf } from './exit.ts';
 import { print } from './open.ts';
-import { addSettings, configOf, type Options } from './settings.ts';
+import { addAllSettings, configOf, type Options } from './settings.ts';
 import { columns } from './words.ts';
 
 export function addConfig(program: Command): void {
-  const command = program
-    .command('config')
-    .description('the settings')
+  const config = program.command('config').description('the settings');
+  const printing = config
     .command('print')
     .description(
       'print every setting with the value that holds for a server that is started like this; secrets are not shown',
     )
     .option('--show-origin', 'say where each value comes from: a flag, the environment, a file')
     .option('--json', 'print JSON');
-  addSettings(
-    command,
-    SETTINGS.map(({ name }) => name),
-  );
-  command.action(printConfig);
+  addAllSettings(printing).action(printConfig);
+  const checking = config
+    .command('check')
+    .description(
+      'say all that is wrong with the settings of a server that is started like this, and start nothing; exit code 2 when something is',
+    )
+    .option('--json', 'print JSON');
+  addAllSettings(checking).action(checkConfig);
 }
 
 function printConfig(options: Options): void {
   const { settings } = configOf(options);
-  const rows = settings.map(({ name, value, origin, from }) => [
-    name,
-    value ?? '–',
-    ...(options.showOrigin === true ? [from ?? origin] : []),
+  const lines = columns(
+    settings.map(({ name, value, origin, from }) => [
+      name,
+      value ?? '–',
+      ...(options.showOrigin === true ? [from ?? origin] : []),
+    ]),
+  );
+  const byName = new Map(settings.map(({ name }, at) => [name, lines[at] ?? '']));
+  const groups = settingsByGroup().map((group) => [
+    `# ${group.title}`,
+    ...group.settings.map(({ name }) => byName.get(name) ?? ''),
   ]);
-  print(options, settings, columns(rows));
+  print(
+    options,
+    settings,
+    groups.flatMap((group, at) => (at === 0 ? group : ['', ...group])),
+  );
+}
+
+/** A mistake is what keeps a server from starting; a doubt is a variable that has no effect. */
+function checkConfig(options: Options): void {
+  try {
+    const doubts = misspeltVariables(configOf(options).environment);
+    print(options, { ok: true, mistakes: [], doubts }, [...doubts, 'The settings are right']);
+  } catch (error) {
+    if (options.json !== true || !(error instanceof ConfigError)) throw error;
+    print(options, { ok: false, mistakes: error.mistakes, doubts: [] }, []);
+    process.exitCode = exitCodeOf(error);
+  }
 }

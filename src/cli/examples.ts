@@ -72,6 +72,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'database copy --to sqlite:/srv/data/flowhook.db --json',
   ],
   'config print': ['config print --show-origin', 'config print --port 9000 --json'],
+  'config check': ['config check', 'config check --host 0.0.0.0 --json'],
   'keys create': [
     'keys create --team default',
     'keys create --team acme --scopes read --expires-in 90 --name dashboard',

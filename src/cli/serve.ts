@@ -2,20 +2,16 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
-import { SETTINGS } from '../config/settings.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';
 import { say } from './say.ts';
-import { addSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
+import { addAllSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the service: API, jobs and webhooks');
-  addSettings(
-    command,
-    SETTINGS.map((setting) => setting.name),
-  );
+  addAllSettings(command);
   command.addHelpText('after', secretSettingsHelp());
   command.action(async (options: Options) => {
     const config = configOf(options);

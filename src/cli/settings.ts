@@ -1,27 +1,47 @@
 /** Settings as flags of a command. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
+import { settingsByGroup } from '../config/groups.ts';
 import { environmentName, flagName } from '../config/names.ts';
-import { SETTINGS, type SettingName } from '../config/settings.ts';
+import { type NamedSetting, SETTINGS, type SettingName } from '../config/settings.ts';
 
 /** What a command is called with, as commander hands it over. */
 export type Options = Record<string, unknown>;
 
 /** Adds flags for settings. Secrets get none: a command line can be read by others on the machine. */
 export function addSettings(command: Command, names: readonly SettingName[]): Command {
-  for (const setting of SETTINGS) {
-    if (!names.includes(setting.name) || setting.secret === true) continue;
-    const value = setting.value === undefined ? '' : ` <${setting.value}>`;
-    const preset = setting.default ?? setting.byDefault;
-    const withDefault = preset === undefined || value === '' ? '' : ` (default: ${preset})`;
-    command.option(flagName(setting.name) + value, setting.sentence + withDefault);
+  for (const setting of SETTINGS.filter(hasFlag)) {
+    if (names.includes(setting.name)) command.addOption(optionOf(setting));
   }
   return command;
 }
 
+/** Adds flags for all settings that may have one, under the titles of their groups. */
+export function addAllSettings(command: Command): Command {
+  for (const { title, settings } of settingsByGroup()) {
+    for (const setting of settings.filter(hasFlag)) {
+      command.addOption(optionOf(setting).helpGroup(`${title}:`));
+    }
+  }
+  return command;
+}
+
+function hasFlag(setting: NamedSetting): boolean {
+  return setting.secret !== true;
+}
+
+function optionOf({ name, value, sentence, ...setting }: NamedSetting): Option {
+  const preset = setting.default ?? setting.byDefault;
+  const isSwitch = value === undefined;
+  return new Option(
+    flagName(name) + (isSwitch ? '' : ` <${value}>`),
+    sentence + (preset === undefined || isSwitch ? '' : ` (default: ${preset})`),
+  );
+}
+
 /** What the help says of the settings that have no flag. */
 export function secretSettingsHelp(): string {
-  const lines = SETTINGS.filter((setting) => setting.secret === true).map(
+  const lines = SETTINGS.filter((setting) => !hasFlag(setting)).map(
     ({ name, sentence, byDefault }) =>
       `  ${environmentName(name)}\n      ${sentence} (default: ${byDefault})`,
   );
@@ -34,15 +54,6 @@ export function secretSettingsHelp(): string {
 
 /** The settings as flags, environment and file say. */
 export function configOf(options: Options): Config {
-  return readConfig(flagsOf(options));
-}
-
-/** What of the options are settings. */
-export function flagsOf(options: Options): Partial<Record<SettingName, string>> {
-  return Object.fromEntries(
-    SETTINGS.filter(({ name }) => options[name] !== undefined).map(({ name }) => [
-      name,
-      String(options[name]),
-    ]),
-  );
+  const given = SETTINGS.filter(({ name }) => options[name] !== undefined);
+  return readConfig(Object.fromEntries(given.map(({ name }) => [name, String(options[name])])));
 }

@@ -91,15 +91,20 @@ export function whole<P extends number | Unset>(least: number, most: number, pre
   return of(reading, asText(preset), sentence) as Setting<Or<P, number>>;
 }
 
-/** One of some words. */
+/**
+ * One of some words.
+ *
+ * @param value what they are called behind the flag, where they are too many to stand there; the sentence names them then
+ */
 export function oneOf<T extends string>(
-  value: string,
   words: readonly T[],
   preset: NoInfer<T>,
   sentence: string,
+  value = words.join('|'),
 ) {
   const read = (text: string) => words.find((word) => word === text);
-  return of<T, string>({ value, expected: `one of ${words.join(', ')}`, read }, preset, sentence);
+  const reading = { value, expected: `one of ${words.join(', ')}`, read };
+  return of<T, string>(reading, preset, sentence);
 }
 
 /** `on` or `off`. */

@@ -59,7 +59,11 @@ export const TABLE = {
       unset('none: HTTP', '/etc/flowhook/tls/fullchain.pem'),
       'A certificate with its chain, as PEM: then HTTPS is spoken, without a proxy. It is read again when it changes.',
     ),
-    tlsKey: path('file', unset('none', '/etc/flowhook/tls/privkey.pem'), 'The key of that certificate, as PEM.'),
+    tlsKey: path(
+      'file',
+      unset('none', '/etc/flowhook/tls/privkey.pem'),
+      'The key of that certificate, as PEM.',
+    ),
     corsOrigins: list(
       {
         is: (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
@@ -73,10 +77,9 @@ export const TABLE = {
       'Whether there is a dashboard under /ui/; in a clone of the repository it is built when it is missing.',
     ),
     role: oneOf(
-      'role',
       ROLES,
       'all',
-      `What this node does, one of ${ROLES.join(', ')}: api answers requests, worker runs jobs, sender delivers webhooks.`,
+      'What this node does: api answers requests, worker runs jobs, sender delivers webhooks.',
     ),
   },
   database: {
@@ -192,12 +195,16 @@ export const TABLE = {
     ),
   },
   observation: {
-    logLevel: oneOf('level', LOG_LEVELS, 'info', `One of ${LOG_LEVELS.join(', ')}.`),
+    logLevel: oneOf(
+      LOG_LEVELS,
+      'info',
+      `From which level on the log tells: ${LOG_LEVELS.join(', ')}.`,
+      'level',
+    ),
     logFormat: oneOf(
-      'format',
       ['auto', 'json', 'pretty'],
       'auto',
-      'json, pretty, or auto: pretty where standard error is a terminal.',
+      'How lines of the log look; auto is pretty where standard error is a terminal, else json.',
     ),
   },
 } satisfies Record<string, Record<string, Setting<unknown>>>;
