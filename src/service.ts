@@ -20,6 +20,8 @@ import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
 import { BodyWriter } from './records/body-writer.ts';
+import { observeAll } from './observe/observer.ts';
+import { wideLines } from './observe/wide-lines.ts';
 import { Ingester } from './records/ingester.ts';
 import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
@@ -119,6 +121,7 @@ export async function startService(
     };
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
+    const observer = observeAll([wideLines(log)]);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
@@ -183,6 +186,7 @@ export async function startService(
         log,
         userAgent: `flowhook/${VERSION}`,
         nodeId,
+        observer,
         ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
         random,
       }),
@@ -220,7 +224,7 @@ export async function startService(
     });
     started.push(() => ingester.close());
     const pruner = kept(recordRetention({ store, log, random, nodeId }));
-    const pushes = kept(new PushJobs({ store, ingester, log, nodeId, random }));
+    const pushes = kept(new PushJobs({ store, ingester, log, observer, nodeId, random }));
     const engine = kept(
       new Engine({
         store,
@@ -228,6 +232,7 @@ export async function startService(
         log,
         renewPush: (held) => pushes.renew(held),
         workflowsDirectory: config.workflowsDirectory,
+        observer,
         environment: config.environment,
         secrets: (slug, workflow) =>
           runSecrets(workflow, {
@@ -321,6 +326,7 @@ export async function startService(
     // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
     started.push(() => close(app));
     await app.listen({ host: config.host, port: config.port });
+      observer,
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
     // Not before there is a start to tell it: it is shown once, and a port may be taken.

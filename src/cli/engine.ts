@@ -30,6 +30,7 @@ export async function openEngine(config: Config, store: Store): Promise<CommandE
     store,
     ingester,
     log: silentLogger,
+    observer: {},
     workflowsDirectory: config.workflowsDirectory,
     environment: config.environment,
     secrets: (team, workflow) =>

@@ -62,7 +62,14 @@ async function importFile(path: string, options: Options): Promise<void> {
     });
     // A node of its own: a server's start must not take this job for one of its earlier life.
     const nodeId = `cli-${randomBytes(6).toString('hex')}`;
-    const pushes = new PushJobs({ store, ingester, log: silentLogger, nodeId, random: Math.random });
+    const pushes = new PushJobs({
+      store,
+      ingester,
+      log: silentLogger,
+      observer: {},
+      nodeId,
+      random: Math.random,
+    });
     const input: Readable = path === '-' ? process.stdin : createReadStream(path);
     const bar = createProgressBar({
       screen,

@@ -1,35 +1,43 @@
-/** One line per request, written when it is over. */
+/** Tells of each request, once, when it is over. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '../observe/log.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { Arrival } from './app.ts';
 
-/** Health checks come every few seconds and would bury the rest. */
-const QUIET = new Set(['/livez', '/readyz']);
-
 /**
- * Logs `request.completed` at the end: method, path pattern, status, milliseconds, team, request id; `aborted`
- * when the client or an error broke the answer off. Never the key, never the path as it came.
+ * Tells the observer at the end of a request: method, path pattern, status, who asked; `aborted` when the client or
+ * an error broke the answer off. Never the key, never the path as it came.
  */
-export function logAtEnd(input: {
-  log: Logger;
+export function tellAtEnd(input: {
+  observer: Observer;
+  /** Epoch milliseconds. */
+  now: () => number;
   request: FastifyRequest;
   reply: FastifyReply;
   arrival: Arrival;
 }): void {
-  const { log, request, reply, arrival } = input;
-  const route = arrival.match?.known.path ?? null;
-  if (route !== null && QUIET.has(route)) return;
+  const { observer, now, request, reply, arrival } = input;
+  const { raw } = reply;
+  const { socket } = request.raw;
+  const startedAt = now();
   const startedMs = performance.now();
+  const sentBefore = socket.bytesWritten;
   // `close` follows `finish`, and also comes when the connection broke.
-  reply.raw.once('close', () => {
-    const fields = {
-      method: request.method,
-      route,
-      status: reply.raw.statusCode,
-      ms: Math.round((performance.now() - startedMs) * 10) / 10,
-      teamId: arrival.teamId,
+  raw.once('close', () => {
+    const code = reply.getHeader('x-error-code');
+    observer.requestDone?.({
       requestId: request.id,
-    };
-    log.info(reply.raw.writableFinished ? fields : { ...fields, aborted: true }, 'request.completed');
+      method: request.method,
+      route: arrival.match?.known.path ?? null,
+      status: raw.statusCode,
+      startedAt,
+      durationMs: performance.now() - startedMs,
+      sentBytes: socket.bytesWritten - sentBefore,
+      teamId: arrival.teamId,
+      keyId: arrival.keyId,
+      errorCode: typeof code === 'string' ? code : null,
+      aborted: !raw.writableFinished,
+      trace: null,
+      parent: null,
+    });
   });
 }

@@ -15,6 +15,7 @@ import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createResolver } from '../net/resolver.ts';
 import { type Logger, silentLogger } from '../observe/log.ts';
+import { wideLines } from '../observe/wide-lines.ts';
 import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
 import { Representations } from '../records/representations.ts';
@@ -75,10 +76,12 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
       store,
       ingester: new Ingester({ databaseUrl: '', log }),
       log,
+      observer: {},
       nodeId: 'local',
       random: Math.random,
     }),
     log,
+    observer: wideLines(log),
     servesApi: true,
     apiSecrets: async () => new Map(),
     workflowFile: async () => undefined,
@@ -320,14 +323,19 @@ test('writes one line per request, without the key and without the path as it ca
   const answer = await read(ask('/v1/jobs/job_secret?x=1', { headers: { 'x-request-id': 'a b' } }));
   const { fields } = await line('request.completed');
   assert.equal(typeof fields.ms, 'number');
+  assert.ok(Number(fields.sentBytes) > 100);
+  assert.match(String(fields.keyId), /^key_/);
   assert.deepEqual(
-    { ...fields, ms: 0 },
+    { ...fields, ms: 0, sentBytes: 0, keyId: '' },
     {
       method: 'GET',
       route: '/v1/jobs/{jobId}',
       status: 404,
       ms: 0,
+      sentBytes: 0,
       teamId,
+      keyId: '',
+      code: 'job_not_found',
       requestId: answer.headers['x-request-id'],
     },
   );

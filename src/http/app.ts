@@ -5,6 +5,7 @@ import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ErasureDeps } from '../records/erase.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
@@ -12,7 +13,7 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
-import { logAtEnd } from './access-log.ts';
+import { tellAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { corsHeaders } from './cors.ts';
@@ -47,6 +48,8 @@ export interface HttpServices {
   log: Logger;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
+  /** Told of each request. */
+  observer: Observer;
   /** Whether this node has the API; else it only says how it is. */
   servesApi: boolean;
   /** Whether `x-forwarded-*` headers are believed. */
@@ -73,6 +76,7 @@ export interface Arrival {
 
 const MAX_HEADER_BYTES = 16 * 1_024;
 const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
+  keyId: string | null;
 /** How long a request may take to arrive, body included, unless its operation `hasTime`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 /** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
@@ -124,7 +128,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       const { path, query } = splitTarget(request.url ?? '');
       const found = match(path) ?? (hasPages ? matchPage(path, request.headers.accept) : undefined);
       const route = found?.known.routes.get(request.method ?? '');
-      arrivals.set(request, { match: found, route, query, teamId: null });
+      arrivals.set(request, { match: found, route, query, teamId: null, keyId: null });
       return route === undefined ? '/-' : nameOf(route);
     },
   });
@@ -155,7 +159,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       reply.headers(corsHeaders(request.raw, services.corsOrigins));
       if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
     }
-    logAtEnd({ log: services.log, request, reply, arrival });
+    tellAtEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
         sentence: 'The request is not valid HTTP: it has no host header',
@@ -228,6 +232,7 @@ function dropHeaders(reply: FastifyReply): void {
     reply.removeHeader(name);
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);
+  arrival.keyId = caller.keyId;
   }
 }
 

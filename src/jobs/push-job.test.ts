@@ -36,7 +36,7 @@ async function benchOf(t: TestContext, waitMs: number): Promise<Bench> {
     synchronous: 'OFF',
   });
   const ingester = new Ingester({ databaseUrl, log: silentLogger });
-  const deps = { store, ingester, log: silentLogger, nodeId: 'local', random: () => 0, waitMs };
+  const deps = { store, ingester, log: silentLogger, observer: {}, nodeId: 'local', random: () => 0, waitMs };
   const pushes = new PushJobs(deps);
   t.after(async () => {
     await pushes.stop();

@@ -11,11 +11,13 @@ import {
 } from '../model/job.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Observer } from '../observe/observer.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
+import { type AttemptEnd, tellAttempt } from './attempt-end.ts';
 import { patientStore } from './patient-store.ts';
 import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
 import { counted, untilAborted, weighed } from './push-flow.ts';
@@ -35,6 +37,8 @@ export interface PushDeps {
   store: Store;
   ingester: Ingester;
   log: Logger;
+  /** Told of each push that has begun. */
+  observer: Observer;
   /** Holds the leases. */
   nodeId: string;
   /** In [0, 1). */
@@ -189,6 +193,9 @@ async function attempt(
   const { job, workflow } = claimed;
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
+  const startedAt = deps.store.now();
+  const over = (end: AttemptEnd) =>
+    tellAttempt(deps.observer, { job, workflow, startedAt, now: deps.store.now() }, end);
   const { limits } = workflow.definition;
   const abort = new AbortController();
   const signal = AbortSignal.any([outer, abort.signal]);
@@ -211,34 +218,37 @@ async function attempt(
     const during = { ...deps, store, log, reporter };
     const { published, ingested } = await publish(during, push, claimed, held, signal);
     if (published.outcome === 'guarded') throw new GuardError(published.error);
-    const { seen: _seen, fields: _fields, records: emitted, ...counts } = ingested;
-    const ms = store.now() - job.createdAt;
     if (published.outcome === 'canceled') {
-      log.info({ ms }, 'job.canceled');
+      over({ outcome: 'canceled', ingested });
       throw canceledPush(job);
     }
-    log.info({ ms, emitted, ...counts, ...published }, 'job.finished');
+    over({ outcome: 'finished', ingested, published });
     return { jobId: job.id, version: published.version, records: published.records };
   } catch (error) {
-    if (error instanceof FencedError) return await afterFence(deps.store, held);
+    if (error instanceof FencedError) return await afterFence(deps.store, held, over);
     if (error instanceof Problem && error.code === 'push_canceled') throw error;
-    // The lease runs out if the end cannot be written, and the job is ended as lost.
-    const ended = (ending: Promise<void>) => ending.catch((err) => log.error({ err }, 'job.end_not_written'));
-    const ms = deps.store.now() - job.createdAt;
+    const ended = (ending: Promise<void>, end: AttemptEnd) =>
+      ending.then(
+        () => over(end),
+        (err) => {
+          // The lease runs out, and the job is ended as lost.
+          log.error({ err }, 'job.end_not_written');
+          over({ outcome: 'interrupted', reason: 'end_not_written' });
+        },
+      );
     if (error instanceof CanceledError) {
-      log.info({ ms }, 'job.canceled');
       reporter.line('warn', 'Canceled: nothing of the push is published');
       await reporter.flush();
-      await ended(deps.store.jobs.endCanceled({ held }));
+      await ended(deps.store.jobs.endCanceled({ held }), { outcome: 'canceled' });
       throw canceledPush(job);
     }
     const failure = failureOf(error);
     const { reason, message } = failure;
-    log.warn({ ms, reason, error: message }, 'job.failed');
     reporter.line('error', `Failed (${reason}): ${message}`);
     await reporter.flush();
     const then: AfterFailure = { state: 'failed' };
-    await ended(deps.store.jobs.fail({ held, reason, error: message, failures: 0, then }));
+    const failing = deps.store.jobs.fail({ held, reason, error: message, failures: 0, then });
+    await ended(failing, { outcome: 'failed', reason, error: message });
     throw failure.toThrow(job);
   } finally {
     clearTimeout(deadline);
@@ -291,8 +301,14 @@ async function keepLease(
 }
 
 /** The job is no longer ours: it was ended as lost, or its publishing was tried again after it had succeeded. */
-async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed> {
+async function afterFence(
+  store: Store,
+  { teamId, jobId }: Held,
+  over: (end: AttemptEnd) => void,
+): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
+  if (job?.state === 'finished' || job?.state === 'canceled') over({ outcome: job.state });
+  else over({ outcome: 'interrupted', reason: 'fenced' });
   if (job?.state === 'finished') return pushedBy(job);
   if (job?.state === 'canceled') throw canceledPush(job);
   throw new Problem('database_unavailable', {

@@ -5,6 +5,7 @@ import { InvalidRecordError } from '../model/record.ts';
 import type { Definition, Source, Workflow } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Observer } from '../observe/observer.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
@@ -20,6 +21,8 @@ export interface RunJobDeps {
   store: Store;
   ingester: Ingester;
   log: Logger;
+  /** Told of each attempt. */
+  observer: Observer;
   /** Where definition files lie on this node. */
   workflowsDirectory: string;
   /** The server's environment, of which children inherit a few variables. */

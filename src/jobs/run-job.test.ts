@@ -43,6 +43,7 @@ function runTest(
         store,
         ingester,
         log: silentLogger,
+        observer: {},
         workflowsDirectory: directory,
         environment: new Map([['PATH', process.env.PATH ?? '']]),
         secrets: async () => new Map(),

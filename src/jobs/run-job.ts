@@ -1,10 +1,10 @@
 /** One claimed attempt of one job, from its first line in the log to its end in the database. */
 import { FencedError } from '../model/error.ts';
 import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../model/job.ts';
-import type { Ingested } from '../records/ingest.ts';
 import { toIso } from '../std/clock.ts';
 import { printable } from '../std/printable.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
+import { type AttemptEnd, tellAttempt } from './attempt-end.ts';
 import { patientStore } from './patient-store.ts';
 import { Reporter } from './reporter.ts';
 import { asFailure, RunFailure, type RunJobDeps, type RunSignals, runAttempt } from './run-attempt.ts';
@@ -16,7 +16,7 @@ export type Interruption = 'release' | 'fenced';
 export type RunOutcome = 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
 
 /**
- * Runs one claimed attempt to its end and writes that end.
+ * Runs one claimed attempt to its end, writes that end and tells it.
  *
  * @param signals `abort` carries an `Interruption`
  */
@@ -37,18 +37,20 @@ export async function runJob(
   const store = patientStore(deps.store, signals.abort, deps.random);
 
   const clean = printable;
+  const over = (end: AttemptEnd): RunOutcome => {
+    tellAttempt(deps.observer, { job, workflow, startedAt, now: now() }, end);
+    return end.outcome;
+  };
   const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal, clean };
   try {
     const { published, ingested } = await runAttempt(attempt);
     if (published.outcome === 'guarded') throw new RunFailure('guard', published.error);
     const outcome = published.outcome === 'canceled' ? 'canceled' : 'finished';
-    log.info({ ms: now() - startedAt, ...countsOf(ingested), ...published }, `job.${outcome}`);
-    return outcome;
+    return over({ outcome, ingested, published });
   } catch (error) {
     if (error instanceof FencedError && (await isFinished())) {
       // The answer was lost, not the publishing.
-      log.info({ ms: now() - startedAt }, 'job.finished');
-      return 'finished';
+      return over({ outcome: 'finished' });
     }
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
     if (signals.cancel.aborted) return await orFenced(canceled());
@@ -66,8 +68,8 @@ export async function runJob(
     const then = afterFailure({ reason, failures, retries, nowMs: now(), random: deps.random() });
     await lastLine('error', `Failed (${reason}): ${withoutTail(message)}. ${whatFollows(then)}`);
     await store.jobs.fail({ held, reason, error: message, failures, then });
-    log.warn({ ms: now() - startedAt, reason, error: message, ...then }, 'job.failed');
-    return then.state;
+    const nextAt = then.state === 'retrying' ? then.runAt : null;
+    return over({ outcome: then.state, reason, error: message, nextAt });
   }
 
   /** Whether this very attempt has ended well. */
@@ -79,21 +81,20 @@ export async function runJob(
   async function canceled(): Promise<RunOutcome> {
     await lastLine('warn', 'Canceled: the run was ended, and nothing of it is published');
     await store.jobs.endCanceled({ held });
-    log.info({ ms: now() - startedAt }, 'job.canceled');
-    return 'canceled';
+    return over({ outcome: 'canceled' });
   }
 
   /** An end that somebody else has written first is over all the same. */
   function orFenced(ending: Promise<RunOutcome>): Promise<RunOutcome> {
     return ending.catch((error) => {
       if (error instanceof FencedError) return interrupted('fenced');
+      interrupted('end_not_written');
       throw error;
     });
   }
 
-  function interrupted(why: Interruption): RunOutcome {
-    log.warn({ ms: now() - startedAt, why }, 'job.interrupted');
-    return 'interrupted';
+  function interrupted(reason: Interruption | 'end_not_written'): RunOutcome {
+    return over({ outcome: 'interrupted', reason });
   }
 
   /** To be written before the end itself: nothing can be added to the log of an attempt that is over. */
@@ -101,11 +102,6 @@ export async function runJob(
     reporter.line(level, text);
     await reporter.flush();
   }
-}
-
-/** What the job's line in the log says of its records, beside what was published. */
-function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingested): Record<string, number> {
-  return { emitted: records, duplicates, existing, skipped, suppressed };
 }
 
 /** The first line of a sentence without its announcement of more: that stands in the log already. */

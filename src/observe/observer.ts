@@ -9,8 +9,14 @@ export interface TraceContext {
   isSampled: boolean;
 }
 
+/** Where a unit of work stands in a trace, and under what; null while nothing is traced. */
+export interface Traced {
+  trace: TraceContext | null;
+  parent: TraceContext | null;
+}
+
 /** A request was answered, or its client has gone. */
-export interface RequestDone {
+export interface RequestDone extends Traced {
   requestId: string;
   method: string;
   /** The pattern, never the path as it came; null when nothing matched. */
@@ -19,7 +25,7 @@ export interface RequestDone {
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** Body bytes that went out. */
+  /** Bytes that were written to its connection, headers included; of HTTPS as they were encrypted. */
   sentBytes: number;
   teamId: string | null;
   keyId: string | null;
@@ -27,11 +33,10 @@ export interface RequestDone {
   errorCode: string | null;
   /** The client or an error broke the answer off. */
   aborted: boolean;
-  trace: TraceContext | null;
 }
 
 /** An attempt of a job is over. */
-export interface JobAttemptDone {
+export interface JobAttemptDone extends Traced {
   teamId: string;
   workflowId: string;
   jobId: string;
@@ -40,28 +45,49 @@ export interface JobAttemptDone {
   sourceType: string;
   /** `retrying`: this attempt has failed, and there will be another. `interrupted`: given back, or somebody else's by now. */
   outcome: 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
+  /** Why it failed, by `FailureReason`; of an interruption `release`, `fenced`, or `end_not_written`. */
   reason: string | null;
+  /** A sentence for the team: what is secret is masked, but it may quote what the source said. */
   error: string | null;
+  /** When it is tried again, epoch milliseconds; null unless it is `retrying`. */
+  nextAt: number | null;
+  /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
   /** From when it was due until it was started. */
   waitedMs: number;
-  /** What it read, and what that came to; null when nothing was published. */
-  records: { emitted: number; total: number; added: number; changed: number; removed: number } | null;
-  version: number | null;
-  /** What it was queued by. */
-  trace: TraceContext | null;
+  /** What it read; null when it did not come to its end, or the answer to its publishing was lost. */
+  read: RecordsRead | null;
+  /** What is published now, by this attempt or, when it was `unchanged`, before; null when nothing was published. */
+  published: RecordsPublished | null;
+}
+
+/** Counts of records that an attempt has read: see `Ingested`. */
+export interface RecordsRead {
+  emitted: number;
+  duplicates: number;
+  existing: number;
+  skipped: number;
+  suppressed: number;
+}
+
+export interface RecordsPublished {
+  outcome: 'published' | 'unchanged';
+  version: number;
+  records: { total: number; added: number; changed: number; removed: number };
 }
 
 /** An attempt of a delivery is over, or was refused by policy before a byte was sent. */
-export interface DeliveryAttemptDone {
+export interface DeliveryAttemptDone extends Traced {
   teamId: string;
   webhookId: string;
   eventId: string;
   eventType: string;
   deliveryId: string;
   attempt: number;
-  /** As in the delivery's log: `ok`, `status`, `timeout`, `refused` … */
+  /** Scheme, host and port that it went to. */
+  server: string;
+  /** As in the delivery's log: an `AttemptOutcome`. */
   outcome: string;
   status: number | null;
   error: string | null;
@@ -69,12 +95,14 @@ export interface DeliveryAttemptDone {
   next: 'delivered' | 'waiting' | 'dead' | 'canceled';
   /** When it is tried again, epoch milliseconds. */
   nextAt: number | null;
+  /** What became of the lane's circuit by it; null when that stands as before. */
+  circuit: 'closed' | 'open' | 'half_open' | null;
+  /** Until when the lane sends nothing, epoch milliseconds; null when it does not rest. */
+  restsUntil: number | null;
   startedAt: number;
   durationMs: number;
   /** From when it was due until it was sent. */
   waitedMs: number;
-  /** What its event belongs to. */
-  trace: TraceContext | null;
 }
 
 /** Whoever wants to be told. Must not throw, and must not keep anybody waiting. */

@@ -1,8 +1,7 @@
 /** What follows from an attempt: for its delivery, for its lane, for its webhook. */
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
-import type { Logger } from '../observe/log.ts';
-import { toIso } from '../std/clock.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { Settlement } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 import type { Sent } from './send.ts';
@@ -20,7 +19,7 @@ export interface Concluded {
   pauses: string | null;
 }
 
-/** Decides, makes the lane remember, and logs the attempt. */
+/** Decides, makes the lane remember, and tells of the attempt. */
 export function conclude(input: {
   lane: Lane;
   delivery: DueDelivery;
@@ -28,7 +27,7 @@ export function conclude(input: {
   probe: boolean;
   nowMs: number;
   random: number;
-  log: Logger;
+  observer: Observer;
 }): Concluded {
   const { lane, delivery, sent, probe, nowMs, random } = input;
   const { attempt, retryAfterMs } = sent;
@@ -45,26 +44,28 @@ export function conclude(input: {
   else if (before.failingSince !== null || Math.abs(nowMs - lane.wellAt) >= WELL_EVERY_MS) health = 'well';
   if (health === 'well') lane.wellAt = nowMs;
 
-  const { teamId, id: deliveryId, webhookId, eventId, eventType: type } = delivery;
-  const rests = lane.health.restsUntil > nowMs ? { restsUntil: toIso(lane.health.restsUntil) } : {};
-  input.log.info(
-    {
-      teamId,
-      webhookId,
-      eventId,
-      deliveryId,
-      type,
-      attempt: number,
-      outcome,
-      status,
-      ms: tookMs,
-      ...(error === null ? {} : { error }),
-      next: next.state === 'waiting' ? toIso(next.nextAt) : next.state,
-      ...(before.state === lane.health.state ? {} : { breaker: lane.health.state }),
-      ...rests,
-    },
-    'delivery.attempted',
-  );
+  const { teamId, id: deliveryId, webhookId, eventId, eventType } = delivery;
+  input.observer.deliveryAttemptDone?.({
+    teamId,
+    webhookId,
+    eventId,
+    eventType,
+    deliveryId,
+    attempt: number,
+    server: sent.server,
+    outcome,
+    status,
+    error,
+    next: next.state,
+    nextAt: next.state === 'waiting' ? next.nextAt : null,
+    circuit: before.state === lane.health.state ? null : lane.health.state,
+    restsUntil: lane.health.restsUntil > nowMs ? lane.health.restsUntil : null,
+    startedAt: attempt.startedAt,
+    durationMs: tookMs,
+    waitedMs: attempt.details?.timing.queuedMs ?? 0,
+    trace: null,
+    parent: null,
+  });
   const isLong = lane.health.restsUntil - nowMs > LONG_REST_MS;
   return {
     settlement: {

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { DueDelivery } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Wake } from '../std/wake.ts';
@@ -45,6 +46,7 @@ const MAX_REMEMBERED = 10_000;
 export class Lanes {
   readonly #store: Store;
   readonly #log: Logger;
+  readonly #observer: Observer;
   readonly #random: () => number;
   readonly #elapsed: Clock;
   readonly #attempt: Attempting;
@@ -72,6 +74,8 @@ export class Lanes {
     sealer: Sealer;
     dispatcher: Dispatcher;
     log: Logger;
+    /** Told of each attempt. */
+    observer: Observer;
     userAgent: string;
     nodeId: string;
     leaseMs?: number;
@@ -82,6 +86,7 @@ export class Lanes {
     const { store, sealer, dispatcher, userAgent } = input;
     this.#store = store;
     this.#log = input.log;
+    this.#observer = input.observer;
     this.#random = input.random ?? Math.random;
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
@@ -323,7 +328,7 @@ export class Lanes {
     if (signal.aborted && sent.attempt.outcome !== 'ok') return lane.release(delivery.id);
     const nowMs = this.#store.now();
     const random = this.#random();
-    const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, log: this.#log });
+    const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, observer: this.#observer });
     this.#settler.add(concluded.settlement, lane.ordered);
     if (concluded.drops) this.#drop(lane);
     if (concluded.pauses !== null) {

@@ -41,6 +41,8 @@ export interface Sent {
   attempt: Attempt;
   /** How long the endpoint asks to be left alone (429 and 503 with `Retry-After`, at most 24 hours), or null. */
   retryAfterMs: number | null;
+  /** Scheme, host and port that it went to. */
+  server: string;
 }
 
 const MAX_LOCATION = 200;
@@ -100,6 +102,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
       },
     },
     retryAfterMs: asksToWait ? retryAfterMs(exchange.headers['retry-after'], sender.now()) : null,
+    server: to.origin,
   };
 }
 

@@ -62,6 +62,7 @@ export function engineTest(
         store,
         ingester,
         log: silentLogger,
+        observer: {},
         workflowsDirectory: directory,
         environment: new Map([['PATH', process.env.PATH ?? '']]),
         secrets: async () => new Map(),

@@ -111,6 +111,7 @@ export async function setUp(
       sealer,
       dispatcher,
       log: onError === undefined ? silentLogger : { ...silentLogger, error: onError },
+      observer: {},
       userAgent: 'flowhook/test',
       nodeId: 'node-a',
       random: () => 0.5,

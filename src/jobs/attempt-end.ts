@@ -1,0 +1,46 @@
+/** How an attempt of a job ended, as whoever observes is told. */
+import type { Job } from '../model/job.ts';
+import type { Workflow } from '../model/workflow.ts';
+import type { JobAttemptDone, Observer } from '../observe/observer.ts';
+import type { Ingested } from '../records/ingest.ts';
+import type { Published } from '../store/record-operations.ts';
+
+export type AttemptEnd = Pick<JobAttemptDone, 'outcome'> &
+  Partial<Pick<JobAttemptDone, 'reason' | 'error' | 'nextAt'>> & {
+    ingested?: Ingested;
+    published?: Published;
+  };
+
+/** Tells the end of an attempt that began at `startedAt` and ends now; epoch milliseconds. */
+export function tellAttempt(
+  observer: Observer,
+  of: { job: Job; workflow: Workflow; startedAt: number; now: number },
+  end: AttemptEnd,
+): void {
+  const { job, workflow, startedAt, now } = of;
+  const { ingested, published } = end;
+  const isPublished = published?.outcome === 'published' || published?.outcome === 'unchanged';
+  observer.jobAttemptDone?.({
+    teamId: job.teamId,
+    workflowId: job.workflowId,
+    jobId: job.id,
+    attempt: job.attempt,
+    origin: job.origin,
+    sourceType: workflow.definition.source.type,
+    outcome: end.outcome,
+    reason: end.reason ?? null,
+    error: end.error ?? null,
+    nextAt: end.nextAt ?? null,
+    startedAt,
+    durationMs: Math.max(0, now - startedAt),
+    waitedMs: Math.max(0, startedAt - job.runAt),
+    read: ingested === undefined ? null : countsOf(ingested),
+    published: isPublished ? published : null,
+    trace: null,
+    parent: null,
+  });
+}
+
+function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingested): JobAttemptDone['read'] {
+  return { emitted: records, duplicates, existing, skipped, suppressed };
+}

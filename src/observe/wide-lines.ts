@@ -1,0 +1,101 @@
+/** The log as an observer: one wide line for each unit of work, with all that is known of it at its end. */
+import type { Logger } from './log.ts';
+import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone, Traced } from './observer.ts';
+
+/** Health checks and scrapes come every few seconds and would bury the rest. */
+const QUIET = new Set<string | null>(['/livez', '/readyz', '/metrics']);
+
+/**
+ * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted` and
+ * `delivery.attempted`. What went well or is somebody else's mistake is `info`, what an operator should see `warn`.
+ */
+export function wideLines(log: Logger): Required<Observer> {
+  return {
+    requestDone(done) {
+      const isWrong = done.status >= 500 && !done.aborted;
+      if (QUIET.has(done.route) && !isWrong) return;
+      log[isWrong ? 'warn' : 'info'](requestFields(done), 'request.completed');
+    },
+    jobAttemptDone(done) {
+      const { outcome } = done;
+      const name = outcome === 'retrying' ? 'failed' : outcome;
+      const isWell = outcome === 'finished' || outcome === 'canceled';
+      log[isWell ? 'info' : 'warn'](jobFields(done), `job.${name}`);
+    },
+    deliveryAttemptDone(done) {
+      log.info(deliveryFields(done), 'delivery.attempted');
+    },
+  };
+}
+
+function requestFields(done: RequestDone): object {
+  const { method, route, status, sentBytes, teamId, keyId, requestId } = done;
+  return {
+    method,
+    route,
+    status,
+    ms: tenths(done.durationMs),
+    sentBytes,
+    teamId,
+    keyId,
+    requestId,
+    ...(done.errorCode === null ? {} : { code: done.errorCode }),
+    ...(done.aborted ? { aborted: true } : {}),
+    ...traceField(done),
+  };
+}
+
+function jobFields(done: JobAttemptDone): object {
+  const { teamId, workflowId, jobId, attempt, origin, sourceType, outcome, nextAt } = done;
+  return {
+    teamId,
+    workflowId,
+    jobId,
+    attempt,
+    origin,
+    source: sourceType,
+    ms: Math.round(done.durationMs),
+    waitedMs: Math.round(done.waitedMs),
+    ...done.read,
+    ...done.published,
+    ...(done.reason === null ? {} : { reason: done.reason }),
+    ...(done.error === null ? {} : { error: done.error }),
+    ...(outcome === 'retrying' || outcome === 'failed' ? { state: outcome } : {}),
+    ...(nextAt === null ? {} : { next: isoOf(nextAt) }),
+    ...traceField(done),
+  };
+}
+
+function deliveryFields(done: DeliveryAttemptDone): object {
+  const { teamId, webhookId, eventId, deliveryId, eventType, attempt, outcome, status, error } = done;
+  return {
+    teamId,
+    webhookId,
+    eventId,
+    deliveryId,
+    type: eventType,
+    attempt,
+    outcome,
+    status,
+    ms: Math.round(done.durationMs),
+    waitedMs: Math.round(done.waitedMs),
+    ...(error === null ? {} : { error }),
+    next: done.nextAt === null ? done.next : isoOf(done.nextAt),
+    ...(done.circuit === null ? {} : { breaker: done.circuit }),
+    ...(done.restsUntil === null ? {} : { restsUntil: isoOf(done.restsUntil) }),
+    ...traceField(done),
+  };
+}
+
+function traceField({ trace }: Traced): { traceId?: string; spanId?: string } {
+  return trace === null ? {} : { traceId: trace.traceId, spanId: trace.spanId };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+/** Here, for nothing lies below this level. */
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
