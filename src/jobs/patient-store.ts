@@ -49,7 +49,13 @@ export function patientStore(store: Store, signal: AbortSignal, random: () => nu
   };
 }
 
-const PASSING: ReadonlySet<ErrorCode> = new Set(['database_unavailable', 'database_busy', 'overloaded']);
+const PASSING: ReadonlySet<ErrorCode> = new Set([
+  'database_unavailable',
+  'database_busy',
+  'disk_full',
+  'disk_failed',
+  'overloaded',
+]);
 
 function isAway(error: unknown): boolean {
   return error instanceof Problem && PASSING.has(error.code);

@@ -79,6 +79,14 @@ const TABLE = {
   overloaded: [503, 'The service is overloaded. Try again shortly'],
   database_unavailable: [503, 'The database cannot be reached. Try again shortly'],
   database_busy: [503, 'Something else holds what this needs in the database. Try again shortly'],
+  disk_full: [
+    503,
+    'The disk of the data directory is full: nothing can be written, and reads go on. The operator has to free space or to grow it; writing then goes on by itself',
+  ],
+  disk_failed: [
+    503,
+    'The disk of the data directory refuses to be written to: it fails, is read-only, or a quota is used up. Reads go on. The log of the service says more; writing goes on by itself when that is mended',
+  ],
   stopping: [503, 'The service is stopping. Try again shortly'],
   not_ready: [503, 'The service is not ready. Try again shortly'],
   internal: [500, 'Something went wrong here. The log of the service says more under this x-request-id'],

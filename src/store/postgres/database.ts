@@ -232,7 +232,9 @@ async function onConnection<Result>(
   pool: pg.Pool,
   use: (client: pg.PoolClient, discard: () => void) => Promise<Result>,
 ): Promise<Result> {
+  const fromMs = performance.now();
   const client = await pool.connect();
+  waited.set(pool, performance.now() - fromMs);
   let isBroken = false;
   const discard = () => {
     isBroken = true;
@@ -245,6 +247,14 @@ async function onConnection<Result>(
     client.off('error', discard);
     client.release(isBroken);
   }
+}
+
+/** Of each pool, how long was waited for the connection that was given last. */
+const waited = new WeakMap<pg.Pool, number>();
+
+/** How long, in milliseconds, a connection of a pool is waited for at the moment. */
+export function connectionWaitMs(pool: pg.Pool): number {
+  return pool.waitingCount === 0 ? 0 : (waited.get(pool) ?? 0);
 }
 
 /** SQLSTATEs after which the same transaction may succeed: https://www.postgresql.org/docs/18/errcodes-appendix.html */
@@ -299,6 +309,11 @@ const BUSY = new Set([
 /** Whether the database answers, but something else was in the way of just this. */
 export function isBusy(error: unknown): boolean {
   return BUSY.has(sqlState(error) ?? '') || isTransient(error);
+}
+
+/** Whether the server's disk is full (SQLSTATE 53100). */
+export function isFull(error: unknown): boolean {
+  return sqlState(error) === '53100';
 }
 
 /** What the client says of connections, which has no SQLSTATE and no code. */

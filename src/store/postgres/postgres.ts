@@ -11,7 +11,7 @@ import { claim, claiming } from './claim.ts';
 import { survey } from './claim-bounds.ts';
 import { startClock } from './clock.ts';
 import { compare, currentSeqs } from './compare.ts';
-import { Database, openPool } from './database.ts';
+import { connectionWaitMs, Database, openPool } from './database.ts';
 import * as erase from './erase.ts';
 import { scanRecords, scanTexts } from './find-content.ts';
 import * as inspectors from './inspectors.ts';
@@ -250,6 +250,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       return () => void listeners.delete(listener);
     },
     check: async () => {
+    waitMs: () => connectionWaitMs(pool),
       await read((view) => view.db.get('select 1 from instance'))(undefined);
     },
     close: () => {

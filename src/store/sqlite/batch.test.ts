@@ -113,7 +113,7 @@ test('refuses the whole batch when the disk is full, and works when there is roo
   const large: Call = { name: 'instance.claim', input: { name: 'large', value: 'x'.repeat(100_000) } };
   for (const answer of run(team('b'), large, team('c'))) {
     const error = errorOf(answer);
-    assert.ok(error instanceof Problem && error.code === 'database_unavailable');
+    assert.ok(error instanceof Problem && error.code === 'disk_full');
     assert.match((error.cause as Error).message, /full/);
   }
   assert.deepEqual(slugs(), ['a']);

@@ -9,6 +9,7 @@ import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
 import { type Database, isOutside } from './database.ts';
 import { WRITES, type WriteName } from './operations.ts';
+import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
 import type { Tx } from './transaction.ts';
 
 /** One operation that waits to be written. */
@@ -34,6 +35,8 @@ export interface BatchResult {
   /** Whether deliveries of removed webhooks may be left to be canceled: `deliveries.cancelRemoved` does it. */
   cancelMore: boolean;
 }
+  /** Why nothing was written, if the disk is at fault. */
+  trouble?: DiskTrouble;
 
 /** Deliveries that one transaction cancels at most. */
 const MAX_CANCELED = 500;
@@ -47,12 +50,15 @@ export function runBatch(db: Database, batch: Batch): BatchResult {
     return { answers, touched, cancelMore: tx.cancelable === 0 };
   } catch (error) {
     if (db.inTransaction) db.run('rollback');
-    const refusal = packError(new Problem('database_unavailable', { cause: error }));
+    const problem = refusalOf(error);
+    const trouble = troubleOf(problem);
+    const refusal = packError(problem);
     return {
       answers: batch.calls.map(() => ({ ok: false, error: refusal })),
       touched: untouched(),
       cancelMore: false,
     };
+      ...(trouble === undefined ? {} : { trouble }),
   }
 }
 

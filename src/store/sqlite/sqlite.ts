@@ -315,7 +315,9 @@ function compose(parts: {
       return () => void listeners.delete(listener);
     },
     check: async () => {
-      if (!writer.alive) throw new Problem('database_unavailable');
+    waitMs: () => writer.waitMs,
+      const { trouble } = writer;
+      if (trouble !== undefined) throw trouble;
       await read((view) => view.db.get('select 1 from instance'))(undefined);
     },
     close: () => {

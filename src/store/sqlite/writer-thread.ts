@@ -2,9 +2,12 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { type Batch, type BatchResult, runBatch } from './batch.ts';
 import { Database } from './database.ts';
+import { canWrite } from './disk-trouble.ts';
 
 /** How often another process's commits are looked for. */
 const FOREIGN_POLL_MS = 250;
+/** How often it is tried whether a disk that took nothing takes something again. */
+const PROBE_MS = 1_000;
 const CANCEL_REMOVED: Batch = {
   now: 0,
   publicUrl: '',
@@ -21,7 +24,13 @@ export interface WriterData {
 export type ToWriter = { batch: Batch } | { close: true };
 
 /** What the thread says. */
-export type FromWriter = { ready: true } | { result: BatchResult } | { foreign: true } | { closed: true };
+export type FromWriter =
+  | { ready: true }
+  | { result: BatchResult }
+  | { foreign: true }
+  /** After a result with `trouble`: what has failed works again. */
+  | { recovered: true }
+  | { closed: true };
 
 if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
@@ -37,16 +46,20 @@ function serve(port: MessagePort, { path, synchronous }: WriterData): void {
     cancelMore();
   }, FOREIGN_POLL_MS);
   let canceling: NodeJS.Immediate | undefined;
+  let probing: NodeJS.Timeout | undefined;
 
   port.on('message', (message: ToWriter) => {
     if ('batch' in message) {
       const result = runBatch(db, message.batch);
       say({ result });
+      if (result.trouble !== undefined) probe();
       if (result.cancelMore) cancelMore();
       return;
     }
     clearInterval(poll);
     clearImmediate(canceling);
+    clearTimeout(probing);
+    foldLog(db);
     db.close();
     say({ closed: true });
     port.close();
@@ -63,8 +76,26 @@ function serve(port: MessagePort, { path, synchronous }: WriterData): void {
     });
   }
 
+  /** Nobody may be there to write who would find it out: a node that is not ready is not asked. */
+  function probe(): void {
+    probing ??= setTimeout(() => {
+      probing = undefined;
+      if (canWrite(db)) say({ recovered: true });
+      else probe();
+    }, PROBE_MS);
+  }
+
   function say(message: FromWriter): void {
     port.postMessage(message);
+  }
+}
+
+/** Leaves an empty log, also where another process has the file open and closing it would not. */
+function foldLog(db: Database): void {
+  try {
+    db.exec('pragma busy_timeout = 200; pragma wal_checkpoint(truncate)');
+  } catch {
+    // Somebody reads, or the disk is full: the log is as good as the file.
   }
 }
 

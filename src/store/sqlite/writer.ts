@@ -17,6 +17,7 @@ import type { Clock } from '../../std/clock.ts';
 import type { Touched } from '../store.ts';
 import { ANYTHING } from '../touched.ts';
 import { type Answer, type BatchResult, type Call, unpackError } from './batch.ts';
+import type { DiskTrouble } from './disk-trouble.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
 const MAX_BATCH = 512;
@@ -27,6 +28,8 @@ const MAX_WAITING = 20_000;
 const RESTART_MS = 1_000;
 
 interface Waiting extends Call {
+  /** When it came, in milliseconds that only ever grow. */
+  at: number;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -61,6 +64,8 @@ export class Writer {
   readonly #inFlight: Waiting[][] = [];
   #waiting: Waiting[] = [];
   #flushing = false;
+  /** Since a batch was refused for it, until the thread says that it can write again. */
+  #trouble: DiskTrouble | undefined;
   /** Nothing while there is none that can write. */
   #thread: Worker | undefined;
   #exited: Promise<void> | undefined;
@@ -101,23 +106,30 @@ export class Writer {
 
   /**
    * Performs an operation; resolves after its commit. Rejects with what the operation threw, or with a Problem:
-   * `overloaded`, `stopping`, `database_unavailable`.
+   * `overloaded`, `stopping`, `database_unavailable`, `disk_full`, `disk_failed`.
    */
   call(name: Call['name'], input: unknown): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#thread === undefined) return Promise.reject(new Problem('database_unavailable'));
     if (this.#waiting.length >= this.#maxWaiting) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ name, input, resolve, reject });
+      this.#waiting.push({ name, input, at: performance.now(), resolve, reject });
       if (this.#flushing || this.#inFlight.length >= MAX_IN_FLIGHT) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
     });
   }
 
-  /** Whether the thread lives. */
-  get alive(): boolean {
-    return this.#ended === undefined && this.#thread !== undefined;
+  /** Why nothing can be written now, if that is known. */
+  get trouble(): Problem | undefined {
+    if (this.#ended !== undefined || this.#thread === undefined) return new Problem('database_unavailable');
+    return this.#trouble === undefined ? undefined : new Problem(this.#trouble);
+  }
+
+  /** How long, in milliseconds, the operation has waited that waits longest. */
+  get waitMs(): number {
+    const oldest = this.#inFlight[0]?.[0] ?? this.#waiting[0];
+    return oldest === undefined ? 0 : performance.now() - oldest.at;
   }
 
   /** Waits until everything taken has been answered, then ends the thread. Calling it twice is harmless. */
@@ -163,11 +175,13 @@ export class Writer {
 
   #hear(message: FromWriter): void {
     if ('foreign' in message) this.#options.onTouched(ANYTHING);
+    if ('recovered' in message) this.#recover();
     if ('result' in message) this.#settle(message.result);
   }
 
-  #settle({ answers, touched }: BatchResult): void {
+  #settle({ answers, touched, trouble }: BatchResult): void {
     const batch = this.#inFlight.shift() ?? [];
+    if (trouble !== undefined) this.#noteTrouble(trouble, answers[0]);
     for (const [place, call] of batch.entries()) {
       const answer = answers[place] as Answer;
       if (answer.ok) call.resolve(answer.value);
@@ -178,8 +192,25 @@ export class Writer {
     if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
   }
 
+  /** Once, however many are refused. */
+  #noteTrouble(trouble: DiskTrouble, answer: Answer | undefined): void {
+    if (this.#trouble === trouble) return;
+    this.#trouble = trouble;
+    const err = answer?.ok === false ? unpackError(answer.error) : undefined;
+    const { log, path } = this.#options;
+    log.error({ err, path }, trouble === 'disk_full' ? 'disk.full' : 'disk.failed');
+  }
+
+  #recover(): void {
+    this.#trouble = undefined;
+    this.#options.log.warn({ path: this.#options.path }, 'disk.recovered');
+    // What was refused meanwhile is due.
+    this.#options.onTouched(ANYTHING);
+  }
+
   #die(cause: Error): void {
     this.#thread = undefined;
+    this.#trouble = undefined;
     const lost = [...this.#inFlight.splice(0).flat(), ...this.#waiting.splice(0)];
     if (this.#ended === undefined || lost.length > 0) {
       this.#options.log.error({ err: cause, operations: lost.length }, 'writer.died');
