@@ -8,6 +8,7 @@ import type { Config } from './config/config.ts';
 import type { Role } from './config/settings.ts';
 import { VERSION } from './config/version.ts';
 import { createApp } from './http/app.ts';
+import { Certificate } from './http/certificate.ts';
 import { openDashboard } from './http/ui/dashboard.ts';
 import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
 import { Engine } from './jobs/engine.ts';
@@ -19,15 +20,16 @@ import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
-import { BodyWriter } from './records/body-writer.ts';
 import { observeAll } from './observe/observer.ts';
 import { wideLines } from './observe/wide-lines.ts';
+import { BodyWriter } from './records/body-writer.ts';
 import { Ingester } from './records/ingester.ts';
 import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { newId } from './std/id.ts';
+import { serviceUrl } from './std/service-url.ts';
 import { backupSchedule } from './store/backup-schedule.ts';
 import { isPostgres } from './store/database-url.ts';
 import { openStore, ownDirectory } from './store/open.ts';
@@ -58,7 +60,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** A running service. */
 export interface Service {
-  /** `http://HOST:PORT`, with the port that was really taken. */
+  /** `http://HOST:PORT`, or `https:`, with the port that was really taken. */
   url: string;
   store: Store;
   engine: Engine;
@@ -72,7 +74,7 @@ export interface Service {
   workflows: ApplyReport | undefined;
   /** How the workflow files compare with what was applied, where starting does not apply them. */
   comparison: Comparison | undefined;
-  /** Brings in what has changed in the workflow files; on PostgreSQL only compares them with what was applied. */
+  /** Brings in what has changed in the workflow files, on PostgreSQL only compares them; looks at the certificate's. */
   reload(): Promise<void>;
   /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
   stop(): Promise<void>;
@@ -119,9 +121,9 @@ export async function startService(
       started.push(() => part.stop());
       return part;
     };
+    const observer = observeAll([wideLines(log)]);
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
-    const observer = observeAll([wideLines(log)]);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
@@ -184,9 +186,9 @@ export async function startService(
         sealer,
         dispatcher,
         log,
+        observer,
         userAgent: `flowhook/${VERSION}`,
         nodeId,
-        observer,
         ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
         random,
       }),
@@ -230,9 +232,9 @@ export async function startService(
         store,
         ingester,
         log,
+        observer,
         renewPush: (held) => pushes.renew(held),
         workflowsDirectory: config.workflowsDirectory,
-        observer,
         environment: config.environment,
         secrets: (slug, workflow) =>
           runSecrets(workflow, {
@@ -272,6 +274,13 @@ export async function startService(
     started.push(() => representations.stop());
     const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
     const deletions = kept(deletionFinishing({ store, log, random, nodeId, forget }));
+
+    const { tlsCert, tlsKey } = config;
+    const certificate =
+      tlsCert === undefined || tlsKey === undefined
+        ? undefined
+        : kept(new Certificate({ cert: tlsCert, key: tlsKey }, log));
+    const isSecure = certificate !== undefined;
 
     const eventLoop = kept(new EventLoopMonitor());
     eventLoop.start();
@@ -317,21 +326,22 @@ export async function startService(
         }),
       workflowFile: (of) => findWorkflowFile(config.workflowsDirectory, of),
       log,
+      observer,
       isReady: () => ready,
       servesApi: has('api'),
       trustProxy: config.trustProxy,
+      ...(certificate === undefined ? {} : { certificate }),
       corsOrigins: config.corsOrigins,
       ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
     });
     // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
     started.push(() => close(app));
     await app.listen({ host: config.host, port: config.port });
-      observer,
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
     // Not before there is a start to tell it: it is shown once, and a port may be taken.
     const first = has('api') ? await mintFirstKey(store, { team, nodeId }) : undefined;
-    url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+    url = serviceUrl({ host: config.host, port, isSecure });
 
     if (has('sender')) {
       lanes.start();
@@ -355,8 +365,9 @@ export async function startService(
     });
     if (options.dashboard?.builds === true) void dashboard?.build.start();
     const link = dashboard && first && (await makeLink(store, { keyId: first.record.id }));
-    const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port });
+    const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port, isSecure });
     const reload = async () => {
+      certificate?.look();
       if (files === undefined) await applyFiles();
       else await files.tick();
     };

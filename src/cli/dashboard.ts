@@ -24,7 +24,10 @@ async function printLink(options: Options): Promise<void> {
     const { slug, key } = await chosenKey(store, options);
     const link = await makeLink(store, { keyId: key.id });
     if (link === undefined) throw new NotFoundError(`The key ${key.id} can no longer be used`);
-    const url = linkUrl(config.publicUrl ?? browsableUrl(config), link.token);
+    const url = linkUrl(
+      config.publicUrl ?? browsableUrl({ ...config, isSecure: config.tlsCert !== undefined }),
+      link.token,
+    );
     say(`Signs in once, within 30 minutes, to team ${slug} with the scopes of key ${key.id}:`);
     print(options, { url, expiresAt: toIso(link.expiresAt), team: slug, keyId: key.id }, [url]);
   });

@@ -6,6 +6,7 @@ import { urlMistake } from '../model/webhook.ts';
 import { durationWords } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
 import { printable } from '../std/printable.ts';
+import { serviceUrl } from '../std/service-url.ts';
 import { UsageError } from './exit.ts';
 import { untilInterrupted } from './follow-job.ts';
 import { type Forwarded, forwardEvent } from './forward-event.ts';
@@ -127,8 +128,8 @@ function remoteFrom(options: Options): Remote {
   const named = serverOf(given);
   if (named !== undefined) return { server: named.url.replace(/\/+$/, ''), key: named.key };
   const config = configOf({});
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  return { server: `http://${host}:${config.port}`, key: keyOf(given, config.environment) };
+  const own = serviceUrl({ ...config, isSecure: config.tlsCert !== undefined });
+  return { server: own, key: keyOf(given, config.environment) };
 }
 
 function urlFrom(flag: string, value: unknown): string {

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';
+import { serviceUrl } from '../std/service-url.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -56,7 +57,7 @@ export async function withStore(
         pretty: config.logPretty,
       }),
       // Where a server with the same settings listens: events of an import name it.
-      publicUrl: () => config.publicUrl ?? `http://${config.host}:${config.port}`,
+      publicUrl: () => config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined }),
     });
   // On PostgreSQL a command is a guest, and whether a server runs somewhere nobody can say.
   let owned = use.own === true && !isPostgres(config.databaseUrl);

@@ -125,7 +125,7 @@ test('all mistakes are told at once, by the name that the user used, and secrets
     /FLOWHOOK_ENCRYPTION_KEY must be 32 bytes/,
     /FLOWHOOK_PUBLIC_URL must be an http/,
     /FLOWHOOK_ALLOW_NETWORKS/,
-    /FLOWHOOK_TRUST_PROXY must be one of false, true/,
+    /FLOWHOOK_TRUST_PROXY must be true, false, or a list of loopback/,
   ]) {
     assert.match(said, named);
   }

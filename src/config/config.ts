@@ -45,7 +45,7 @@ export function readConfig(
   const refuse = (name: SettingName, why: string) => {
     const { value, origin = environmentName(name) } = found.get(name) ?? {};
     const hidden = SETTINGS.some((setting) => setting.name === name && holdsSecret(setting));
-    mistakes.push(`${origin} ${why}${hidden ? '' : `, found "${value}"`}`);
+    mistakes.push(`${origin} ${why}${hidden || value === undefined ? '' : `, found "${value}"`}`);
     wrong.add(name);
   };
 

@@ -3,9 +3,10 @@ import { type IncomingMessage, METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
+import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observe/log.ts';
-import type { ErasureDeps } from '../records/erase.ts';
 import type { Observer } from '../observe/observer.ts';
+import type { ErasureDeps } from '../records/erase.ts';
 import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
@@ -15,6 +16,7 @@ import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
 import { tellAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
+import type { Certificate } from './certificate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
@@ -46,14 +48,16 @@ export interface HttpServices {
   /** The file that defines a workflow, on a node that has it; the team by its slug. */
   workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
   log: Logger;
-  /** Whether `/readyz` may say yes: started and not stopping. */
-  isReady(): boolean;
   /** Told of each request. */
   observer: Observer;
+  /** Whether `/readyz` may say yes: started and not stopping. */
+  isReady(): boolean;
   /** Whether this node has the API; else it only says how it is. */
   servesApi: boolean;
-  /** Whether `x-forwarded-*` headers are believed. */
-  trustProxy: boolean;
+  /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
+  trustProxy: TrustedProxies | false;
+  /** With one it speaks HTTPS, else HTTP. */
+  certificate?: Certificate;
   /** The origins whose pages may call from a browser; `*` for all. */
   corsOrigins: readonly string[];
   /** What the dashboard needs; without it there is none. */
@@ -72,11 +76,11 @@ export interface Arrival {
   route: Route | undefined;
   query: string;
   teamId: string | null;
+  keyId: string | null;
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
 const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
-  keyId: string | null;
 /** How long a request may take to arrive, body included, unless its operation `hasTime`. */
 const REQUEST_TIMEOUT_MS = 60_000;
 /** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
@@ -105,11 +109,16 @@ export function createApp(services: HttpServices): FastifyInstance {
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
   const unknownMethod = (target: string): Problem => unroutable(match(splitTarget(target).path));
 
+  const { certificate } = services;
+  const ofTheServer = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false };
+  // As an object: a server of HTTPS is one of HTTP to all that follows.
+  const secured: object = certificate === undefined ? {} : { https: { ...ofTheServer, ...certificate.pair } };
   const app = fastify({
-    http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    http: ofTheServer,
+    ...secured,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: STILL_MS,
-    trustProxy: services.trustProxy,
+    trustProxy: services.trustProxy ? services.trustProxy.trusts : false,
     genReqId: requestIdOf,
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -142,6 +151,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
+  certificate?.follow(app.server);
   app.server.on('connect', answerConnect(unknownMethod));
   // Else Node answers an `expect` that it does not know with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -222,6 +232,7 @@ async function answer(input: {
       ? await authenticateSession(ui, call, route.scope)
       : await authenticate(services.authenticator, request.raw, route.scope);
   arrival.teamId = caller.teamId;
+  arrival.keyId = caller.keyId;
   return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
 }
 
@@ -232,7 +243,6 @@ function dropHeaders(reply: FastifyReply): void {
     reply.removeHeader(name);
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);
-  arrival.keyId = caller.keyId;
   }
 }
 

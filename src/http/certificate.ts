@@ -1,0 +1,105 @@
+/** The certificate that this service shows: read from two files, and again when they have changed. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Server as PlainServer } from 'node:http';
+import { Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import type { Logger } from '../observe/log.ts';
+
+/** Renewed certificates come every few weeks; two small files are read this often. */
+const LOOK_MS = 10_000;
+
+/** Where a certificate with its chain lies, and its key, both as PEM. */
+export interface CertificateFiles {
+  cert: string;
+  key: string;
+}
+
+interface Pair {
+  cert: string;
+  key: string;
+}
+
+/** A certificate that follows its files. What is wrong with new ones leaves the old one in use, and is logged. */
+export class Certificate {
+  readonly #files: CertificateFiles;
+  readonly #log: Logger;
+  #pair: Pair;
+  /** What was refused: told once, though it is met at every look. */
+  #refused: Pair | undefined;
+  #server: Server | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @throws Error with a sentence when a file cannot be read, or the two do not belong together */
+  constructor(files: CertificateFiles, log: Logger) {
+    this.#files = files;
+    this.#log = log;
+    this.#pair = read(files);
+    check(this.#pair, files);
+  }
+
+  /** What a server is made with. */
+  get pair(): Pair {
+    return this.#pair;
+  }
+
+  /** Keeps the certificate of a server as its files are. One of plain HTTP has none. */
+  follow(server: PlainServer): void {
+    if (!(server instanceof Server)) return;
+    this.#server = server;
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#server = undefined;
+  }
+
+  /** Reads the files again; connections that are open keep what they were made with. */
+  look(): void {
+    let found: Pair | undefined;
+    try {
+      found = read(this.#files);
+      if (isSame(found, this.#pair) || isSame(found, this.#refused)) return;
+      check(found, this.#files);
+      this.#server?.setSecureContext(found);
+      this.#pair = found;
+      this.#refused = undefined;
+      this.#log.info({ validTo: new X509Certificate(found.cert).validToDate }, 'certificate.changed');
+    } catch (err) {
+      // One that cannot be read, or whose other half is still being written, is looked at again.
+      const isNew = found !== undefined || this.#refused !== NOTHING;
+      this.#refused = found ?? NOTHING;
+      if (isNew) this.#log.error({ err }, 'certificate.not_changed: the one before stays in use');
+    }
+  }
+}
+
+/** Stands for files that could not be read. */
+const NOTHING: Pair = { cert: '', key: '' };
+
+function isSame(a: Pair, b: Pair | undefined): boolean {
+  return a.cert === b?.cert && a.key === b.key;
+}
+
+function read(files: CertificateFiles): Pair {
+  const [cert, key] = [files.cert, files.key].map((path) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (cause) {
+      throw new Error(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+    }
+  }) as [string, string];
+  return { cert, key };
+}
+
+function check(pair: Pair, files: CertificateFiles): void {
+  try {
+    createSecureContext(pair);
+  } catch (cause) {
+    throw new Error(
+      `The certificate in ${files.cert} and the key in ${files.key} cannot be used together: ${(cause as Error).message}. Both must be PEM, the key without a password and of that very certificate`,
+      { cause },
+    );
+  }
+}
