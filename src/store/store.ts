@@ -52,10 +52,10 @@ export interface Store {
   watch(listener: (touched: Touched) => void): () => void;
   /** Resolves when a trivial read works and, as far as is known, a write; else rejects: what `/readyz` asks. */
   check(): Promise<void>;
-  /** Waits for the writes under way and closes everything. Calling it twice is harmless. */
-  close(): Promise<void>;
   /** How long, in milliseconds, the call of this process has waited for its turn that waits longest. */
   waitMs(): number;
+  /** Waits for the writes under way and closes everything. Calling it twice is harmless. */
+  close(): Promise<void>;
 }
 
 /** What a thread of its own may look up, on a connection of its own that cannot write. */

@@ -249,8 +249,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    check: async () => {
     waitMs: () => connectionWaitMs(pool),
+    check: async () => {
       await read((view) => view.db.get('select 1 from instance'))(undefined);
     },
     close: () => {

@@ -8,8 +8,8 @@ import { FencedError, Problem } from '../../model/error.ts';
 import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
 import { type Database, isOutside } from './database.ts';
-import { WRITES, type WriteName } from './operations.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
+import { WRITES, type WriteName } from './operations.ts';
 import type { Tx } from './transaction.ts';
 
 /** One operation that waits to be written. */
@@ -57,8 +57,8 @@ export function runBatch(db: Database, batch: Batch): BatchResult {
       answers: batch.calls.map(() => ({ ok: false, error: refusal })),
       touched: untouched(),
       cancelMore: false,
-    };
       ...(trouble === undefined ? {} : { trouble }),
+    };
   }
 }
 

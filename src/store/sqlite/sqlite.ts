@@ -314,8 +314,8 @@ function compose(parts: {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    check: async () => {
     waitMs: () => writer.waitMs,
+    check: async () => {
       const { trouble } = writer;
       if (trouble !== undefined) throw trouble;
       await read((view) => view.db.get('select 1 from instance'))(undefined);
