@@ -78,6 +78,11 @@ export async function ownDirectory(directory: string): Promise<{ release(): void
   return takeOwnership(join(directory, 'flowhook.db'));
 }
 
+/** Whether a server has an SQLite database. Changes nothing, and may be asked beside it. */
+export async function isOwned(url: string): Promise<boolean> {
+  return (await import('./sqlite/owner.ts')).isOwned(pathOf(url));
+}
+
 /** Opens a second, smaller door to a database that `openStore` has opened: for a thread that looks things up. */
 export async function openReader(url: string): Promise<StoreReader> {
   if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);
@@ -147,6 +152,26 @@ export async function verifyBackup(file: string): Promise<VerifiedBackup> {
 /** Reads all of a PostgreSQL database, in one state of it. Rejects with a Problem when it cannot be reached. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
   return (await import('./postgres/verify.ts')).verifyDatabase(url);
+}
+
+/**
+ * Looks for damage beside whatever uses the database. Of PostgreSQL, which watches over its own files, only `full` looks
+ * at something: whether versions have the records that they say they have.
+ *
+ * @returns what is wrong, as sentences; nothing when the signal ended it
+ */
+export async function findDamage(
+  url: string,
+  options: { full: boolean; signal: AbortSignal },
+): Promise<string[] | undefined> {
+  const { full, signal } = options;
+  if (isPostgres(url)) return full ? (await verifyDatabase(url)).mistakes : [];
+  return (await import('./sqlite/integrity.ts')).findDamage({ path: pathOf(url), full }, signal);
+}
+
+/** Whether processes on a PostgreSQL database hear each other at once. */
+export async function hearsNotifications(url: string): Promise<boolean> {
+  return (await import('./postgres/hearing.ts')).hearsNotifications(url);
 }
 
 /** Puts a backup in the place of an SQLite database: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */

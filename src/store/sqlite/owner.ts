@@ -1,4 +1,5 @@
 /** Ownership of a data directory: a lock that the operating system frees when its holder dies. */
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError } from '../../model/error.ts';
 import { Database, isBusy } from './database.ts';
@@ -19,6 +20,23 @@ export function takeOwnership(databasePath: string): Ownership {
     `The data directory ${directory} is in use by another flowhook server. ` +
       'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
   );
+}
+
+/** Whether another process has the directory of a database file. It is only looked at, and no file is made. */
+export function isOwned(databasePath: string): boolean {
+  const path = join(dirname(databasePath), 'owner.db');
+  if (!existsSync(path)) return false;
+  let database: Database | undefined;
+  try {
+    database = new Database(path, { readOnly: true, busyMs: 0 });
+    database.get('select count(*) as tables from sqlite_schema');
+    return false;
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    return true;
+  } finally {
+    database?.close();
+  }
 }
 
 /**
