@@ -64,7 +64,6 @@ async function eraseData(options: Options): Promise<void> {
         id: id ?? null,
         dryRun: options.dryRun === true,
         suppress: options.suppress === true,
-        actor: 'cli',
         rewrite: options.rewrite === true,
       },
     );

@@ -32,11 +32,30 @@ export interface ApiKey {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
+  /** When it was used last, a minute late at most; null: not since `watchedFrom`. */
+  lastUsedAt: number | null;
+  /** Since when its use is noted: its making, or the upgrade to a version that does so. */
+  watchedFrom: number;
 }
 
 /** Whether a key may be used at this time. */
 export function isUsable(key: ApiKey, nowMs: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
+}
+
+/** A key that was not used for so long may be one that nobody needs. */
+export const UNUSED_MS = 90 * 86_400_000;
+/** So long before the end of a key somebody should know of it. */
+export const EXPIRES_SOON_MS = 14 * 86_400_000;
+
+export const KEY_CONCERNS = ['unused', 'expires_soon'] as const;
+export type KeyConcern = (typeof KEY_CONCERNS)[number];
+
+/** What somebody should look after with a key; null when there is nothing, or it cannot be used any more. */
+export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
+  if (!isUsable(key, nowMs)) return null;
+  if (key.expiresAt !== null && key.expiresAt - nowMs <= EXPIRES_SOON_MS) return 'expires_soon';
+  return nowMs - (key.lastUsedAt ?? key.watchedFrom) >= UNUSED_MS ? 'unused' : null;
 }
 
 /** Whether scopes include one: `admin` implies every scope of the team, `operator` implies all. */

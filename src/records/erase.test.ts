@@ -12,7 +12,6 @@ import {
   readVersion,
   stageRecords,
 } from '../store/conformance/setup.ts';
-import type { ErasureOperations } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { type ErasureReport, erase } from './erase.ts';
 import { exportPerson } from './export-person.ts';
@@ -60,26 +59,25 @@ const request = (teamId: string) => ({
   id: null,
   dryRun: false,
   suppress: false,
-  actor: 'cli',
 });
 const depsOf = (store: Store) => ({ store, sealer, directories: [], forget: async () => {} });
 
 /** The store, whose erasure fails at one write, as if the process had been killed before it. */
 function failingAt(store: Store, count: number): Store {
   let writes = 0;
-  const failing = <Name extends 'rewrite' | 'remove' | 'audit' | 'scrub'>(name: Name) =>
+  const failing = <Operation extends (input: never) => Promise<unknown>>(operation: Operation) =>
     (async (input: never) => {
       if (writes++ === count) throw new Error('killed');
-      return store.erasure[name](input);
-    }) as unknown as ErasureOperations[Name];
+      return operation(input);
+    }) as unknown as Operation;
+  const { rewrite, remove, scrub } = store.erasure;
   const erasure = {
     ...store.erasure,
-    rewrite: failing('rewrite'),
-    remove: failing('remove'),
-    audit: failing('audit'),
-    scrub: failing('scrub'),
+    rewrite: failing(rewrite),
+    remove: failing(remove),
+    scrub: failing(scrub),
   };
-  return { ...store, erasure };
+  return { ...store, erasure, audit: { ...store.audit, add: failing(store.audit.add) } };
 }
 
 test('an erasure that was broken off anywhere is completed by the next one', async (t) => {
@@ -117,10 +115,10 @@ test('an erasure whose scrubbing fails, as on a full disk, is in the audit all t
   const scrub = () => Promise.reject(new Error('the disk is full'));
   const failing = { ...store, erasure: { ...store.erasure, scrub } };
   await assert.rejects(erase(depsOf(failing), request(people.teamId)), /the disk is full/);
-  const audits = await store.erasure.audits({ teamId: people.teamId, limit: 10 });
+  const { lines } = await store.audit.list({ teamId: people.teamId, limit: 10 });
   assert.deepEqual(
-    audits.map(({ action, details }) => [action, (details as ErasureReport).disk]),
-    [['erase', null]],
+    lines.map(({ action, details }) => [action, (details as ErasureReport).disk]),
+    [['records.erase', null]],
   );
 });
 

@@ -28,6 +28,7 @@ const MAX_PASSES = 5;
 const REWRITE_BYTES = 100 * 1_048_576;
 
 export interface ErasureDeps {
+  /** Says who erases: for the audit. */
   store: Store;
   sealer: Sealer;
   /** Where copies of the database are looked for. */
@@ -47,8 +48,6 @@ export interface ErasureRequest {
   dryRun: boolean;
   /** Keeps the person out of later runs. */
   suppress: boolean;
-  /** For the audit: the id of a key, or `cli`. */
-  actor: string;
   /** Rewrites the database however large it is, when traces are left in it. */
   rewrite?: boolean;
 }
@@ -131,13 +130,15 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
     backups: await backupsIn(deps.directories),
   };
   if (!dryRun) {
-    await store.erasure.audit({
-      teamId,
-      workflowId,
-      action: 'erase',
-      actor: request.actor,
-      subject: subjectOf(deps.sealer, request),
-      details: { ...report, backups: report.backups.length },
+    await store.audit.add({
+      change: {
+        teamId,
+        action: 'records.erase',
+        target: workflowId === null ? null : { kind: 'workflow', id: workflowId },
+        summary: workflowId === null ? 'in every workflow' : '',
+        subject: subjectOf(deps.sealer, request),
+        details: { ...report, backups: report.backups.length },
+      },
     });
   }
   // Only now: what was erased is gone, whatever became of the disk, and the audit must say so.

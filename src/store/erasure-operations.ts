@@ -44,17 +44,6 @@ export interface SuppressionRow {
   hash: string;
 }
 
-/** A line of the audit, which names nobody: `subject` is a keyed hash. */
-export interface AuditEntry {
-  id: string;
-  action: string;
-  actor: string;
-  workflowId: string | null;
-  subject: string;
-  details: unknown;
-  createdAt: number;
-}
-
 /** How the disk was scrubbed. */
 export interface Scrubbed {
   /** Whether the write-ahead log holds nothing any more; null: PostgreSQL's is out of reach, as are its replicas. */
@@ -102,9 +91,6 @@ export interface ErasureOperations {
   suppress(input: { teamId: string; entries: readonly SuppressionRow[] }): Promise<void>;
   /** What keeps people out of a workflow. */
   suppressed(input: { teamId: string; workflowId: string }): Promise<SuppressionRow[]>;
-  audit(input: { teamId: string } & Omit<AuditEntry, 'id' | 'createdAt'>): Promise<void>;
-  /** The audit of a team, oldest first. */
-  audits(input: { teamId: string; limit: number }): Promise<AuditEntry[]>;
   /**
    * Brings what was erased off the disk: empties the write-ahead log, looks for `traces` in the bytes of the
    * database, and rewrites it when there are some and it is not larger than `rewriteBytes`.

@@ -7,7 +7,11 @@ export interface SessionOperations {
   /** Begins a session of a key; nothing unless it is one that can be used. Of very many of a key the oldest end. */
   begin(input: { keyId: string; hash: string; forMs: number }): Promise<Session | undefined>;
   /** Makes a link that begins one session of a key, and answers when it ends; nothing unless the key can be used. */
-  makeLink(input: { keyId: string; hash: string; forMs: number }): Promise<{ expiresAt: number } | undefined>;
+  makeLink(input: {
+    keyId: string;
+    hash: string;
+    forMs: number;
+  }): Promise<{ teamId: string; expiresAt: number } | undefined>;
   /** Begins the session of a link, which is gone then; nothing unless there is one whose key can be used. */
   redeem(input: { link: string; hash: string; forMs: number }): Promise<Session | undefined>;
   /** A session that has not expired, with its key, which may have been revoked or have expired. */

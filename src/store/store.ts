@@ -11,6 +11,7 @@
  */
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
+import type { AuditOperations } from './audit-operations.ts';
 import type { ErasureOperations } from './erasure-operations.ts';
 import type { InspectorOperations } from './inspector-operations.ts';
 import type { JobOperations, ScheduleOperations } from './job-operations.ts';
@@ -39,6 +40,7 @@ export interface Store {
   readonly deliveries: DeliveryOperations;
   readonly inspectors: InspectorOperations;
   readonly erasure: ErasureOperations;
+  readonly audit: AuditOperations;
   readonly status: StatusOperations;
   readonly usage: UsageOperations;
 
@@ -101,12 +103,12 @@ export interface TeamOperations {
   /**
    * Takes a team away from everybody, at once and for good: its keys are gone, its slug is free, nothing of it starts
    * and nothing is sent any more. Changes nothing when jobs are running, unless `force` says so: those are to be
-   * canceled. Answers the ids of the running jobs; nothing when there is no such team.
+   * canceled. Answers the ids of the running jobs, and what the team was called; nothing when there is no such team.
    */
   retire(input: {
     teamId: string;
     force: boolean;
-  }): Promise<{ outcome: 'retired' | 'running'; running: string[] } | undefined>;
+  }): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined>;
   /** Retired teams that are not deleted yet, with the slugs that they had. */
   retired(): Promise<{ id: string; slug: string }[]>;
   /**
@@ -156,6 +158,8 @@ export interface KeyOperations {
     prefix: string;
     overlapMs: number;
   }): Promise<ApiKey | undefined>;
+  /** Notes when keys were used last, unless something later stands there. Nobody is told: no key has changed. */
+  used(input: { keys: readonly { id: string; at: number }[] }): Promise<void>;
 }
 
 export interface AppliedWorkflow {

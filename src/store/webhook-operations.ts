@@ -77,7 +77,7 @@ export interface WebhookOperations {
     /** Counts only for a new one; the defaults unless told. */
     settings?: WebhookSettings;
   }): Promise<
-    | { outcome: 'created' | 'existing'; webhook: Webhook }
+    | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
     | { outcome: 'workflow_not_found' }
     | { outcome: 'limit_reached' }
   >;

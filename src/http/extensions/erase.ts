@@ -78,7 +78,6 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
       teamId: caller.teamId,
       workflowId: workflowIdFrom(params.workflowId),
       ...fields,
-      actor: caller.keyId,
     });
     services.log.info(
       { teamId: caller.teamId, keyId: caller.keyId, dryRun: report.dryRun, found: report.found },

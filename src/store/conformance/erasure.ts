@@ -147,14 +147,4 @@ export function testErasure(open: Open): void {
     const job = await store.jobs.get({ teamId: at.teamId, id: claimed.job.id });
     assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
   });
-
-  it('keeps an audit for each team', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const entry = { action: 'erase', actor: 'cli', workflowId: null, subject: 'h1', details: { found: [] } };
-    await store.erasure.audit({ teamId: at.teamId, ...entry });
-    const [line, ...more] = await store.erasure.audits({ teamId: at.teamId, limit: 10 });
-    assert.deepEqual({ ...line, id: '' }, { ...entry, id: '', createdAt: store.now() });
-    assert.deepEqual(more, []);
-    assert.deepEqual(await store.erasure.audits({ teamId: 'team_x', limit: 10 }), []);
-  });
 }

@@ -30,7 +30,7 @@ export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
     const { teamId } = at;
     await store.webhooks.test({ teamId, id: (await store.webhooks.list({ teamId }))[0]?.id ?? '' });
     await makeJob(store, at);
-    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'retired', running: [] });
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'retired', running: [], slug: 'acme' });
     advance(3_600_000);
     assert.equal(await store.keys.byHash({ hash: 'key of acme' }), undefined);
     assert.deepEqual(await store.teams.list(), []);
@@ -53,9 +53,9 @@ export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
     const held = await makeRunning(store, at);
     const { teamId } = at;
     const running = [held.jobId];
-    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'running', running });
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'running', running, slug: 'acme' });
     assert.equal((await store.teams.bySlug({ slug: 'acme' }))?.id, teamId);
-    assert.deepEqual(await store.teams.retire({ teamId, force: true }), { outcome: 'retired', running });
+    assert.deepEqual(await store.teams.retire({ teamId, force: true }), { outcome: 'retired', running, slug: 'acme' });
     await stageRecords(store, held, 'replace', people({ a: 'Ada' }));
     while (!(await store.teams.delete({ teamId, limit: 1 })).done);
     await assert.rejects(
@@ -122,8 +122,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   await store.inspectors.create(inspector);
   await store.inspectors.keep({ ...inspector, workflowId: null, request: REQUEST });
   await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
-  const audit = { action: 'erase', actor: 'cli', workflowId: null, subject: 'x', details: {} };
-  await store.erasure.audit({ teamId, ...audit });
+  await store.audit.add({ change: { teamId, action: 'records.erase', target: null, summary: '' } });
   while (!(await store.usage.count({ graceMs: 0, limit: 100 })).done);
   return at;
 }

@@ -75,9 +75,9 @@ export function testSessions(open: Open): void {
     store,
     advance,
   }) => {
-    const { id: keyId } = await makeKey(store);
+    const { id: keyId, teamId } = await makeKey(store);
     const made = await store.sessions.makeLink({ keyId, hash: 'link', forMs: HOUR_MS });
-    assert.deepEqual(made, { expiresAt: store.now() + HOUR_MS });
+    assert.deepEqual(made, { teamId, expiresAt: store.now() + HOUR_MS });
     const follow = (link: string, hash: string) => store.sessions.redeem({ link, hash, forMs: HOUR_MS });
     const both = await Promise.all([follow('link', 'a'), follow('link', 'b')]);
     assert.deepEqual(

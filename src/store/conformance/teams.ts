@@ -57,6 +57,8 @@ export function testTeams(open: Open): void {
       id: key.id,
       createdAt: store.now(),
       revokedAt: null,
+      lastUsedAt: null,
+      watchedFrom: store.now(),
     });
     assert.deepEqual(await store.keys.create({ ...input, name: 'again', scopes: ['admin'] }), key);
     assert.deepEqual(await store.keys.byHash({ hash: 'ff' }), key);
@@ -139,5 +141,34 @@ export function testTeams(open: Open): void {
       undefined,
     );
     assert.equal(await store.keys.byHash({ hash: 'e' }), undefined);
+  });
+
+  it('notes when keys were used, never an earlier time, and tells nobody', async ({ store, advance }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const make = (hash: string) =>
+      store.keys.create({ teamId, name: '', hash, prefix: '', scopes: [], expiresAt: null });
+    const [one, other] = [await make('a'), await make('b')];
+    let told = 0;
+    const unwatch = store.watch(({ keys }) => {
+      if (keys) told += 1;
+    });
+    advance(100);
+    const at = store.now();
+    await store.keys.used({
+      keys: [
+        { id: other.id, at },
+        { id: one.id, at: at - 1 },
+        { id: 'key_x', at },
+      ],
+    });
+    await store.keys.used({ keys: [{ id: one.id, at: at - 50 }] });
+    await store.keys.used({ keys: [] });
+    unwatch();
+    const found = await store.keys.list({ teamId });
+    assert.deepEqual(
+      found.map(({ lastUsedAt }) => lastUsedAt),
+      [at - 1, at],
+    );
+    assert.equal(told, 0);
   });
 }

@@ -71,7 +71,11 @@ export function testWebhooks(open: Open): void {
     const [webhook] = await store.webhooks.list({ teamId: at.teamId });
     await store.webhooks.pause({ teamId: at.teamId, id: webhook?.id ?? '', reason: 'For a test' });
     assert.equal((await store.webhooks.list({ teamId: at.teamId }))[0]?.state, 'paused');
-    assert.deepEqual(await store.webhooks.subscribe({ ...at, ...hook }), { outcome: 'existing', webhook });
+    assert.deepEqual(await store.webhooks.subscribe({ ...at, ...hook }), {
+      outcome: 'existing',
+      webhook,
+      resumed: true,
+    });
   });
 
   it('finds no workflow that is unknown, archived or another team’s', async ({ store }) => {

@@ -28,7 +28,10 @@ export async function once<T>(
     tx.now,
     tx.now - REMEMBERED_MS,
   );
-  if (row !== undefined && row.result_id !== NOTHING) return JSON.parse(row.result_id) as T;
+  if (row !== undefined && row.result_id !== NOTHING) {
+    tx.repeated = true;
+    return JSON.parse(row.result_id) as T;
+  }
   const made = await make();
   if (made === undefined) return undefined;
   await tx.db.run(

@@ -8,7 +8,8 @@ interface KeyRow extends Omit<ApiKey, 'scopes'> {
 }
 
 const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at as "createdAt",
-  expires_at as "expiresAt", revoked_at as "revokedAt"`;
+  expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt",
+  coalesce(watched_from, created_at) as "watchedFrom"`;
 
 export async function create(
   tx: Tx,
@@ -95,6 +96,20 @@ export async function rotate(
     );
   }
   return key;
+}
+
+/** In the order of their ids, so that no two nodes wait for each other. */
+export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): Promise<void> {
+  const sorted = keys.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  await tx.db.run(
+    `with noted as materialized (
+       select api_key.id, given.at from api_key
+       join unnest($1::text[], $2::bigint[]) as given (id, at) on given.id = api_key.id
+       order by api_key.id for update of api_key)
+     update api_key set last_used_at = greatest(last_used_at, noted.at) from noted where api_key.id = noted.id`,
+    sorted.map(({ id }) => id),
+    sorted.map(({ at }) => at),
+  );
 }
 
 /** Counts the changes, so that other nodes notice that what they remember of keys is no longer true. */

@@ -3,6 +3,7 @@ import { after, describe } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
+import { testAudit } from '../conformance/audit.ts';
 import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
@@ -46,6 +47,7 @@ const db = new Database(pool);
 describe('PostgreSQL', () => {
   testTeams(open);
   testSessions(open);
+  testAudit(open);
   testRemovingTeams(open);
   testWatch(open);
   testWorkflows(open);

@@ -4,6 +4,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store, Touched } from '../store.ts';
 import * as attempts from './attempts.ts';
+import * as audit from './audit.ts';
 import * as beat from './beat.ts';
 import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
@@ -147,6 +148,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       list: read(keys.list),
       revoke: write(keys.revoke),
       rotate: write(keys.rotate),
+      used: write(keys.used),
     },
     sessions: {
       begin: write(sessions.begin),
@@ -235,10 +237,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       remove: write(erase.remove),
       suppress: write(erase.suppress),
       suppressed: read(erase.suppressed),
-      audit: write(erase.audit),
-      audits: read(erase.audits),
       scrub: read((_view, { rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
     },
+    audit: { add: write(audit.add), list: read(audit.list), prune: write(audit.prune) },
     usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
     status: {
       database: read(status.database) as Store['status']['database'],

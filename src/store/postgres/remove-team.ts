@@ -30,7 +30,7 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
     teamId,
   );
   if (team === undefined || team.slug.startsWith(RETIRED)) return undefined;
-  if (running.length > 0 && !force) return { outcome: 'running', running };
+  if (running.length > 0 && !force) return { outcome: 'running', running, slug: team.slug };
   await tx.db.run(
     'update workflow set archived_at = coalesce(archived_at, $2), next_run_at = null where team_id = $1',
     teamId,
@@ -47,7 +47,7 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
   await tx.db.run('delete from api_key where team_id = $1', teamId);
   await touchKeys(tx);
   Object.assign(tx.touched, { jobs: true, deliveries: true, lanes: null });
-  return { outcome: 'retired', running };
+  return { outcome: 'retired', running, slug: team.slug };
 }
 
 export async function retired(view: View): Promise<Result<'retired'>> {

@@ -27,11 +27,11 @@ export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Pro
 export async function makeLink(
   tx: Tx,
   { keyId, hash, forMs }: Input<'makeLink'>,
-): Promise<{ expiresAt: number } | undefined> {
+): Promise<{ teamId: string; expiresAt: number } | undefined> {
   const key = await usable(tx, keyId);
   if (key === undefined) return undefined;
   await insert(tx, 'sign_in_link', { key, hash, forMs });
-  return { expiresAt: tx.now + forMs };
+  return { teamId: key.teamId, expiresAt: tx.now + forMs };
 }
 
 /** Of two that follow a link at the same moment the second waits, and finds it gone. */

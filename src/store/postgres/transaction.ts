@@ -21,4 +21,6 @@ export interface Tx extends View {
   readonly sequences: Map<string, Promise<number>>;
   /** When it changes keys: how often they have been changed then. */
   keysChanged?: number;
+  /** The operation has answered what an earlier call with the same key made: whatever it tells was told then. */
+  repeated?: boolean;
 }

@@ -30,7 +30,7 @@ export async function subscribe(
     settings?: WebhookSettings;
   },
 ): Promise<
-  | { outcome: 'created' | 'existing'; webhook: Webhook }
+  | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
   | { outcome: 'workflow_not_found' }
   | { outcome: 'limit_reached' }
 > {
@@ -44,7 +44,11 @@ export async function subscribe(
   if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
   if (active >= limit) return { outcome: 'limit_reached' };
   if (same !== undefined) {
-    return { outcome: 'existing', webhook: (await resume(tx, { teamId, id: same.id })) as Webhook };
+    return {
+      outcome: 'existing',
+      webhook: (await resume(tx, { teamId, id: same.id })) as Webhook,
+      resumed: true,
+    };
   }
 
   const row = (await tx.db.get<WebhookRow>(

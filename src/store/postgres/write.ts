@@ -5,7 +5,8 @@ import { Problem } from '../../model/error.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { untouched } from '../touched.ts';
-import { inTransaction, isBusy, isOutside, isTransient } from './database.ts';
+import { note } from './audit.ts';
+import { inTransaction, isBusy, isFull, isOutside, isTransient } from './database.ts';
 import { type TeamShares, teamOf } from './team-shares.ts';
 import type { Tx } from './transaction.ts';
 
@@ -44,10 +45,12 @@ async function committed<Input, Result>(
     const told = { publicUrl: publicUrl(), touched: untouched(), sequences: new Map() };
     let tx: Tx | undefined;
     try {
-      const result = await inTransaction(pool, (db) => {
+      const result = await inTransaction(pool, async (db) => {
         // Not before there is a connection: how long it takes to the commit is reckoned with.
         tx = { ...told, db, now: now() };
-        return operation(tx, input);
+        const made = await operation(tx, input);
+        await note(tx, input, made);
+        return made;
       });
       if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
       return result;

@@ -7,6 +7,7 @@
 import { FencedError, Problem } from '../../model/error.ts';
 import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
+import { note } from './audit.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
 import { WRITES, type WriteName } from './operations.ts';
@@ -34,9 +35,9 @@ export interface BatchResult {
   touched: Touched;
   /** Whether deliveries of removed webhooks may be left to be canceled: `deliveries.cancelRemoved` does it. */
   cancelMore: boolean;
-}
   /** Why nothing was written, if the disk is at fault. */
   trouble?: DiskTrouble;
+}
 
 /** Deliveries that one transaction cancels at most. */
 const MAX_CANCELED = 500;
@@ -101,7 +102,10 @@ function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
 function perform(tx: Tx, call: Call): Answer {
   try {
     const operation = WRITES[call.name] as (tx: Tx, input: unknown) => unknown;
-    return { ok: true, value: operation(tx, call.input) };
+    tx.repeated = false;
+    const value = operation(tx, call.input);
+    note(tx, call.input, value);
+    return { ok: true, value };
   } catch (error) {
     if (isOutside(error) || !tx.db.inTransaction) throw error;
     return { ok: false, error: packError(error) };

@@ -1,7 +1,6 @@
 /** Erasing a person: what is written for it, each in one short transaction. `find-content.ts` looks. */
 import type { AfterFailure } from '../../model/job.ts';
-import { newId } from '../../std/id.ts';
-import type { AuditEntry, ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
+import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
 import { touchAllLanes } from '../touched.ts';
 import { fail, release } from './attempts.ts';
@@ -147,30 +146,4 @@ export function suppressed(view: View, { teamId, workflowId }: Input<'suppressed
       workflowId,
     )
     .map((row) => ({ ...row }));
-}
-
-export function audit(tx: Tx, input: Input<'audit'>): void {
-  tx.db.run(
-    `insert into audit (team_id, id, action, actor, workflow_id, subject, details, created_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?)`,
-    input.teamId,
-    newId('aud', tx.now),
-    input.action,
-    input.actor,
-    input.workflowId,
-    input.subject,
-    JSON.stringify(input.details),
-    tx.now,
-  );
-}
-
-export function audits(view: View, { teamId, limit }: Input<'audits'>): AuditEntry[] {
-  return view.db
-    .all<AuditEntry & { details: string }>(
-      `select id, action, actor, workflow_id as workflowId, subject, details, created_at as createdAt
-       from audit where team_id = ? order by id limit ?`,
-      teamId,
-      limit,
-    )
-    .map((row) => ({ ...row, details: JSON.parse(row.details) }));
 }

@@ -18,7 +18,10 @@ export function once<T>(tx: Tx, call: IdempotentCall, make: () => T | undefined)
     key,
     tx.now - REMEMBERED_MS,
   );
-  if (first !== undefined) return JSON.parse(first.result_id) as T;
+  if (first !== undefined) {
+    tx.repeated = true;
+    return JSON.parse(first.result_id) as T;
+  }
   const made = make();
   if (made === undefined) return undefined;
   tx.db.run(

@@ -13,6 +13,8 @@ interface KeyRow {
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
+  last_used_at: number | null;
+  watched_from: number | null;
 }
 
 export function create(
@@ -98,6 +100,12 @@ export function rotate(
   return key;
 }
 
+export function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): void {
+  for (const { id, at } of keys) {
+    tx.db.run('update api_key set last_used_at = max(coalesce(last_used_at, 0), ?) where id = ?', at, id);
+  }
+}
+
 function toKey(row: KeyRow): ApiKey {
   return {
     id: row.id,
@@ -109,5 +117,7 @@ function toKey(row: KeyRow): ApiKey {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+    watchedFrom: row.watched_from ?? row.created_at,
   };
 }

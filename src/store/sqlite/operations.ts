@@ -1,16 +1,17 @@
 /** Every operation that writes, by name: what the writer thread can be asked for. */
 import { beat, fail, reclaim, release, setProcess } from './attempts.ts';
+import { add as addAudit, prune as pruneAudit } from './audit.ts';
 import { cancel, endCanceled, runNow } from './cancel.ts';
 import { claim } from './claim.ts';
 import { cancelRemoved } from './deliveries.ts';
-import { audit, remove as eraseRecords, rewrite, suppress } from './erase.ts';
+import { remove as eraseRecords, rewrite, suppress } from './erase.ts';
 import { forget } from './forget-webhooks.ts';
 import * as inspectors from './inspectors.ts';
 import { claim as claimInstance } from './instance.ts';
 import { prune as pruneJobs } from './job-history.ts';
 import { report } from './job-log.ts';
 import { enqueue } from './jobs.ts';
-import { create, revoke, rotate as rotateKey } from './keys.ts';
+import { create, revoke, rotate as rotateKey, used } from './keys.ts';
 import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
@@ -44,6 +45,7 @@ export const WRITES = {
   'keys.create': create,
   'keys.revoke': revoke,
   'keys.rotate': rotateKey,
+  'keys.used': used,
   'sessions.begin': beginSession,
   'sessions.makeLink': makeLink,
   'sessions.redeem': redeem,
@@ -96,7 +98,8 @@ export const WRITES = {
   'erasure.rewrite': rewrite,
   'erasure.remove': eraseRecords,
   'erasure.suppress': suppress,
-  'erasure.audit': audit,
+  'audit.add': addAudit,
+  'audit.prune': pruneAudit,
   'usage.count': countUsage,
   'usage.prune': pruneUsage,
 } as const;

@@ -18,7 +18,7 @@ export function retire(tx: Tx, { teamId, force }: Input<'retire'>): Result<'reti
       teamId,
     )
     .map(({ id }) => id);
-  if (running.length > 0 && !force) return { outcome: 'running', running };
+  if (running.length > 0 && !force) return { outcome: 'running', running, slug: team.slug };
   tx.db.run('delete from api_key where team_id = ?', teamId);
   tx.db.run(
     'update workflow set archived_at = coalesce(archived_at, ?), next_run_at = null where team_id = ?',
@@ -38,7 +38,7 @@ export function retire(tx: Tx, { teamId, force }: Input<'retire'>): Result<'reti
   tx.db.run('update inspector set expires_at = ? where team_id = ?', tx.now, teamId);
   tx.db.run('update team set slug = ? where id = ?', retiredSlug(team), teamId);
   Object.assign(tx.touched, { keys: true, jobs: true, deliveries: true, lanes: null });
-  return { outcome: 'retired', running };
+  return { outcome: 'retired', running, slug: team.slug };
 }
 
 export function retired(view: View): Result<'retired'> {

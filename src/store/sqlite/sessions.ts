@@ -27,11 +27,11 @@ export function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Session |
 export function makeLink(
   tx: Tx,
   { keyId, hash, forMs }: Input<'makeLink'>,
-): { expiresAt: number } | undefined {
+): { teamId: string; expiresAt: number } | undefined {
   const key = usable(tx, keyId);
   if (key === undefined) return undefined;
   insert(tx, 'sign_in_link', { key, hash, forMs });
-  return { expiresAt: tx.now + forMs };
+  return { teamId: key.teamId, expiresAt: tx.now + forMs };
 }
 
 export function redeem(tx: Tx, { link, hash, forMs }: Input<'redeem'>): Session | undefined {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
+import { testAudit } from '../conformance/audit.ts';
 import { testCanceling } from '../conformance/canceling.ts';
 import { testClaims } from '../conformance/claims.ts';
 import { testDeliveries } from '../conformance/deliveries.ts';
@@ -50,6 +51,7 @@ const withDisk: Open = () => open('FULL');
 describe('SQLite, synchronous=OFF', () => {
   testTeams(withoutDisk);
   testSessions(withoutDisk);
+  testAudit(withoutDisk);
   testRemovingTeams(withoutDisk);
   testWorkflows(withoutDisk);
   testJobs(withoutDisk);

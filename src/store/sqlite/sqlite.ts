@@ -6,6 +6,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store, Touched } from '../store.ts';
 import { abandoned } from './attempts.ts';
+import { list as listAudit } from './audit.ts';
 import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database } from './database.ts';
@@ -148,6 +149,7 @@ function compose(parts: {
       list: read(keys.list),
       revoke: write('keys.revoke'),
       rotate: write('keys.rotate'),
+      used: write('keys.used'),
     },
     sessions: {
       begin: write('sessions.begin'),
@@ -296,14 +298,13 @@ function compose(parts: {
       remove: write('erasure.remove'),
       suppress: write('erasure.suppress'),
       suppressed: read(erase.suppressed),
-      audit: write('erasure.audit'),
-      audits: read(erase.audits),
       scrub(input) {
         const scrubbed = scrubbing.then(() => scrub({ path, ...input }));
         scrubbing = scrubbed.catch(() => undefined);
         return scrubbed;
       },
     },
+    audit: { add: write('audit.add'), list: read(listAudit), prune: write('audit.prune') },
     usage: { count: write('usage.count'), read: read(readUsage), prune: write('usage.prune') },
     status: {
       database: read((view) => status.database(view, path)) as Store['status']['database'],

@@ -16,6 +16,8 @@ export interface Tx extends View {
   readonly touched: Touched;
   /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
   cancelable: number;
+  /** The operation has answered what an earlier call with the same key made: whatever it tells was told then. */
+  repeated?: boolean;
 }
 
 /** Runs several reads on one state of the database: for connections that only read. */

@@ -29,7 +29,7 @@ export function subscribe(
     settings?: WebhookSettings;
   },
 ):
-  | { outcome: 'created' | 'existing'; webhook: Webhook }
+  | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
   | { outcome: 'workflow_not_found' }
   | { outcome: 'limit_reached' } {
   const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
@@ -51,7 +51,7 @@ export function subscribe(
   if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
   if (activeCount(tx, teamId, workflowId) >= limit) return { outcome: 'limit_reached' };
   if (same !== undefined) {
-    return { outcome: 'existing', webhook: resume(tx, { teamId, id: same.id }) as Webhook };
+    return { outcome: 'existing', webhook: resume(tx, { teamId, id: same.id }) as Webhook, resumed: true };
   }
 
   const row = tx.db.get<WebhookRow>(

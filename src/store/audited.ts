@@ -1,0 +1,180 @@
+/**
+ * Which operations leave a line in the audit, and what it says. The line is written by the driver in the transaction of
+ * the change (`note-change.ts` of each), from what the operation was given and what it answered; so that none is
+ * forgotten, every write of a driver stands here or, with its reason, in `audited.test.ts`.
+ */
+import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
+import type { Store } from './store.ts';
+
+/** What an operation has changed; `keyId` when only it knows who asked. */
+export type Told = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
+
+/** No line when nothing was changed. `now` is the time of the operation. */
+type Tells<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
+  ? (input: Input, result: Result, now: number) => Told | readonly Told[] | undefined
+  : never;
+
+type Table = {
+  readonly [Group in keyof Store]?: { readonly [Name in keyof Store[Group]]?: Tells<Store[Group][Name]> };
+};
+
+const at = (kind: Target['kind'], id: string): Target => ({ kind, id });
+const until = (ms: number | null) => (ms === null ? 'for good' : `until ${new Date(ms).toISOString()}`);
+
+export const AUDITED = {
+  teams: {
+    ensure: (_, team, now) =>
+      team.createdAt === now
+        ? { teamId: team.id, action: 'teams.create', target: at('team', team.id), summary: team.slug }
+        : undefined,
+    // Of the instance: what the team has goes with it.
+    retire: ({ teamId }, result) =>
+      result?.outcome === 'retired'
+        ? { teamId: OF_INSTANCE, action: 'teams.delete', target: at('team', teamId), summary: result.slug }
+        : undefined,
+  },
+  keys: {
+    create: (_, key, now) =>
+      key.createdAt === now
+        ? { target: at('key', key.id), summary: `${key.scopes.join(', ')} ${until(key.expiresAt)}` }
+        : undefined,
+    revoke: (_, key, now) =>
+      key?.revokedAt === now ? { teamId: key.teamId, target: at('key', key.id), summary: '' } : undefined,
+    rotate: ({ id, overlapMs }, key) =>
+      key && {
+        target: at('key', id),
+        summary: `${key.id} takes its place${overlapMs === 0 ? '' : `; both work for ${overlapMs / 1_000} s`}`,
+      },
+  },
+  sessions: {
+    begin: (_, session) => session && signedIn(session, 'with the key'),
+    redeem: (_, session) => session && signedIn(session, 'by a link'),
+    makeLink: ({ keyId }, link) =>
+      link && {
+        teamId: link.teamId,
+        target: at('key', keyId),
+        summary: `works once, ${until(link.expiresAt)}`,
+      },
+  },
+  workflows: {
+    apply: ({ id, definition }, outcome) =>
+      outcome === 'unchanged' || outcome === 'stale'
+        ? undefined
+        : { target: at('workflow', id), summary: `${outcome}, source ${definition.source.type}` },
+    archive: ({ ids }, count) =>
+      count === 0 ? undefined : ids.map((id) => ({ target: at('workflow', id), summary: '' })),
+    pause: ({ id }, workflow, now) =>
+      workflow?.pausedAt === now ? { target: at('workflow', id), summary: '' } : undefined,
+    resume: ({ id }, workflow, now) =>
+      workflow?.updatedAt === now && workflow.pausedAt === null
+        ? { target: at('workflow', id), summary: '' }
+        : undefined,
+  },
+  jobs: {
+    cancel: ({ id }, result) =>
+      result === undefined || result.outcome === 'ended'
+        ? undefined
+        : { target: at('job', id), summary: `of workflow ${result.job.workflowId}` },
+    runNow: ({ id }, result) =>
+      result?.outcome === 'due'
+        ? { target: at('job', id), summary: `of workflow ${result.job.workflowId}` }
+        : undefined,
+  },
+  webhooks: {
+    subscribe: ({ workflowId, events }, result) =>
+      result.outcome === 'created' || (result.outcome === 'existing' && result.resumed)
+        ? {
+            target: at('webhook', result.webhook.id),
+            summary:
+              result.outcome === 'existing'
+                ? 'ends its pause'
+                : `to ${events.length === 1 ? 'one event' : `${events.length} events`} of ${workflowId === null ? 'all workflows' : `workflow ${workflowId}`}`,
+          }
+        : undefined,
+    unsubscribe: ({ ids }, result: number | { removed: number }) =>
+      // PostgreSQL's says besides whether there is more to cancel.
+      (typeof result === 'number' ? result : result.removed) === 0
+        ? undefined
+        : ids.map((id) => ({ target: at('webhook', id), summary: '' })),
+    rotate: ({ id, overlapMs }, webhook) =>
+      webhook && {
+        target: at('webhook', id),
+        summary: overlapMs === 0 ? 'a new secret' : `a new secret; both sign for ${overlapMs / 3_600_000} h`,
+      },
+    change: ({ id, settings = {}, headers }, webhook) =>
+      webhook && {
+        target: at('webhook', id),
+        summary: [...Object.keys(settings), ...(headers === undefined ? [] : ['headers'])].join(', '),
+      },
+    pause: ({ id }, webhook, now) =>
+      webhook?.pausedAt === now ? { target: at('webhook', id), summary: '' } : undefined,
+    resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
+    test: ({ id }, made) => made && { target: at('webhook', id), summary: '' },
+  },
+  deliveries: {
+    replay: ({ ids }, made) => made && ids.map((id) => ({ target: at('delivery', id), summary: '' })),
+    startReplay: ({ webhookId, states }, replay) =>
+      replay && { target: at('webhook', webhookId), summary: `what is ${states.join(' or ')}` },
+  },
+  inspectors: {
+    create: (_, inspector) => inspector && { target: at('inspector', inspector.id), summary: '' },
+    change: ({ id }, inspector) => inspector && { target: at('inspector', id), summary: '' },
+    remove: ({ id }, isGone) => (isGone ? { target: at('inspector', id), summary: '' } : undefined),
+  },
+} satisfies Table;
+
+function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: string): Told {
+  return { teamId, keyId, action: 'sessions.begin', target: at('key', keyId), summary: how };
+}
+
+/** What is put beside the input of an operation of the table. */
+export interface Authored {
+  authored?: { author: Author; operation: string };
+}
+
+type Groups = Record<string, Record<string, (input: object) => unknown>>;
+
+/**
+ * The same store, whose changes are written down as made by somebody. What it is not asked through is not: chores, runs
+ * and deliveries are nobody's.
+ */
+export function authoredBy(store: Store, author: Author): Store {
+  const { audit } = store;
+  const audited = {
+    ...audit,
+    add: (input: Parameters<typeof audit.add>[0]) => audit.add({ author, ...input }),
+  };
+  const authored = { ...store, audit: audited } as unknown as Groups;
+  for (const [group, names] of NAMES) {
+    const own = { ...authored[group] };
+    for (const name of names) {
+      const operation = own[name] as (input: object) => unknown;
+      const mark: Authored = { authored: { author, operation: `${group}.${name}` } };
+      own[name] = (input) => operation({ ...input, ...mark });
+    }
+    authored[group] = own;
+  }
+  return authored as unknown as Store;
+}
+
+const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
+
+/** The lines of an operation that has just done its work; none when it has no author, or has changed nothing. */
+export function linesOf(
+  input: unknown,
+  result: unknown,
+  now: number,
+): readonly { change: Change; author: Author }[] {
+  const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
+  if (authored === undefined) return [];
+  const { author, operation } = authored;
+  const [group = '', name = ''] = operation.split('.');
+  const tells = (AUDITED as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>)[
+    group
+  ]?.[name];
+  const told = (tells?.(input, result, now) ?? []) as Told | readonly Told[];
+  return [told].flat().map(({ keyId, ...change }: Told) => ({
+    change: { teamId, action: operation, ...change },
+    author: keyId === undefined ? author : { ...author, id: keyId },
+  }));
+}
