@@ -6,6 +6,7 @@ import { VERSION } from './config/version.ts';
 
 /** What adds each command. Only that of the command that is called is loaded: all of them take their time. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
+  ['init', async () => (await import('./cli/init.ts')).addInit],
   ['serve', async () => (await import('./cli/serve.ts')).addServe],
   ['run', async () => (await import('./cli/run.ts')).addRun],
   ['jobs', async () => (await import('./cli/jobs.ts')).addJobs],
@@ -51,8 +52,9 @@ export async function programOf(name: string | undefined): Promise<Command> {
 export async function main(argv: readonly string[]): Promise<void> {
   // Whoever reads has enough (`head`): that is no mistake. A server goes on without readers.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (argv[2] === 'serve') return;
     if (error.code !== 'EPIPE') throw error;
-    if (argv[2] !== 'serve') process.exit();
+    process.exit();
   });
   const program = await programOf(argv[2]);
   try {

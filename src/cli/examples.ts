@@ -1,5 +1,6 @@
 /** What each command is mostly called for: its help begins with these lines. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  init: ['init', 'init /etc/flowhook'],
   serve: ['serve', 'serve --port 9000 --data /var/lib/flowhook --workflows /etc/flowhook/workflows'],
   run: ['run people --wait', 'run acme/people --wait --logs'],
   apply: ['apply', 'apply --prune'],

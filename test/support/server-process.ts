@@ -20,13 +20,15 @@ export interface ServerProcess {
 /**
  * @param environment settings such as `FLOWHOOK_DATA`; nothing else of this process's settings is passed on
  * @param options.program another `flowhook.js` than the repository's
+ * @param options.directory where it works, and finds `flowhook.yaml`
  * @throws Error with its output, when it ends before it listens
  */
 export async function startServerProcess(
   environment: Record<string, string>,
-  options: { program?: string } = {},
+  options: { program?: string; directory?: string } = {},
 ): Promise<ServerProcess> {
   const child = spawn(process.execPath, [options.program ?? BIN, 'serve'], {
+    cwd: options.directory,
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',

@@ -1,0 +1,122 @@
+/** `flowhook init`: what it writes works as it is, and what was there stays. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
+import { startServerProcess } from '../../test/support/server-process.ts';
+import { commentedSettings } from '../config/commented-file.ts';
+import { readConfig } from '../config/config.ts';
+import { SETTINGS } from '../config/settings.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
+const WRITTEN = [
+  'flowhook.yaml',
+  'workflows/default/hello.yaml',
+  '.env.example',
+  '.gitignore',
+  'compose.yaml',
+  'flowhook.service',
+];
+
+function flowhook(directory: string, ...args: string[]) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const options = { cwd: directory, env: { PATH: process.env.PATH ?? '' }, timeout: 120_000 };
+    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+async function emptyDirectory(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-init-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+test('what init writes is served, and its workflow publishes records', async (t) => {
+  const directory = await emptyDirectory(t);
+  const made = await flowhook(directory, 'init');
+  assert.equal(made.code, 0, made.stderr);
+  assert.equal(made.stdout, WRITTEN.map((file) => `wrote ${file}\n`).join(''));
+  for (const step of ['flowhook serve', 'flowhook run hello --wait', 'flowhook data get hello']) {
+    assert.ok(made.stderr.includes(step), step);
+  }
+
+  const server = await startServerProcess({}, { directory });
+  try {
+    // The server reads the file as it starts, but waits for that only for a while.
+    assert.equal((await flowhook(directory, 'apply')).code, 0);
+    const run = await flowhook(directory, 'run', 'hello', '--wait');
+    assert.equal(run.code, 0, run.stderr + server.output());
+    const { stdout } = await flowhook(directory, 'data', 'get', 'hello');
+    assert.match(stdout, /"Ada"[\s\S]*"Grace"/);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a file that is there stays, unless it is told to write over it', async (t) => {
+  const directory = await emptyDirectory(t);
+  const mine = join(directory, 'new', 'flowhook.yaml');
+  await flowhook(directory, 'init', 'new');
+  await writeFile(mine, 'port: 9000\n');
+  await rm(join(directory, 'new', 'compose.yaml'));
+
+  const again = await flowhook(directory, 'init', 'new', '--json');
+  const { written, left } = JSON.parse(again.stdout) as { written: string[]; left: string[] };
+  assert.deepEqual(written, ['compose.yaml']);
+  assert.deepEqual(
+    left,
+    WRITTEN.filter((file) => file !== 'compose.yaml'),
+  );
+  assert.match(again.stderr, /--force/);
+  assert.equal(await readFile(mine, 'utf8'), 'port: 9000\n');
+
+  const forced = await flowhook(directory, 'init', 'new', '--force');
+  assert.doesNotMatch(forced.stdout, /left/);
+  assert.equal(await readFile(mine, 'utf8'), commentedSettings());
+});
+
+test('where nothing can be written that is said, with what to do', async (t) => {
+  const directory = await emptyDirectory(t);
+  await writeFile(join(directory, 'file'), '');
+  const { code, stderr, stdout } = await flowhook(directory, 'init', 'file');
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /flowhook\.yaml cannot be written: .*Name a directory/);
+  assert.equal((await stat(join(directory, 'file'))).size, 0);
+});
+
+test('the unit names the directory, with what means something to systemd escaped', async (t) => {
+  const directory = await emptyDirectory(t);
+  await flowhook(directory, 'init', 'a $& 100%');
+  const unit = await readFile(join(directory, 'a $& 100%', 'flowhook.service'), 'utf8');
+  assert.ok(unit.includes(`WorkingDirectory=${directory}/a $& 100%%\n`));
+  assert.ok(unit.includes(`EnvironmentFile=-${directory}/a $& 100%%/.env\n`));
+  assert.doesNotMatch(unit, /\/etc\/flowhook/);
+});
+
+test('flowhook.yaml changes nothing as it is, and all its settings may be taken in', async (t) => {
+  const directory = await emptyDirectory(t);
+  const file = commentedSettings();
+  assert.equal(parse(file), null);
+
+  const taken = file.replaceAll(/^#(?=\w)/gm, '');
+  await writeFile(join(directory, 'flowhook.yaml'), taken);
+  // A row whose example is refused, alone or beside the others, needs another one in `unset(…, example)`.
+  const { settings } = readConfig({}, {}, directory);
+  const names: string[] = SETTINGS.filter(({ secret }) => secret !== true).map(({ name }) => name);
+  assert.deepEqual(Object.keys(parse(taken) as object), names);
+  for (const { name, origin } of settings) {
+    assert.equal(origin, names.includes(name) ? 'file' : 'default', name);
+  }
+  // What has a default is written with it.
+  const plain = readConfig({}, {}, join(directory, 'elsewhere')).settings;
+  for (const { name, default: preset } of SETTINGS) {
+    const value = settings.find((one) => one.name === name)?.value;
+    const isPath = value?.startsWith('/') === true;
+    if (preset !== undefined && !isPath) assert.equal(value, plain.find((one) => one.name === name)?.value);
+  }
+});

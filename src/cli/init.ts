@@ -1,0 +1,90 @@
+/** `flowhook init`: what one begins with in a directory, none of it over a file that is there. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { commentedSettings } from '../config/commented-file.ts';
+import { print } from './open.ts';
+import { say } from './say.ts';
+import type { Options } from './settings.ts';
+
+/** Where the unit in `templates/` says that its files are. */
+const DIRECTORY_OF_UNIT = '/etc/flowhook';
+
+/** By path in the directory; each is made only when it is written. */
+const FILES: Readonly<Record<string, (directory: string) => string>> = {
+  'flowhook.yaml': commentedSettings,
+  'workflows/default/hello.yaml': () => packed('templates/hello.yaml'),
+  '.env.example': () => packed('templates/env.example'),
+  '.gitignore': () => packed('templates/gitignore'),
+  'compose.yaml': () => packed('compose.yaml'),
+  'flowhook.service': unitOf,
+};
+
+export function addInit(program: Command): void {
+  program
+    .command('init')
+    .description(
+      'write what one begins with: flowhook.yaml with every setting as a comment, a workflow, compose.yaml, and a unit for systemd; files that are there stay',
+    )
+    .argument('[directory]', 'where to; it is made when it is missing', '.')
+    .option('--force', 'write over files that are there')
+    .option('--json', 'print JSON')
+    .action(init);
+}
+
+function init(where: string, options: Options): void {
+  const directory = resolve(where);
+  const written: string[] = [];
+  const left: string[] = [];
+  for (const [file, content] of Object.entries(FILES)) {
+    const isWritten = write(join(directory, file), content(directory), options.force === true);
+    (isWritten ? written : left).push(file);
+  }
+  print(options, { directory, written, left }, [
+    ...written.map((file) => `wrote ${file}`),
+    ...left.map((file) => `left  ${file}, which is there`),
+  ]);
+  if (left.length > 0) say('--force writes over what is there.');
+  say(nextSteps(relative(process.cwd(), directory)));
+}
+
+/** @returns false when there is one, and it shall stay */
+function write(file: string, content: string, force: boolean): boolean {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    if (!force && existsSync(file)) return false;
+    // Also when somebody else makes it in this moment, it is not written over.
+    writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
+    return true;
+  } catch (error) {
+    const { message } = error as NodeJS.ErrnoException;
+    throw new Error(`${file} cannot be written: ${message}. Name a directory that this user may write to`);
+  }
+}
+
+function nextSteps(directory: string): string {
+  return [
+    '',
+    'What to do next:',
+    ...(directory === '' ? [] : [`  cd ${inShell(directory)}`]),
+    '  flowhook serve                # prints a first key, and a link to the dashboard',
+    '  flowhook run hello --wait     # in a second terminal',
+    '  flowhook data get hello',
+    'flowhook.service and compose.yaml say at their heads how they are used.',
+  ].join('\n');
+}
+
+function inShell(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** In a unit % begins a placeholder. */
+function unitOf(directory: string): string {
+  const written = directory.replaceAll('%', '%%');
+  return packed('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
+}
+
+/** A file of the package, which stands in the same place from `src/cli/` and from what is built of it. */
+function packed(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+}
