@@ -7,15 +7,27 @@ import type { Authenticator, Caller } from '../teams/keys.ts';
 /**
  * The caller that the request's key speaks for.
  *
- * @throws Problem `unauthorized` when the key is missing, empty, sent twice, unknown, expired or revoked;
- *   `scope_missing` when it does not have the scope
+ * @throws Problem as `authenticateKey` does
  */
-export async function authenticate(
+export function authenticate(
   authenticator: Authenticator,
   request: IncomingMessage,
   scope: Scope | 'any',
 ): Promise<Caller> {
-  const key = apiKey(request);
+  return authenticateKey(authenticator, keyOf(request), scope);
+}
+
+/**
+ * The caller that a key speaks for.
+ *
+ * @throws Problem `unauthorized` when the key is missing, empty, sent twice, unknown, expired or revoked;
+ *   `scope_missing` when it does not have the scope
+ */
+export async function authenticateKey(
+  authenticator: Authenticator,
+  key: string | undefined,
+  scope: Scope | 'any',
+): Promise<Caller> {
   const caller = key === undefined ? undefined : await authenticator.authenticate(key);
   if (caller === undefined) throw new Problem('unauthorized');
   if (scope !== 'any' && !allows(caller.scopes, scope)) {
@@ -27,7 +39,7 @@ export async function authenticate(
 }
 
 /** The one key that was sent. Node joins repeated headers with a comma, which a key may contain as well. */
-function apiKey(request: IncomingMessage): string | undefined {
+export function keyOf(request: IncomingMessage): string | undefined {
   const value = request.headers['x-api-key'];
   if (typeof value !== 'string') return undefined;
   if (value.includes(',') && request.headersDistinct['x-api-key']?.length !== 1) return undefined;

@@ -36,6 +36,11 @@ export class Streams {
     this.#wake = new Wake({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
   }
 
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
   /**
    * Opens a stream of a team, if there is room.
    *

@@ -96,6 +96,11 @@ export class Representations {
     await this.#writer.close();
   }
 
+  /** What is kept; its bytes are those on disk, with what is being made. */
+  get size(): { files: number; bytes: number } {
+    return { files: this.#kept.size, bytes: this.#bytes };
+  }
+
   /** The length of a kept body, or nothing. */
   bytesOf(of: Representation): number | undefined {
     return this.#kept.get(nameOf(of))?.bytes;

@@ -22,7 +22,18 @@ export interface WorkStatus {
   };
 }
 
+/** Active webhooks that something is due for, of all teams. */
+export interface DueStatus {
+  webhooks: number;
+  /** When that was due that has been due longest; in epoch milliseconds. */
+  oldestDueAt: number | null;
+}
+
 export interface StatusOperations {
   database(): Promise<DatabaseStatus>;
   work(input: { most: number }): Promise<WorkStatus>;
+  /** Apart for those whose last attempt failed, for they wait as long as their endpoints want. */
+  due(): Promise<{ well: DueStatus; failing: DueStatus }>;
+  /** The version of the tables, and the one that this code has migrations for. */
+  schema(): Promise<{ found: number; newest: number }>;
 }

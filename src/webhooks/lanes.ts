@@ -13,6 +13,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { DueDelivery } from '../model/delivery.ts';
+import type { LaneHealth } from '../model/lane.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Clock } from '../std/clock.ts';
@@ -136,6 +137,13 @@ export class Lanes {
 
   /**
    * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
+  /** What this node has to do with endpoints now: lanes by the state of their circuit, requests, attempts to write down. */
+  get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
+    const circuits = { closed: 0, half_open: 0, open: 0 };
+    for (const { health } of this.#lanes.values()) circuits[health.state] += 1;
+    return { circuits, inFlight: this.#slots.size, unsettled: this.#settler.size };
+  }
+
    * then stays due and is sent again after the next start, with the same `webhook-id`.
    */
   async stop(): Promise<void> {

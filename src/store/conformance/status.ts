@@ -1,6 +1,6 @@
 /** What every driver must tell of the database and of the work in it. */
 import assert from 'node:assert/strict';
-import { subscribe } from './sending.ts';
+import { FAILED, load, settlement, subscribe } from './sending.ts';
 import { caseWith, failAttempt, makeJob, makeRunning, makeWorkflow, type Open } from './setup.ts';
 
 export function testStatus(open: Open): void {
@@ -36,5 +36,46 @@ export function testStatus(open: Open): void {
     const bounded = await store.status.work({ most: 2 });
     assert.deepEqual([bounded.deliveries.waiting, bounded.deliveries.complete], [2, false]);
     assert.equal(bounded.jobs.complete, false);
+  });
+
+  it('tells since when something has been due, apart for endpoints that fail and without those that are paused', async ({
+    store,
+    advance,
+  }) => {
+    const nothing = { webhooks: 0, oldestDueAt: null };
+    assert.deepEqual(await store.status.due(), { well: nothing, failing: nothing });
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const dueAt = store.now();
+    const [well, failing, ordered, paused] = [
+      await subscribe(store, at, ['well']),
+      await subscribe(store, { ...at, workflowId: null }, ['failing']),
+      await subscribe(store, at, ['ordered'], { ordered: true, ratePerSecond: null, timeoutMs: 15_000 }),
+      await subscribe(store, at, ['paused']),
+    ];
+    for (const id of [well, well, failing, failing, ordered, ordered, paused]) {
+      await store.webhooks.test({ teamId, id });
+    }
+    await store.webhooks.pause({ teamId, id: paused, reason: 'by hand' });
+    const later = { state: 'waiting', nextAt: dueAt + 60_000 } as const;
+    for (const webhookId of [failing, ordered]) {
+      const [first] = await load(store, teamId, webhookId);
+      assert.ok(first !== undefined);
+      const failed = { ...settlement(first, 1, later, FAILED), health: 'failing' as const };
+      await store.deliveries.settle({ settlements: [failed] });
+    }
+    advance(1_000);
+    // What stands first in an ordered lane is not due yet, and the rest waits behind it.
+    const one = { webhooks: 1, oldestDueAt: dueAt };
+    assert.deepEqual(await store.status.due(), { well: one, failing: one });
+    advance(60_000);
+    const both = { webhooks: 2, oldestDueAt: dueAt };
+    assert.deepEqual(await store.status.due(), { well: one, failing: both });
+  });
+
+  it('tells which version of the tables it knows, and finds that one', async ({ store }) => {
+    const { found, newest } = await store.status.schema();
+    assert.ok(found >= 8 && Number.isInteger(found));
+    assert.equal(newest, found);
   });
 }

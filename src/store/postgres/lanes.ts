@@ -76,6 +76,18 @@ const firstInOrder = (seen: string) => `(
         where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = each.class and d.${behindSeen(seen)}
         order by d.event_sequence, d.id limit 1
       ) first order by first.event_sequence, first.id limit 1)`;
+/** When what is due first of `webhook` is or was due; of one that keeps its order, what stands first. */
+export const FIRST_DUE_AT = `
+  case when (webhook.settings::json ->> 'ordered')::boolean then ${firstInOrder('0')}
+  else least(
+    (select d.next_at from delivery d where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0
+     order by d.event_sequence, d.id limit 1),
+    ${LATER.map(
+      (place) => `
+    (select d.next_at from delivery d where ${OF_WEBHOOK} and d.class > 0 and d.class = ${place}
+     order by d.next_at, d.id limit 1)`,
+    ).join(',')})
+  end`;
 const hasDue = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   webhook.state = 'active' and
   case when (webhook.settings::json ->> 'ordered')::boolean then

@@ -9,6 +9,8 @@ import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
+/** The version of the tables that they lead to. */
+export const NEWEST_SCHEMA = listMigrations(MIGRATIONS).at(-1)?.number ?? 0;
 /** Of a statement that rebuilds a large table. */
 const STATEMENT_MS = 3_600_000;
 /** As `server_version_num` has it: what is older is not tried by anybody. */

@@ -244,6 +244,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     status: {
       database: read(status.database) as Store['status']['database'],
       work: read(status.work),
+      due: read(status.due) as Store['status']['due'],
+      schema: read(status.schema) as Store['status']['schema'],
     },
     now,
     watch(listener) {

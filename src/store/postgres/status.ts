@@ -1,6 +1,7 @@
 /** How the database and the work in it stand. */
-import type { DatabaseStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
-import { WAITING_LANES } from './lanes.ts';
+import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
+import { FIRST_DUE_AT, WAITING_LANES } from './lanes.ts';
+import { NEWEST_SCHEMA } from './migrate.ts';
 import type { View } from './transaction.ts';
 import { UNFINISHED } from './unfinished.ts';
 
@@ -10,6 +11,13 @@ export async function database(view: View): Promise<DatabaseStatus> {
             (select max(number) from schema_version) as schema`,
   );
   return { version: '', bytes: 0, schema: 0, ...row, kind: 'postgres', walBytes: null };
+}
+
+export async function schema(view: View): Promise<{ found: number; newest: number }> {
+  const row = await view.db.get<{ found: number }>(
+    'select coalesce(max(number), 0) as found from schema_version',
+  );
+  return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
 }
 
 // In the order of the whole index, so that no other one serves.
@@ -47,4 +55,23 @@ export async function work(
     jobs: { queued, running, retrying, complete: queued + running + retrying < most },
     deliveries: { waiting, oldestWaitingAt: oldest?.at ?? null, complete: waiting < most },
   };
+}
+
+const DUE = `
+  ${WAITING_LANES}, first_due as materialized (
+    select webhook.failing_since is not null as failing, ${FIRST_DUE_AT} as at
+    from waiting_lane
+    join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
+    where webhook.state = 'active'
+  )
+  select failing, count(*)::integer as webhooks, min(at) as "oldestDueAt" from first_due where at <= $1
+  group by failing`;
+
+export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
+  const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, view.now);
+  const of = (failing: boolean): DueStatus => {
+    const { webhooks = 0, oldestDueAt = null } = rows.find((row) => row.failing === failing) ?? {};
+    return { webhooks, oldestDueAt };
+  };
+  return { well: of(false), failing: of(true) };
 }

@@ -309,6 +309,8 @@ function compose(parts: {
     status: {
       database: read((view) => status.database(view, path)) as Store['status']['database'],
       work: read(status.work),
+      due: read(status.due) as Store['status']['due'],
+      schema: read(status.schema) as Store['status']['schema'],
     },
     now: clock,
     watch(listener) {

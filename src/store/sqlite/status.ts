@@ -1,7 +1,9 @@
 /** How the database file and the work in it stand. */
 import { statSync } from 'node:fs';
-import type { DatabaseStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
+import { DELIVERY_CLASSES } from '../../model/delivery.ts';
+import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
 import { WAITING_LANES } from './lanes.ts';
+import { newestSchema } from './newest-schema.ts';
 import type { View } from './transaction.ts';
 
 export function database(view: View, path: string): DatabaseStatus {
@@ -13,8 +15,18 @@ export function database(view: View, path: string): DatabaseStatus {
     version,
     bytes: sizeOf(path),
     walBytes: sizeOf(`${path}-wal`),
-    schema: view.db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0,
+    schema: schemaVersion(view),
   };
+}
+
+const NEWEST = newestSchema();
+
+export function schema(view: View): { found: number; newest: number } {
+  return { found: schemaVersion(view), newest: NEWEST };
+}
+
+function schemaVersion(view: View): number {
+  return view.db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
 
 function sizeOf(path: string): number {
@@ -51,4 +63,30 @@ export function work(view: View, { most }: Parameters<StatusOperations['work']>[
       complete: waiting < most,
     },
   };
+}
+
+// One seek for each lane and class; of a lane that keeps its order what stands first decides.
+const firstDue = (place: number) => `
+  ifnull((select min(d.next_at) from delivery d indexed by delivery_due
+          where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+            and d.class = ${place}), 9e15)`;
+const DUE = `
+  ${WAITING_LANES} select failing, count(*) as webhooks, min(at) as oldestDueAt from (
+    select webhook.failing_since is not null as failing,
+      case when json_extract(webhook.settings, '$.ordered') then
+        (select d.next_at from delivery d indexed by delivery_order
+         where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+         order by d.event_sequence, d.id limit 1)
+      else min(${DELIVERY_CLASSES.map((_, place) => firstDue(place)).join(', ')}) end as at
+    from lane cross join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
+    where webhook.state = 'active')
+  where at <= ? group by failing`;
+
+export function due(view: View): { well: DueStatus; failing: DueStatus } {
+  const rows = view.db.all<{ failing: number } & DueStatus>(DUE, view.now);
+  const of = (failing: number): DueStatus => {
+    const { webhooks = 0, oldestDueAt = null } = rows.find((row) => row.failing === failing) ?? {};
+    return { webhooks, oldestDueAt };
+  };
+  return { well: of(0), failing: of(1) };
 }

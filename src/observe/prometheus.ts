@@ -1,0 +1,10 @@
+/** The parts of prom-client that are used: all of it is 45 ms of a start, these are 4. */
+import { createRequire } from 'node:module';
+import type * as PromClient from 'prom-client';
+
+const require = createRequire(import.meta.url);
+
+export const Registry = require('prom-client/lib/registry.js') as typeof PromClient.Registry;
+export const Counter = require('prom-client/lib/counter.js') as typeof PromClient.Counter;
+export const Gauge = require('prom-client/lib/gauge.js') as typeof PromClient.Gauge;
+export const Histogram = require('prom-client/lib/histogram.js') as typeof PromClient.Histogram;

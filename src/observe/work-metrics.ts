@@ -1,0 +1,137 @@
+/** Requests, attempts of jobs and attempts of deliveries as metrics: an observer that counts and measures. */
+import type { Metrics } from './metrics.ts';
+import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
+
+/** Seconds. Of requests those that OpenTelemetry advises for `http.server.request.duration`. */
+const REQUEST = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const RUN = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
+const WAIT = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
+/** An attempt is over after 15 s. */
+const ATTEMPT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+
+/** Whoever calls may name any method. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const OTHER_METHOD = '_OTHER';
+
+/**
+ * @param known.eventTypes the types of events that there are: what else a delivery is of counts as `other`
+ * @param known.reasons why a job may fail
+ */
+export function workMetrics(
+  metrics: Metrics,
+  known: { eventTypes: readonly string[]; reasons: readonly string[] },
+): Required<Observer> {
+  const requests = requestMetrics(metrics);
+  const jobs = jobMetrics(metrics, known.reasons);
+  const deliveries = deliveryMetrics(metrics, known.eventTypes);
+  return { requestDone: requests, jobAttemptDone: jobs, deliveryAttemptDone: deliveries };
+}
+
+function requestMetrics(metrics: Metrics) {
+  const duration = metrics.histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Requests and how long they took. The route is a pattern, and empty where no path matched.',
+    labels: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: REQUEST,
+  });
+  const aborted = metrics.counter({
+    name: 'flowhook_http_aborted_total',
+    help: 'Requests whose answer was broken off, by the client or by an error.',
+  });
+  const refused = metrics.counter({
+    name: 'flowhook_http_refused_total',
+    help: 'Requests that were refused, by the code that x-error-code says.',
+    labels: ['code'],
+  });
+  const sent = metrics.counter({
+    name: 'flowhook_http_sent_bytes_total',
+    help: 'Bytes written to clients, headers included.',
+  });
+  return (done: RequestDone) => {
+    duration(done.durationMs / 1_000, {
+      http_request_method: METHODS.has(done.method) ? done.method : OTHER_METHOD,
+      http_route: done.route ?? '',
+      http_response_status_code: done.status,
+    });
+    if (done.aborted) aborted();
+    if (done.errorCode !== null) refused({ code: done.errorCode });
+    if (done.sentBytes > 0) sent({}, done.sentBytes);
+  };
+}
+
+function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
+  const attempts = metrics.counter({
+    name: 'flowhook_job_attempts_total',
+    help: 'Attempts of jobs that are over. `failed` is for good, `retrying` is tried again.',
+    labels: ['outcome', 'reason'],
+  });
+  const duration = metrics.histogram({
+    name: 'flowhook_job_attempt_duration_seconds',
+    help: 'How long attempts of jobs ran.',
+    labels: ['outcome'],
+    buckets: RUN,
+  });
+  const wait = metrics.histogram({
+    name: 'flowhook_job_wait_seconds',
+    help: 'How long attempts of jobs were due before they started.',
+    buckets: WAIT,
+  });
+  const read = metrics.counter({
+    name: 'flowhook_records_read_total',
+    help: 'Records that came from sources, in attempts that read theirs to the end.',
+  });
+  const published = metrics.counter({
+    name: 'flowhook_records_published_total',
+    help: 'Records that published versions have added, changed and removed.',
+    labels: ['change'],
+  });
+  // A rate sees nothing of a counter that begins with 1.
+  for (const reason of reasons) attempts({ outcome: 'failed', reason }, 0);
+  return (done: JobAttemptDone) => {
+    attempts({ outcome: done.outcome, reason: done.reason ?? '' });
+    duration(done.durationMs / 1_000, { outcome: done.outcome });
+    wait(Math.max(0, done.waitedMs) / 1_000);
+    if (done.read !== null) read({}, done.read.emitted);
+    if (done.published?.outcome !== 'published') return;
+    const { added, changed, removed } = done.published.records;
+    for (const [change, count] of Object.entries({ added, changed, removed })) published({ change }, count);
+  };
+}
+
+function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
+  const attempts = metrics.counter({
+    name: 'flowhook_delivery_attempts_total',
+    help: 'Attempts of deliveries by what they came to, and by the class of the status that was answered.',
+    labels: ['outcome', 'status_class'],
+  });
+  const duration = metrics.histogram({
+    name: 'flowhook_delivery_attempt_duration_seconds',
+    help: 'How long attempts of deliveries took.',
+    labels: ['outcome'],
+    buckets: ATTEMPT,
+  });
+  const latency = metrics.histogram({
+    name: 'flowhook_delivery_latency_seconds',
+    help: 'From the event to its arrival, of deliveries that arrived at the first attempt.',
+    buckets: WAIT,
+  });
+  const ended = metrics.counter({
+    name: 'flowhook_deliveries_total',
+    help: 'Deliveries whose last attempt is over: delivered, dead or canceled.',
+    labels: ['state', 'event_type'],
+  });
+  const types = new Set(eventTypes);
+  // As above.
+  for (const event_type of types) {
+    for (const state of ['delivered', 'dead', 'canceled']) ended({ state, event_type }, 0);
+  }
+  return (done: DeliveryAttemptDone) => {
+    const { outcome, status, next } = done;
+    attempts({ outcome, status_class: status === null ? '' : `${Math.floor(status / 100)}xx` });
+    duration(done.durationMs / 1_000, { outcome });
+    if (next === 'waiting') return;
+    ended({ state: next, event_type: types.has(done.eventType) ? done.eventType : 'other' });
+    if (next !== 'delivered' || done.attempt !== 1) return;
+    latency(Math.max(0, done.waitedMs + done.durationMs) / 1_000);
+  };
+}
