@@ -1,0 +1,84 @@
+/** What a check is, and the four things that it may come to. */
+import type { CheckGroup, Finding } from '../model/finding.ts';
+import type { Store } from '../store/store.ts';
+import type { ExaminedSettings, Subject } from './subject.ts';
+
+export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
+
+/** What is wrong, what comes of it, and what to do. */
+export interface Trouble {
+  what: string;
+  why: string;
+  fix: string;
+}
+
+export interface Check {
+  group: CheckGroup;
+  name: string;
+  /** It is given up after so long; 10 s unless told. */
+  limitMs?: number;
+  /** @param signal ends it early: nobody waits for it any more */
+  run(subject: Subject, signal: AbortSignal): Promise<Result> | Result;
+}
+
+export function ok(what: string): Result {
+  return { status: 'ok', what, why: null, fix: null };
+}
+
+/** It works, but not as well, as safely or as long as it should. */
+export function warning({ what, why, fix }: Trouble): Result {
+  return { status: 'warning', what, why, fix };
+}
+
+/** Something does not work, or will not at the next start. */
+export function error({ what, why, fix }: Trouble): Result {
+  return { status: 'error', what, why, fix };
+}
+
+/** @param fix how it can be checked */
+export function skipped(what: string, why: string, fix: string | null = null): Result {
+  return { status: 'skipped', what, why, fix };
+}
+
+/** A check that needs settings which can be read. */
+export function ofSettings(
+  group: CheckGroup,
+  name: string,
+  run: (settings: ExaminedSettings, subject: Subject, signal: AbortSignal) => Promise<Result> | Result,
+  limitMs?: number,
+): Check {
+  return {
+    group,
+    name,
+    ...(limitMs === undefined ? {} : { limitMs }),
+    run: (subject, signal) =>
+      subject.settings === undefined
+        ? skipped('Not checked', 'The settings cannot be read: they come first')
+        : run(subject.settings, subject, signal),
+  };
+}
+
+/** A check that needs a database which can be opened. */
+export function ofStore(
+  group: CheckGroup,
+  name: string,
+  run: (
+    store: Store,
+    settings: ExaminedSettings,
+    subject: Subject,
+    signal: AbortSignal,
+  ) => Promise<Result> | Result,
+  limitMs?: number,
+): Check {
+  return ofSettings(
+    group,
+    name,
+    (settings, subject, signal) => {
+      const { store, without } = subject.database;
+      return store === undefined
+        ? skipped('Not checked', without ?? 'The database could not be opened: that comes first')
+        : run(store, settings, subject, signal);
+    },
+    limitMs,
+  );
+}

@@ -1,0 +1,58 @@
+/** Every check, in the order in which they are carried out and told. */
+import { backupAge, backupPlace, newestBackup } from './backups.ts';
+import { certificate, publicCertificate } from './certificates.ts';
+import type { Check } from './check.ts';
+import { damage, database, encryptionKey, log, notifications, schema } from './database.ts';
+import { diskWrites, fileSystem, rooms } from './disk.ts';
+import { exposure, networks, settings } from './exposure.ts';
+import { deletions, failingWorkflows, schedules, waitingJobs } from './jobs.ts';
+import { clock, memory, openFiles, versions } from './machine.ts';
+import { names, outbound } from './network.ts';
+import { dataDirectory, encryptionKeyFile, secretFiles } from './permissions.ts';
+import { port } from './port.ts';
+import { deliveries, webhookAddresses, webhookHealth } from './webhooks.ts';
+import { workflowFiles } from './workflow-files.ts';
+
+export const CHECKS: readonly Check[] = [
+  versions,
+  memory,
+  openFiles,
+  clock,
+  ...rooms,
+  fileSystem,
+  diskWrites,
+
+  settings,
+  exposure,
+  networks,
+
+  dataDirectory,
+  encryptionKeyFile,
+  secretFiles,
+  workflowFiles,
+
+  database,
+  schema,
+  damage,
+  log,
+  encryptionKey,
+  notifications,
+
+  backupAge,
+  newestBackup,
+  backupPlace,
+
+  port,
+  certificate,
+  publicCertificate,
+  names,
+  outbound,
+  webhookAddresses,
+
+  failingWorkflows,
+  schedules,
+  waitingJobs,
+  webhookHealth,
+  deliveries,
+  deletions,
+];

@@ -1,0 +1,172 @@
+/** The disk: how much room there is, what kind of file system it is, and how long it takes to have written something. */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { open, rm, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { bytesWords } from '../std/amounts.ts';
+import { isPostgres } from '../store/database-url.ts';
+import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
+
+const LITTLE_BYTES = 1_000_000_000;
+/** Below this, logs of SQLite and bodies that are kept for readers no longer fit. */
+const NO_BYTES = 100_000_000;
+const FEW_FILES = 1_000;
+
+const WRITES = 50;
+const WRITE_BYTES = 4_096;
+/** However slow the disk is, it is not asked for longer. */
+const MEASURE_MS = 3_000;
+/** Of one write that is on the disk: what a solid-state disk stays far below, and a busy rotating one does not. */
+const SLOW = { p50Ms: 20, p99Ms: 250 };
+
+/** By the number that Linux gives each kind (`man 2 statfs`). */
+const REMOTE: Readonly<Record<number, string>> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4283649346: 'SMB',
+  4266872130: 'SMB',
+  16914839: 'a share of the host (9p)',
+  1702057286: 'a file system of a program (FUSE)',
+};
+const TMPFS = 0x01021994;
+
+export const rooms: readonly Check[] = [
+  ofSettings('machine', 'disk-space-data', async (settings) =>
+    room({ noun: 'the data directory', path: settings.dataDirectory, needed: 0 }),
+  ),
+  ofSettings('machine', 'disk-space-backups', async (settings, subject) => {
+    if (isPostgres(settings.databaseUrl)) return skipped('Not checked', 'PostgreSQL is backed up elsewhere');
+    const { store } = subject.database;
+    // A backup is a copy without what was deleted.
+    const needed = settings.backupEveryMs === null ? 0 : (await store?.status.database())?.bytes;
+    return room({ noun: 'backups', path: settings.backupDirectory, needed: needed ?? 0 });
+  }),
+  ofSettings('machine', 'disk-space-temporary', async () =>
+    room({ noun: 'temporary files of runs', path: tmpdir(), needed: 0 }),
+  ),
+];
+
+async function room(place: { noun: string; path: string; needed: number }): Promise<Result> {
+  const { bavail, bsize, files, ffree } = await statfs(existing(place.path));
+  return roomResult({ ...place, freeBytes: bavail * bsize, freeFiles: files > 0 ? ffree : null });
+}
+
+/** @param found.freeFiles how many more files fit; null where that is no number of its own */
+export function roomResult(found: {
+  noun: string;
+  path: string;
+  needed: number;
+  freeBytes: number;
+  freeFiles: number | null;
+}): Result {
+  const { noun, path, needed, freeBytes, freeFiles } = found;
+  const what = `${bytesWords(freeBytes)} are free for ${noun} (${path})`;
+  if (freeFiles !== null && freeFiles < FEW_FILES) {
+    return error({
+      what: `Only ${freeFiles} more files fit where ${noun} lie (${path})`,
+      why: 'Without a free inode no file can be made, however much room there is',
+      fix: 'Remove files that nobody needs there, or make the file system anew with more inodes',
+    });
+  }
+  if (freeBytes < NO_BYTES) {
+    return error({
+      what,
+      why: 'Writes are refused when the disk is full; what was acknowledged stays',
+      fix: 'Make room: old backups, other files on that disk, or a larger one',
+    });
+  }
+  if (freeBytes >= Math.max(LITTLE_BYTES, needed)) return ok(what);
+  return warning({
+    what,
+    why:
+      freeBytes < needed
+        ? `The next backup takes up to ${bytesWords(needed)}, and will be refused`
+        : 'Migrations copy the database first, and the log of a busy hour takes some hundred MB',
+    fix: 'Make room, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
+  });
+}
+
+export const fileSystem: Check = ofSettings('machine', 'file-system', async ({ dataDirectory }) => {
+  const { type } = await statfs(existing(dataDirectory));
+  return fileSystemResult(type, dataDirectory);
+});
+
+export function fileSystemResult(type: number, path: string): Result {
+  const remote = REMOTE[type];
+  if (remote !== undefined) {
+    return warning({
+      what: `The data directory ${path} lies on ${remote}`,
+      why: 'The locks and the shared memory that SQLite needs do not work reliably there: a database may be damaged',
+      fix: 'Put the data directory on a disk of this machine (FLOWHOOK_DATA), and keep backups over there',
+    });
+  }
+  if (type === TMPFS) {
+    return warning({
+      what: `The data directory ${path} lies in memory (tmpfs)`,
+      why: 'When the machine or the container starts anew, all of it is gone',
+      fix: 'Put it on a disk, or a volume, with FLOWHOOK_DATA',
+    });
+  }
+  return ok(`The data directory ${path} lies on a disk of this machine, as far as it says`);
+}
+
+export const diskWrites: Check = ofSettings('machine', 'disk-writes', async (settings, _subject, signal) => {
+  if (isPostgres(settings.databaseUrl)) {
+    return skipped('Not measured', 'What is to survive is on the disk of PostgreSQL');
+  }
+  const { dataDirectory } = settings;
+  if (!existsSync(dataDirectory)) return skipped('Not measured', 'There is no data directory yet');
+  try {
+    return diskWritesResult(await measureWrites(dataDirectory, signal));
+  } catch (cause) {
+    return error({
+      what: `Nothing can be written in ${dataDirectory}: ${(cause as Error).message}`,
+      why: 'Nothing can be queued, run or delivered',
+      fix: 'Make room on that disk, and let this user write there',
+    });
+  }
+});
+
+/** How long each of some small writes took until the disk had it, in milliseconds. */
+async function measureWrites(directory: string, signal: AbortSignal): Promise<number[]> {
+  const path = join(directory, `.doctor-${randomUUID()}`);
+  const file = await open(path, 'wx', 0o600);
+  try {
+    const block = Buffer.alloc(WRITE_BYTES, 1);
+    const until = performance.now() + MEASURE_MS;
+    const took: number[] = [];
+    while (took.length < WRITES && performance.now() < until && !signal.aborted) {
+      const from = performance.now();
+      await file.write(block, 0, block.length, took.length * WRITE_BYTES);
+      await file.datasync();
+      took.push(performance.now() - from);
+    }
+    return took;
+  } finally {
+    await file.close();
+    await rm(path, { force: true });
+  }
+}
+
+/** @param took at least one time, in milliseconds */
+export function diskWritesResult(took: readonly number[]): Result {
+  const sorted = took.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const [p50Ms, p99Ms] = [at(0.5), at(0.99)];
+  const shown = (ms: number) => `${ms < 10 ? ms.toFixed(2) : Math.round(ms)} ms`;
+  const what = `A small write is on the disk after ${shown(p50Ms)} (median), ${shown(p99Ms)} (99 in 100), of ${took.length}`;
+  if (p50Ms <= SLOW.p50Ms && p99Ms <= SLOW.p99Ms) return ok(what);
+  return warning({
+    what,
+    why: 'Every answer to a change waits for one such write, which all changes of that moment share',
+    fix: 'Use a solid-state disk of this machine, and look whether something else keeps this one busy',
+  });
+}
+
+/** The nearest directory above that is there: a new one will lie on the same disk. */
+export function existing(path: string): string {
+  let found = path;
+  while (!existsSync(found) && dirname(found) !== found) found = dirname(found);
+  return found;
+}

@@ -1,0 +1,85 @@
+/** Carries out checks, one after the other; one that breaks or hangs keeps none of the others from being done. */
+import { Problem } from '../model/error.ts';
+import type { Examination, Finding } from '../model/finding.ts';
+import { type Check, error, type Result } from './check.ts';
+import type { Subject } from './subject.ts';
+
+const LIMIT_MS = 10_000;
+
+/**
+ * @param options.onBegin told before each check, for whoever waits
+ * @param options.signal ends it: rejects with its reason
+ */
+export async function examine(
+  subject: Subject,
+  checks: readonly Check[],
+  options: { onBegin?: (check: Check) => void; signal?: AbortSignal } = {},
+): Promise<Examination> {
+  const examinedAt = subject.clock();
+  const began = performance.now();
+  const findings: Finding[] = [];
+  for (const check of checks) {
+    options.signal?.throwIfAborted();
+    options.onBegin?.(check);
+    const from = performance.now();
+    const result = await carryOut(check, subject, options.signal);
+    const { group, name } = check;
+    findings.push({ group, check: name, ...result, tookMs: Math.round(performance.now() - from) });
+  }
+  options.signal?.throwIfAborted();
+  return { examinedAt, tookMs: Math.round(performance.now() - began), findings };
+}
+
+async function carryOut(check: Check, subject: Subject, outer: AbortSignal | undefined): Promise<Result> {
+  const limitMs = check.limitMs ?? LIMIT_MS;
+  const ending = new AbortController();
+  const late = Promise.withResolvers<Result>();
+  const give = () => {
+    ending.abort();
+    late.resolve(tooLong(limitMs));
+  };
+  const timer = Number.isFinite(limitMs) ? setTimeout(give, limitMs) : undefined;
+  outer?.addEventListener('abort', give, { once: true });
+  try {
+    const done = (async () => check.run(subject, ending.signal))();
+    // What it comes to after it was given up nobody hears.
+    done.catch(() => undefined);
+    return await Promise.race([done, late.promise]);
+  } catch (cause) {
+    return failed(cause);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener('abort', give);
+    ending.abort();
+  }
+}
+
+function tooLong(limitMs: number): Result {
+  return error({
+    what: `This could not be found out within ${limitMs / 1_000} s`,
+    why: 'What it asks (a disk, the database, a program) hangs, or is very busy',
+    fix: 'Look at the other findings, and try again when the machine is quiet',
+  });
+}
+
+const OF_THE_DATABASE: readonly string[] = [
+  'database_unavailable',
+  'database_busy',
+  'overloaded',
+  'stopping',
+];
+
+function failed(cause: unknown): Result {
+  if (cause instanceof Problem && OF_THE_DATABASE.includes(cause.code)) {
+    return error({
+      what: `The database did not answer this: ${cause.message}`,
+      why: 'What needs the database does not work while it does not answer',
+      fix: 'Look at the findings of the database, and at the log of the server',
+    });
+  }
+  return error({
+    what: `This could not be found out: ${cause instanceof Error ? cause.message : String(cause)}`,
+    why: 'What this check looks at is in a state that it does not know',
+    fix: 'Mend what the sentence names; if it names nothing, report it with the output of `flowhook doctor --json`',
+  });
+}

@@ -1,0 +1,116 @@
+/** Jobs and schedules: what fails again and again, what is late, what waits although it could run. */
+import type { Workflow } from '../model/workflow.ts';
+import { durationWords } from '../std/amounts.ts';
+import type { Store } from '../store/store.ts';
+import { type Check, ofStore, ok, skipped, warning } from './check.ts';
+import { listed } from './listed.ts';
+
+const MINUTE_MS = 60_000;
+/** So many ended runs in a row. */
+const RUNS = 3;
+const LATE_MS = 5 * MINUTE_MS;
+const WAITING_MS = 15 * MINUTE_MS;
+const MOST = 1_000;
+/** Of each team as many waiting jobs are looked at. */
+const LOOKED_AT = 100;
+
+/** Of one team that is in use. */
+async function* teamsOf(
+  store: Store,
+): AsyncGenerator<{ teamId: string; slug: string; workflows: Workflow[] }> {
+  for (const { id: teamId, slug } of await store.teams.list()) {
+    yield { teamId, slug, workflows: await store.workflows.list({ teamId }) };
+  }
+}
+
+export const failingWorkflows: Check = ofStore('work', 'workflows', async (store) => {
+  const failing: string[] = [];
+  let count = 0;
+  for await (const { teamId, slug, workflows } of teamsOf(store)) {
+    count += workflows.length;
+    const recent = await store.jobs.recent({
+      teamId,
+      workflowIds: workflows.map(({ id }) => id),
+      // One may be under way.
+      each: RUNS + 2,
+    });
+    for (const [id, jobs] of recent) {
+      const ended = jobs.filter(({ state }) => state === 'failed' || state === 'finished').slice(0, RUNS);
+      if (ended.length === RUNS && ended.every(({ state }) => state === 'failed'))
+        failing.push(`${slug}/${id}`);
+    }
+  }
+  if (failing.length === 0) return ok(`No workflow has failed ${RUNS} times in a row, of ${count}`);
+  return warning({
+    what: `The last ${RUNS} runs of these workflows failed: ${listed(failing)}`,
+    why: 'Their published records stay as they were, and grow old',
+    fix: '`flowhook jobs list --state failed` has the reasons, `flowhook jobs logs ID` what the run said',
+  });
+});
+
+export const schedules: Check = ofStore('work', 'schedules', async (store, _settings, { isServed }) => {
+  if (isServed === false) return skipped('Not checked', 'No server runs: schedules wait for one');
+  const now = store.now();
+  const late = (await store.schedules.due({ limit: MOST })).filter(({ dueAt }) => now - dueAt > LATE_MS);
+  const [first] = late;
+  if (first === undefined) return ok('No schedule is late');
+  return warning({
+    what: `${late.length} schedules are late, the first by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
+    why: 'No node starts what is due: none runs jobs (FLOWHOOK_ROLE), or the one that does hangs',
+    fix: 'Look at the log of the nodes that run jobs, and restart them',
+  });
+});
+
+export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _settings, { isServed }) => {
+  const { running, queued, retrying, complete } = (await store.status.work({ most: 10_000 })).jobs;
+  const counted = `${running} run, ${queued} are queued, ${retrying} wait to be tried again${complete ? '' : ', or more'}`;
+  if (isServed === false) {
+    return running === 0
+      ? ok(counted)
+      : ok(`${counted}; no server runs: the next start takes up those that ran`);
+  }
+  const stuck = await stuckJobs(store);
+  const abandoned = await store.jobs.abandoned({ nodeId: null });
+  if (stuck.length === 0 && abandoned.length === 0) return ok(counted);
+  const words = [
+    ...(stuck.length === 0 ? [] : [`queued for more than ${durationWords(WAITING_MS)}: ${listed(stuck)}`]),
+    ...(abandoned.length === 0
+      ? []
+      : [`running on a node that is gone: ${listed(abandoned.map(({ workflowId }) => workflowId))}`]),
+  ];
+  return warning({
+    what: `${counted}; ${words.join('; ')}`,
+    why: 'More is queued than FLOWHOOK_MAX_RUNNING_JOBS lets run, or no node runs jobs',
+    fix: '`flowhook jobs list --state running` shows what takes the places; `flowhook jobs cancel ID` frees one',
+  });
+});
+
+/** Jobs that nothing but a free place keeps from running. */
+async function stuckJobs(store: Store): Promise<string[]> {
+  const stuck: string[] = [];
+  const until = store.now() - WAITING_MS;
+  for await (const { teamId, slug, workflows } of teamsOf(store)) {
+    const waiting = await store.jobs.list({ teamId, states: ['queued'], until, limit: LOOKED_AT });
+    if (waiting.length === 0) continue;
+    const paused = new Set(workflows.filter(({ pausedAt }) => pausedAt !== null).map(({ id }) => id));
+    // With `overlap: buffer` one waits behind the one that runs.
+    const others = await store.jobs.list({ teamId, states: ['running', 'retrying'], limit: LOOKED_AT });
+    const busy = new Set(others.map(({ workflowId }) => workflowId));
+    for (const { workflowId } of waiting) {
+      if (!paused.has(workflowId) && !busy.has(workflowId)) stuck.push(`${slug}/${workflowId}`);
+    }
+  }
+  return stuck;
+}
+
+export const deletions: Check = ofStore('work', 'deletions', async (store, _settings, { isServed }) => {
+  const retired = (await store.teams.retired()).map(({ slug }) => slug);
+  if (retired.length === 0) return ok('No team is being deleted');
+  const what = `Of these deleted teams rows are still there: ${listed(retired)}`;
+  if (isServed !== false) return ok(`${what}; a server deletes them, a little at a time`);
+  return warning({
+    what,
+    why: 'No server runs that would finish it, and what was to be deleted is still on the disk',
+    fix: 'Start the service, or run `flowhook teams delete` for it once more',
+  });
+});

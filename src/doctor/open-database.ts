@@ -1,0 +1,43 @@
+/** Opens the database of an installation for an examination, if that can be done without changing it. */
+import { silentLogger } from '../observe/log.ts';
+import { isPostgres } from '../store/database-url.ts';
+import { isOwned, openStore, readSchema } from '../store/open.ts';
+import type { ExaminedDatabase, ExaminedSettings } from './subject.ts';
+
+const NONE: ExaminedDatabase = {
+  store: undefined,
+  schema: undefined,
+  mistake: undefined,
+  without: undefined,
+};
+
+/** Whatever is in the way is told, not thrown. A store that is there is to be closed. */
+export async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabase> {
+  const { databaseUrl } = settings;
+  let schema: ExaminedDatabase['schema'];
+  try {
+    schema = await readSchema(databaseUrl);
+    if (schema.found === 0) {
+      return { ...NONE, schema, without: 'There is no database yet: the first start makes it' };
+    }
+    // Opening an older one would migrate it.
+    if (schema.found !== schema.newest) {
+      return { ...NONE, schema, without: 'The tables have another version than this flowhook needs' };
+    }
+    const store = await openStore(databaseUrl, {
+      publicUrl: () => '',
+      log: silentLogger,
+      listen: false,
+      poolSize: 2,
+    });
+    return { ...NONE, schema, store };
+  } catch (error) {
+    return { ...NONE, schema, mistake: (error as Error).message };
+  }
+}
+
+/** Whether a server runs on it; null where nobody can say: on PostgreSQL it may run on any machine. */
+export async function isServed({ databaseUrl }: ExaminedSettings): Promise<boolean | null> {
+  // What cannot be looked at is told by a check of its own.
+  return isPostgres(databaseUrl) ? null : isOwned(databaseUrl).catch(() => null);
+}

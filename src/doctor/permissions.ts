@@ -1,0 +1,150 @@
+/** Files that others must not read: the data directory, the encryption key, secrets of teams and of settings. */
+import { constants } from 'node:fs';
+import { access, readdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { isPostgres } from '../store/database-url.ts';
+import { keyFile } from '../teams/open-sealer.ts';
+import { readSecretsFile } from '../workflows/secrets-file.ts';
+import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
+
+const OF_OTHERS = 0o077;
+/** Docker and Kubernetes put secrets there, for the container alone. */
+const OF_A_CONTAINER = ['/run/secrets/', '/var/run/secrets/'];
+const ROOT = 0;
+
+export const dataDirectory: Check = ofSettings('files', 'data-directory', async ({ dataDirectory: path }) => {
+  const found = await look(path);
+  if (found === undefined) return ok(`${path} is not there yet: the first start makes it`);
+  if (found.failed !== undefined) return unreadable(path, found.failed);
+  const { mode, uid } = found;
+  try {
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return error({
+      what: `This user may not read and write ${path}`,
+      why: 'A service that this user starts ends at once',
+      fix: `chown it to the user of the service, and chmod 700 ${path}`,
+    });
+  }
+  const own = process.getuid?.() ?? uid;
+  if (uid !== own && own !== ROOT) {
+    return warning({
+      what: `${path} belongs to another user (${uid}) than the one who asks (${own})`,
+      why: 'That one can take it away, and files that both write may become unreadable for the other',
+      fix: 'Ask as the user of the service, or chown the directory to it',
+    });
+  }
+  const strangers = await filesOfOthers(path, uid);
+  if (strangers.length > 0) {
+    return warning({
+      what: `In ${path} these files belong to another user than the directory: ${strangers.join(', ')}`,
+      why: 'They come from a command that was run as somebody else, with sudo perhaps; the service may not be able to write them',
+      fix: `chown them to the owner of the directory (${uid}), and run commands as that user`,
+    });
+  }
+  if ((mode & OF_OTHERS) === 0) return ok(`${path} is for its owner alone`);
+  return warning({
+    what: `Others on this machine may look into ${path} (mode ${shown(mode)})`,
+    why: 'The database holds hashes of keys and all records; the encryption key lies beside it',
+    fix: `chmod 700 ${path}`,
+  });
+});
+
+async function filesOfOthers(directory: string, uid: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of (await readdir(directory)).sort()) {
+    const entry = await look(join(directory, name));
+    if (entry !== undefined && entry.failed === undefined && entry.uid !== uid) found.push(name);
+  }
+  return found.slice(0, 5);
+}
+
+export const encryptionKeyFile: Check = ofSettings('files', 'encryption-key-file', async (settings) => {
+  if (settings.encryptionKey !== undefined) return ok('The encryption key comes from the settings');
+  const path = keyFile(settings);
+  const found = await look(path);
+  if (found === undefined) {
+    return isPostgres(settings.databaseUrl)
+      ? skipped('Not checked', 'With PostgreSQL the encryption key comes from the settings')
+      : ok(`${path} is not there yet: the first start makes it`);
+  }
+  if (found.failed !== undefined) return unreadable(path, found.failed);
+  return forOwnerAlone([{ path, mode: found.mode }]) ?? ok(`${path} is for its owner alone`);
+});
+
+export const secretFiles: Check = ofSettings('files', 'secret-files', async (settings) => {
+  const places = [
+    ...(await teamFiles(settings.workflowsDirectory)),
+    ...[...settings.environment]
+      .filter(([name, value]) => /^FLOWHOOK_.+_FILE$/.test(name) && value !== '')
+      .map(([, path]) => resolve(path)),
+  ];
+  const open: { path: string; mode: number }[] = [];
+  for (const path of places) {
+    const found = await look(path);
+    if (found === undefined) continue;
+    if (found.failed !== undefined) return unreadable(path, found.failed);
+    if (!OF_A_CONTAINER.some((folder) => path.startsWith(folder))) open.push({ path, mode: found.mode });
+  }
+  const exposed = forOwnerAlone(open);
+  if (exposed !== undefined) return exposed;
+  for (const path of places.filter((one) => one.endsWith('.yaml'))) {
+    try {
+      await readSecretsFile(path);
+    } catch (cause) {
+      return error({
+        what: (cause as Error).message,
+        why: 'Runs of workflows that use a secret of this team fail',
+        fix: 'Correct the file: a map of names to strings',
+      });
+    }
+  }
+  return ok(
+    places.length === 0
+      ? 'There are no files of secrets'
+      : `${places.length} files of secrets are for their owner alone`,
+  );
+});
+
+async function teamFiles(workflowsDirectory: string): Promise<string[]> {
+  const folder = join(dirname(resolve(workflowsDirectory)), 'secrets');
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith('.yaml')).map((name) => join(folder, name));
+}
+
+/** What is wrong with the modes, or nothing. */
+function forOwnerAlone(files: readonly { path: string; mode: number }[]): Result | undefined {
+  const open = files.filter(({ mode }) => (mode & OF_OTHERS) !== 0);
+  if (open.length === 0) return undefined;
+  const paths = open.map(({ path }) => path);
+  return warning({
+    what: `Others on this machine may read ${open.map(({ path, mode }) => `${path} (mode ${shown(mode)})`).join(', ')}`,
+    why: 'Whoever reads a secret can use it, and nobody notices',
+    fix: `chmod 600 ${paths.join(' ')}. Who could read it before may have: change what is in it if that matters`,
+  });
+}
+
+type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
+
+/** Nothing when it is not there. */
+async function look(path: string): Promise<Looked | undefined> {
+  try {
+    const { mode, uid } = await stat(path);
+    return { failed: undefined, mode: mode & 0o777, uid };
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? undefined : { failed: message };
+  }
+}
+
+function unreadable(path: string, failed: string): Result {
+  return error({
+    what: `${path} cannot be looked at: ${failed}`,
+    why: 'The service of this user cannot use it either',
+    fix: 'Give this user the right to read it, or ask as the user of the service',
+  });
+}
+
+function shown(mode: number): string {
+  return `0${mode.toString(8)}`;
+}

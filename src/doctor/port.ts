@@ -1,0 +1,145 @@
+/** The port: whether the service can listen there, and who does so now. */
+import { once } from 'node:events';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import { createServer } from 'node:net';
+import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
+import type { ExaminedSettings } from './subject.ts';
+
+const ANSWER_MS = 3_000;
+const MAX_BYTES = 4_096;
+
+export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {
+  const { host, port: number } = settings;
+  if (node !== undefined) return ok(`This node listens on ${host}, port ${node.port}`);
+  if (number === 0) return ok('Any free port is taken (FLOWHOOK_PORT=0)');
+  const place = `Port ${number} of ${host}`;
+  const failed = await tryToListen(host, number);
+  if (failed === undefined) {
+    if (isServed !== true) return ok(`${place} is free`);
+    return warning({
+      what: `${place} is free, although a server has the data directory`,
+      why: 'It listens elsewhere, is only just starting or stopping, or hangs',
+      fix: 'Ask with the settings that it was started with; if it hangs, end it and start it again',
+    });
+  }
+  if (failed === 'EADDRINUSE') return takenBy(settings, place, isServed);
+  return error({
+    what: `${place} cannot be used: ${failed}`,
+    why: 'The service does not start',
+    fix:
+      failed === 'EACCES'
+        ? 'Choose a port from 1024 on with FLOWHOOK_PORT, or let the service use low ports (AmbientCapabilities=CAP_NET_BIND_SERVICE)'
+        : 'Choose an address that this machine has with FLOWHOOK_HOST',
+  });
+});
+
+/** The code of what was in the way, or nothing. */
+async function tryToListen(host: string, number: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ host, port: number, exclusive: true });
+    await once(server, 'listening');
+    return undefined;
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+  } finally {
+    server.close();
+  }
+}
+
+async function takenBy(settings: ExaminedSettings, place: string, isServed: boolean | null): Promise<Result> {
+  const ready = await askReady(settings);
+  if (ready?.isOurs === true) {
+    if (ready.status === 200) return ok(`${place}: a flowhook server listens there, and is ready`);
+    return error({
+      what: `${place}: a flowhook server listens there, and says that it is not ready (${ready.status}): ${ready.says}`,
+      why: 'Requests are refused with 503 meanwhile',
+      fix: 'Wait if it is only just starting or stopping; else its log and the findings of the database say why',
+    });
+  }
+  const holder = await holderOf(settings.port);
+  return error({
+    what: `${place} is taken by ${holder ?? 'another program'}`,
+    why:
+      isServed === true
+        ? 'A server has the data directory, so that it listens elsewhere: whoever asks here asks somebody else'
+        : 'The service does not start',
+    fix: 'End that program, or choose another port with FLOWHOOK_PORT',
+  });
+}
+
+interface Answered {
+  status: number;
+  isOurs: boolean;
+  says: string;
+}
+
+/** What `/readyz` answers there; nothing when it is not HTTP, or nobody answers in time. */
+async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Promise<Answered | undefined> {
+  const anyHost: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const options = {
+    host: anyHost[host] ?? host,
+    port: number,
+    path: '/readyz',
+    timeout: ANSWER_MS,
+    signal: AbortSignal.timeout(ANSWER_MS),
+    agent: false as const,
+  };
+  try {
+    // Its certificate is judged elsewhere: here it is only asked whether it lives.
+    const asked =
+      tlsCert === undefined ? plainRequest(options) : tlsRequest({ ...options, rejectUnauthorized: false });
+    asked.on('error', () => undefined).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    let body = '';
+    for await (const chunk of answer.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > MAX_BYTES) break;
+    }
+    const parsed = parse(body);
+    return {
+      status: answer.statusCode ?? 0,
+      // Every answer of ours names the request, and says how it is in one of two ways.
+      isOurs:
+        answer.headers['x-request-id'] !== undefined &&
+        (parsed.status === 'ok' || answer.headers['x-error-code'] !== undefined),
+      says: String(parsed.error ?? parsed.message ?? answer.headers['x-error-code'] ?? ''),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(body: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(body) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** `nginx (process 812)`, where Linux lets this user see it. */
+async function holderOf(number: number): Promise<string | undefined> {
+  const sockets = new Set<string>();
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const text = await readFile(table, 'utf8').catch(() => '');
+    for (const line of text.split('\n').slice(1)) {
+      // Local address and port in hexadecimal, 0A: listening; the tenth field is the inode.
+      const fields = line.trim().split(/\s+/);
+      const isHere = fields[1]?.split(':')[1] === number.toString(16).toUpperCase().padStart(4, '0');
+      if (isHere && fields[3] === '0A' && fields[9] !== undefined) sockets.add(`socket:[${fields[9]}]`);
+    }
+  }
+  const processes = sockets.size === 0 ? [] : await readdir('/proc').catch(() => []);
+  for (const id of processes.filter((name) => /^\d+$/.test(name))) {
+    for (const open of await readdir(`/proc/${id}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${id}/fd/${open}`).catch(() => '');
+      if (!sockets.has(target)) continue;
+      const name = await readFile(`/proc/${id}/comm`, 'utf8').catch(() => 'a program');
+      return `${name.trim()} (process ${id})`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,123 @@
+/** Webhooks and deliveries: what is not sent, and why not. */
+import { isIP } from 'node:net';
+import type { Webhook } from '../model/webhook.ts';
+import type { AddressPolicy } from '../net/address-policy.ts';
+import { durationWords } from '../std/amounts.ts';
+import { maskedUrl } from '../std/masked-url.ts';
+import type { Store } from '../store/store.ts';
+import { type Check, ofStore, ok, type Result, warning } from './check.ts';
+import { listed } from './listed.ts';
+import type { Subject } from './subject.ts';
+
+const HOUR_MS = 3_600_000;
+/** By then a delivery has been tried four times. */
+const LONG_MS = HOUR_MS;
+const MOST = 10_000;
+
+export const webhookAddresses: Check = ofStore(
+  'network',
+  'webhook-addresses',
+  async (store, { allowNetworks: policy }, { resolver, online }) => {
+    const active = (await webhooksOf(store)).filter(({ state }) => state === 'active');
+    const byHost = Map.groupBy(active, ({ url }) => hostOf(url));
+    const refused: string[] = [];
+    let unasked = 0;
+    for (const [host, [first]] of byHost) {
+      // Only addresses and `localhost` are known without asking a name server.
+      const isKnown = isIP(host) !== 0 || host === 'localhost' || host.endsWith('.localhost');
+      if (!isKnown && online === null) {
+        unasked += 1;
+        continue;
+      }
+      const why = await refusalOf(host, policy, resolver);
+      if (why !== undefined) refused.push(`${maskedUrl(first?.url ?? '')} (${why})`);
+    }
+    if (refused.length > 0) {
+      return warning({
+        what: `Nothing can be sent to these webhooks: ${listed(refused)}`,
+        why: 'Their deliveries are tried for days and then given up',
+        fix: 'Name the networks that are meant in FLOWHOOK_ALLOW_NETWORKS, or have the webhooks unsubscribed',
+      });
+    }
+    const more = unasked === 0 ? '' : `; the names of ${unasked} hosts were not asked for (--online does)`;
+    return ok(`No webhook points where nothing may be sent, of ${active.length}${more}`);
+  },
+  30_000,
+);
+
+async function refusalOf(
+  host: string,
+  policy: AddressPolicy,
+  resolver: Subject['resolver'],
+): Promise<string | undefined> {
+  try {
+    const verdicts = (await resolver.resolve(host)).map((address) => policy.verdict(address));
+    return verdicts.find((verdict) => !verdict.allowed)?.why;
+  } catch (cause) {
+    return (cause as Error).message;
+  }
+}
+
+export const webhookHealth: Check = ofStore('work', 'webhooks', async (store, _settings, { node }) => {
+  const all = await webhooksOf(store);
+  return webhooksResult(all, { now: store.now(), openCircuits: node?.openCircuits ?? 0 });
+});
+
+export function webhooksResult(
+  all: readonly Pick<Webhook, 'id' | 'url' | 'state' | 'failingSince' | 'pausedReason'>[],
+  { now, openCircuits }: { now: number; openCircuits: number },
+): Result {
+  const failing = all.filter(
+    ({ state, failingSince }) => state === 'active' && failingSince !== null && now - failingSince >= HOUR_MS,
+  );
+  // One that was paused while it was well was paused on purpose.
+  const paused = all.filter(({ state, failingSince }) => state === 'paused' && failingSince !== null);
+  const words = [
+    ...failing.map(
+      ({ id, url, failingSince }) =>
+        `${id} (${hostOf(url)}) has failed for ${durationWords(now - (failingSince ?? now))}`,
+    ),
+    ...paused.map(({ id, url }) => `${id} (${hostOf(url)}) is paused after it failed`),
+    ...(openCircuits === 0 ? [] : [`${openCircuits} endpoints are left alone for now`]),
+  ];
+  if (words.length === 0) return ok(`No webhook has failed for an hour, of ${all.length}`);
+  return warning({
+    what: `Webhooks that do not get through: ${listed(words)}`,
+    why: 'What is for them waits; after some four days it is given up, and can be replayed for as long as events are kept',
+    fix: '`flowhook webhooks show ID` has the last answers; `flowhook webhooks resume ID` and `replay` make up for it',
+  });
+}
+
+export const deliveries: Check = ofStore('work', 'deliveries', async (store) => {
+  const { waiting, oldestWaitingAt, complete } = (await store.status.work({ most: MOST })).deliveries;
+  return deliveriesResult({
+    waiting,
+    complete,
+    oldestMs: oldestWaitingAt === null ? 0 : store.now() - oldestWaitingAt,
+  });
+});
+
+export function deliveriesResult(found: { waiting: number; complete: boolean; oldestMs: number }): Result {
+  const { waiting, complete, oldestMs } = found;
+  if (waiting === 0) return ok('No delivery waits');
+  const what = `${waiting.toLocaleString('en-GB')}${complete ? '' : ' or more'} deliveries wait, the oldest for ${durationWords(oldestMs)}`;
+  if (oldestMs < LONG_MS) return ok(what);
+  return warning({
+    what,
+    why: 'Their endpoints fail or are paused, or no node sends (FLOWHOOK_ROLE)',
+    fix: 'The finding about webhooks names those that fail; `flowhook webhooks deliveries ID` lists what waits',
+  });
+}
+
+async function webhooksOf(store: Store): Promise<Webhook[]> {
+  const all: Webhook[] = [];
+  for (const { id: teamId } of await store.teams.list()) {
+    all.push(...(await store.webhooks.list({ teamId })));
+    if (all.length > MOST) break;
+  }
+  return all.slice(0, MOST);
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}

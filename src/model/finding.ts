@@ -1,0 +1,37 @@
+/** What an examination of an installation comes to: one finding for each check. */
+
+export const FINDING_STATUSES = ['ok', 'warning', 'error', 'skipped'] as const;
+export type FindingStatus = (typeof FINDING_STATUSES)[number];
+
+/** What a check is about, in the order in which findings are told. */
+export const CHECK_GROUPS = [
+  'machine',
+  'settings',
+  'files',
+  'database',
+  'backups',
+  'network',
+  'work',
+] as const;
+export type CheckGroup = (typeof CHECK_GROUPS)[number];
+
+export interface Finding {
+  group: CheckGroup;
+  /** The name of the check: it stays the same for ever. */
+  check: string;
+  status: FindingStatus;
+  /** What was found: a sentence. */
+  what: string;
+  /** What comes of it, or why it was not checked; null when all is well. */
+  why: string | null;
+  /** The next step; null when there is none to take. */
+  fix: string | null;
+  tookMs: number;
+}
+
+/** All findings of one go. Times in epoch milliseconds. */
+export interface Examination {
+  examinedAt: number;
+  tookMs: number;
+  findings: Finding[];
+}
