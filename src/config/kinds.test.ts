@@ -1,0 +1,82 @@
+/** Each kind of setting: what it reads, and what it refuses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  duration,
+  durationOrOff,
+  list,
+  oneOf,
+  onOff,
+  path,
+  type Setting,
+  text,
+  unset,
+  whole,
+} from './kinds.ts';
+import { SETTINGS } from './settings.ts';
+
+const read = (setting: Setting<unknown>, written: string) => setting.read(written, '/srv');
+
+test('a whole number lies within its bounds, which belong to it', () => {
+  const setting = whole(2, 10, 5, 'How many.');
+  assert.deepEqual(
+    ['2', '10', '1', '11', '-3', '2.5', '1e1', '', ' 3', 'x'].map((written) => read(setting, written)),
+    [2, 10, ...Array(8).fill(undefined)],
+  );
+  assert.deepEqual([setting.default, setting.expected], ['5', 'a whole number from 2 to 10']);
+});
+
+test('a time is written with its unit and read in milliseconds', () => {
+  const setting = duration('1s', '1d', '15m', 'How long.');
+  assert.deepEqual(
+    ['1s', '90m', '1d', '999ms', '25h', '15', 'off', '1 h'].map((written) => read(setting, written)),
+    [1_000, 5_400_000, 86_400_000, ...Array(5).fill(undefined)],
+  );
+  const orOff = durationOrOff('1s', '1d', 'off', 'How often.');
+  assert.deepEqual(
+    ['off', '2s', '0s'].map((written) => read(orOff, written)),
+    [null, 2_000, undefined],
+  );
+  assert.match(orOff.expected, /^off, or a time from 1s to 1d/);
+  assert.equal(orOff.unit, 'Ms');
+});
+
+test('words, switches, paths, lists and texts are read as they are called', () => {
+  assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'b'), 'b');
+  assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'c'), undefined);
+  assert.deepEqual(
+    ['on', 'off', 'true'].map((written) => read(onOff('on', 'Whether.'), written)),
+    [true, false, undefined],
+  );
+  assert.equal(read(path('file', unset('none', 'a'), 'Where.'), 'certs/a.pem'), '/srv/certs/a.pem');
+  assert.equal(read(path('file', unset('none', 'a'), 'Where.'), '/etc/a.pem'), '/etc/a.pem');
+  const letters = list(
+    { is: (one) => /^[a-z]+$/.test(one), expected: 'letters' },
+    unset('none', 'a'),
+    'Which.',
+  );
+  assert.deepEqual(read(letters, 'a, b ,,c'), ['a', 'b', 'c']);
+  assert.equal(read(letters, 'a,1'), undefined);
+  assert.deepEqual(letters.absent, []);
+  const url = text(
+    { value: 'url', expected: 'a URL', pattern: /^https:/ },
+    unset('none', 'https://a'),
+    'Where.',
+  );
+  assert.deepEqual([read(url, 'https://b'), read(url, 'b')], ['https://b', undefined]);
+});
+
+test('what holds by default, and each example, is accepted by its own row', () => {
+  for (const setting of SETTINGS) {
+    const { name, default: preset, byDefault, example, secret } = setting;
+    assert.ok(preset !== undefined || byDefault !== undefined, `${name} says what holds by default`);
+    if (preset !== undefined) assert.notEqual(read(setting, preset), undefined, name);
+    if (secret !== true) assert.notEqual(read(setting, example), undefined, name);
+  }
+});
+
+test('no two settings have one name, one being the other with _FILE behind it included', () => {
+  const names = SETTINGS.map(({ name }) => name.toLowerCase());
+  assert.equal(new Set(names).size, names.length);
+  for (const name of names) assert.ok(!names.includes(`${name}file`), name);
+});
