@@ -131,5 +131,6 @@ export function storedJob(job: ClientJob): Job {
     createdAt: Date.parse(job.queuedAt),
     startedAt: ms(job.startedAt),
     finishedAt: ms(job.finishedAt),
+    trace: null,
   };
 }

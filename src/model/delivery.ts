@@ -109,6 +109,8 @@ export interface DueDelivery {
   body: string;
   /** How often events of its team had been rewritten when it was loaded. */
   rewrites: number;
+  /** The trace that its event belongs to, as `traceparent`. */
+  trace: string | null;
 }
 
 /**

@@ -83,6 +83,8 @@ export interface Job {
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
+  /** The trace that it belongs to, as `traceparent`: what has queued it. */
+  trace: string | null;
 }
 
 /** How far a run is. `message` and `pages` are what the source says of itself. */

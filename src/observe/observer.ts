@@ -1,19 +1,5 @@
 /** What the service tells of each unit of work, once, when it is over: lines of the log, metrics and traces are made of it. */
-
-/** Where something stands in a trace, by W3C Trace Context. */
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  traceId: string;
-  /** 16 hexadecimal digits. */
-  spanId: string;
-  isSampled: boolean;
-}
-
-/** Where a unit of work stands in a trace, and under what; null while nothing is traced. */
-export interface Traced {
-  trace: TraceContext | null;
-  parent: TraceContext | null;
-}
+import type { Traced } from './trace-context.ts';
 
 /** A request was answered, or its client has gone. */
 export interface RequestDone extends Traced {

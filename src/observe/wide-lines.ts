@@ -1,6 +1,7 @@
 /** The log as an observer: one wide line for each unit of work, with all that is known of it at its end. */
 import type { Logger } from './log.ts';
-import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone, Traced } from './observer.ts';
+import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
+import type { Traced } from './trace-context.ts';
 
 /** Health checks and scrapes come every few seconds and would bury the rest. */
 const QUIET = new Set<string | null>(['/livez', '/readyz', '/metrics']);

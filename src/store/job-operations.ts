@@ -44,6 +44,8 @@ export interface JobOperations {
     workflowId: string;
     origin: JobOrigin;
     idempotencyKey: string | null;
+    /** The trace that the job and its events belong to, as `traceparent`. */
+    trace?: string | null;
   }): Promise<Enqueued>;
   /**
    * Takes up to `limit` due jobs for a node: running, attempt + 1, a lease. The team with the fewest running jobs
@@ -93,6 +95,7 @@ export interface JobOperations {
     nodeId: string;
     leaseMs: number;
     idempotencyKey: string | null;
+    trace?: string | null;
   }): Promise<
     | { outcome: 'begun'; claimed: ClaimedJob }
     | { outcome: 'replayed'; job: Job }
@@ -193,6 +196,7 @@ export interface ScheduleOperations {
     dueAt: number;
     nextAt: number | null;
     run: boolean;
+    trace?: string | null;
   }): Promise<{ outcome: 'queued' | 'coalesced' | 'skipped' | 'taken'; job: Job | null }>;
 }
 

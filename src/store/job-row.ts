@@ -30,6 +30,7 @@ export interface JobRow {
   created_at: number;
   started_at: number | null;
   finished_at: number | null;
+  trace: string | null;
 }
 
 export function toJob(row: JobRow): Job {
@@ -54,13 +55,21 @@ export function toJob(row: JobRow): Job {
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+    trace: row.trace,
   };
 }
 
 /** A job as it is queued now; nothing is written. */
 export function newJob(
   { now }: { now: number },
-  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
+  input: {
+    teamId: string;
+    workflowId: string;
+    origin: JobOrigin;
+    slot: number;
+    priority: number;
+    trace?: string | null;
+  },
 ): JobRow {
   return {
     team_id: input.teamId,
@@ -88,5 +97,6 @@ export function newJob(
     created_at: now,
     started_at: null,
     finished_at: null,
+    trace: input.trace ?? null,
   };
 }

@@ -41,6 +41,7 @@ function one(id: string, changes: Partial<DueDelivery> & { class?: DeliveryClass
     sequence: 1,
     body: '{}',
     rewrites: 0,
+    trace: null,
     ...changes,
   };
 }

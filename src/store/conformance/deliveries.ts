@@ -57,6 +57,7 @@ export function testDeliveries(open: Open): void {
       sequence: 2,
       body: event?.body,
       rewrites: 0,
+      trace: null,
     });
     assert.match(due?.body ?? '', new RegExp(job.id));
 

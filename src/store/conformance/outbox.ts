@@ -1,8 +1,19 @@
 /** What every driver must do with events: their order, their numbers, who hears of them, how long they stay. */
 import assert from 'node:assert/strict';
+import { traceOfAttempt } from '../../observe/trace-context.ts';
 import type { Store } from '../store.ts';
 import { FAILED, load, oneDelivery, settle, subscribe } from './sending.ts';
-import { allEvents, caseWith, makeJob, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
+import {
+  allEvents,
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  publishRun,
+} from './setup.ts';
 
 export function testOutbox(open: Open): void {
   const it = caseWith(open);
@@ -30,6 +41,35 @@ export function testOutbox(open: Open): void {
     await store.jobs.endCanceled({ held });
     went.push('workflow_queued', 'workflow_started', 'workflow_canceled');
     assert.deepEqual(await types(), went);
+  });
+
+  it('hands the trace of a job on to its events, each with the attempt that it comes from', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at);
+    const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`;
+    await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null, trace });
+    const first = await claimOne(store);
+    const runAt = store.now();
+    await failAttempt(store, first, { follows: { state: 'retrying', runAt } });
+    const second = await claimOne(store);
+    assert.equal((await store.jobs.get({ teamId, id: second.jobId }))?.trace, trace);
+    await failAttempt(store, second);
+    const ofAttempt = (attempt: number) => traceOfAttempt({ id: first.jobId, trace, attempt });
+    assert.match(String(ofAttempt(1)), /^00-(ab){16}-[0-9a-f]{16}-01$/);
+    assert.notEqual(ofAttempt(1), ofAttempt(2));
+    const traces = async () =>
+      (await load(store, teamId, webhookId)).map(({ eventType, trace }) => [eventType, trace]);
+    const traced = [
+      ['workflow_queued', trace],
+      ['workflow_started', ofAttempt(1)],
+      ['workflow_failed', ofAttempt(2)],
+    ];
+    assert.deepEqual(await traces(), traced);
+    await makeJob(store, at);
+    assert.deepEqual(await traces(), [...traced, ['workflow_queued', null]]);
   });
 
   it('finds the newest event of a type', async ({ store }) => {

@@ -14,6 +14,8 @@ interface NewEvent {
   jobId: string | null;
   finishedAt: number | null;
   data: Record<string, unknown>;
+  /** The trace that it belongs to, as `traceparent`. */
+  trace?: string | null;
 }
 
 /**
@@ -93,8 +95,8 @@ const NEWEST = 'select sequence from event where team_id = $1 order by sequence 
 async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<string> {
   const id = newId('evt', tx.now);
   await tx.db.run(
-    `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at, trace)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     event.teamId,
     sequence,
     id,
@@ -103,6 +105,7 @@ async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<s
     event.jobId,
     eventBody({ ...event, id, at: tx.now, sequence }),
     tx.now,
+    event.trace ?? null,
   );
   return id;
 }

@@ -10,6 +10,7 @@ import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
+import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
@@ -25,6 +26,7 @@ interface EnqueueInput {
   workflowId: string;
   origin: JobOrigin;
   idempotencyKey: string | null;
+  trace?: string | null;
 }
 
 export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
@@ -73,8 +75,8 @@ export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
   await tx.db.run(
     `insert into job
        (team_id, id, workflow_id, slot, state, origin, priority, attempt, run_at, node_id, lease_until, created_at,
-        started_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+        started_at, trace)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     job.team_id,
     job.id,
     job.workflow_id,
@@ -88,11 +90,12 @@ export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
     job.lease_until,
     job.created_at,
     job.started_at,
+    job.trace,
   );
 }
 
 /** What an idempotency key was sent with. */
-type Keyed = Omit<EnqueueInput, 'origin'>;
+type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
 
 /** The job that this key made within the last 24 h. */
 export async function remembered(
@@ -246,5 +249,6 @@ export function appendJobEvent(
     jobId: job.id,
     finishedAt: job.finished_at,
     data: { ...facts, ...more },
+    trace: traceOfAttempt(job),
   });
 }

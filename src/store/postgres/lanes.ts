@@ -168,7 +168,7 @@ interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {
 const DUE_COLUMNS = `
   due.team_id as "teamId", due.id, due.webhook_id as "webhookId", due.origin, due.class, due.attempt,
   due.next_at as "dueAt", due.created_at as "createdAt",
-  event.id as "eventId", event.type as "eventType", event.sequence, event.body,
+  event.id as "eventId", event.type as "eventType", event.sequence, event.body, event.trace,
   (select rewrites from team where team.id = $1) as rewrites`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
@@ -186,7 +186,7 @@ const withEvents = (inOrder: string) => `
   left join (
     select ${DUE_COLUMNS}, ${inOrder} as "inOrder" from found_due due
     cross join lateral (
-      select id, type, sequence, body from event
+      select id, type, sequence, body, trace from event
       where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
     ) event
     where (select state from webhook where team_id = $1 and id = $2) = 'active'

@@ -25,7 +25,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
 
 /** Compare and set: whoever moves the time on is the one who queues. */
 export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
-  const { teamId, workflowId, dueAt, nextAt, run } = input;
+  const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
   const moved = await tx.db.run(
     `update workflow set next_run_at = $1
      where team_id = $2 and id = $3 and next_run_at = $4 and paused_at is null and archived_at is null`,
@@ -36,7 +36,7 @@ export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperati
   );
   if (moved === 0) return { outcome: 'taken', job: null };
   if (!run) return { outcome: 'skipped', job: null };
-  const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null });
+  const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null, trace });
   if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
   if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
   return { outcome: 'skipped', job: null };

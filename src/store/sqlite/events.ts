@@ -25,6 +25,8 @@ interface NewEvent {
   jobId: string | null;
   finishedAt: number | null;
   data: Record<string, unknown>;
+  /** The trace that it belongs to, as `traceparent`. */
+  trace?: string | null;
 }
 
 /**
@@ -68,8 +70,8 @@ function writeEvent(tx: Tx, event: NewEvent): { id: string; sequence: number } {
   const { sequence } = counter;
   const id = newId('evt', tx.now);
   tx.db.run(
-    `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into event (team_id, sequence, id, type, workflow_id, job_id, body, created_at, trace)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     teamId,
     sequence,
     id,
@@ -78,6 +80,7 @@ function writeEvent(tx: Tx, event: NewEvent): { id: string; sequence: number } {
     jobId,
     eventBody({ ...event, id, at: tx.now, sequence }),
     tx.now,
+    event.trace ?? null,
   );
   return { id, sequence };
 }

@@ -4,6 +4,7 @@ import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Overlap, Source } from '../../model/workflow.ts';
+import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
@@ -16,6 +17,7 @@ interface EnqueueInput {
   workflowId: string;
   origin: JobOrigin;
   idempotencyKey: string | null;
+  trace?: string | null;
 }
 
 export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
@@ -71,14 +73,11 @@ export function unfinishedJobs(
 }
 
 /** Answers the row as it was put together: reading it back with `returning` took as long as inserting it. */
-export function insertJob(
-  tx: Tx,
-  input: { teamId: string; workflowId: string; origin: JobOrigin; slot: number; priority: number },
-): JobRow {
+export function insertJob(tx: Tx, input: Parameters<typeof newJob>[1]): JobRow {
   const job = newJob(tx, input);
   tx.db.run(
-    `insert into job (team_id, id, workflow_id, slot, state, origin, priority, run_at, created_at)
-     values (?, ?, ?, ?, 'queued', ?, ?, ?, ?)`,
+    `insert into job (team_id, id, workflow_id, slot, state, origin, priority, run_at, created_at, trace)
+     values (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
     job.team_id,
     job.id,
     job.workflow_id,
@@ -87,12 +86,13 @@ export function insertJob(
     job.priority,
     job.run_at,
     job.created_at,
+    job.trace,
   );
   return job;
 }
 
 /** What an idempotency key was sent with. */
-type Keyed = Omit<EnqueueInput, 'origin'>;
+type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
 
 /** The job that this key made within the last 24 h. */
 export function remembered(
@@ -198,5 +198,6 @@ export function appendJobEvent(
     jobId: job.id,
     finishedAt: job.finished_at,
     data: { ...facts, ...more },
+    trace: traceOfAttempt(job),
   });
 }

@@ -105,7 +105,8 @@ const IN_ORDER = `
   where state = 'waiting' and ${OF_A_LANE} order by event_sequence, id limit ?`;
 const BY_ID = `
   select delivery.id, delivery.origin, delivery.class, delivery.attempt, delivery.next_at, delivery.created_at,
-         event.id, event.type, event.sequence, event.body, (select rewrites from team where team.id = ?1)
+         event.id, event.type, event.sequence, event.body, (select rewrites from team where team.id = ?1),
+         event.trace
   from json_each(?3) wanted
   cross join delivery on delivery.team_id = ?1 and delivery.id = wanted.value
   cross join event on event.team_id = ?1 and event.sequence = delivery.event_sequence
@@ -125,6 +126,7 @@ type DueRow = [
   sequence: number,
   body: string,
   rewrites: number,
+  trace: string | null,
 ];
 
 export function load(
@@ -143,9 +145,22 @@ export function load(
       );
   const wanted = held === undefined ? due : due.filter((id) => !held.has(id));
   if (wanted.length === 0) return [];
-  return view.db
-    .arrays<DueRow>(BY_ID, teamId, webhookId, JSON.stringify(wanted))
-    .map(([id, origin, place, attempt, dueAt, createdAt, eventId, eventType, sequence, body, rewrites]) => ({
+  return view.db.arrays<DueRow>(BY_ID, teamId, webhookId, JSON.stringify(wanted)).map((row) => {
+    const [
+      id,
+      origin,
+      place,
+      attempt,
+      dueAt,
+      createdAt,
+      eventId,
+      eventType,
+      sequence,
+      body,
+      rewrites,
+      trace,
+    ] = row;
+    return {
       teamId,
       id,
       webhookId,
@@ -159,7 +174,9 @@ export function load(
       sequence,
       body,
       rewrites,
-    }));
+      trace,
+    };
+  });
 }
 
 /** What has been due longest; where nothing is, what was dated before the clock was set back. */

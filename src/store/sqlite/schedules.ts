@@ -26,7 +26,7 @@ export function due(view: View, { limit }: { limit: number }): DueSchedule[] {
 
 /** Compare and set: whoever moves the time on is the one who queues. */
 export function fire(tx: Tx, input: FireInput): Awaited<ReturnType<ScheduleOperations['fire']>> {
-  const { teamId, workflowId, dueAt, nextAt, run } = input;
+  const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
   const moved = tx.db.run(
     `update workflow set next_run_at = ?
      where team_id = ? and id = ? and next_run_at = ? and paused_at is null and archived_at is null`,
@@ -37,7 +37,7 @@ export function fire(tx: Tx, input: FireInput): Awaited<ReturnType<ScheduleOpera
   );
   if (moved === 0) return { outcome: 'taken', job: null };
   if (!run) return { outcome: 'skipped', job: null };
-  const queued = enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null });
+  const queued = enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null, trace });
   if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
   if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
   return { outcome: 'skipped', job: null };
