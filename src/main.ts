@@ -20,6 +20,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
   ['backup', async () => (await import('./cli/backup.ts')).addBackup],
   ['database', async () => (await import('./cli/database.ts')).addDatabase],
+  ['doctor', async () => (await import('./cli/doctor.ts')).addDoctor],
   ['config', async () => (await import('./cli/config.ts')).addConfig],
   ['dashboard', async () => (await import('./cli/dashboard.ts')).addDashboard],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],

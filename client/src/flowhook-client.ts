@@ -16,7 +16,7 @@ export type { FailureReason, Job, JobOrigin, JobState, LogLine } from './jobs.ts
 export type { Key, MadeKey, Me, Scope } from './keys.ts';
 export type { Page, Pages } from './pages.ts';
 export type { News } from './stream.ts';
-export type { System, SystemSetting } from './system.ts';
+export type { System, SystemChecks, SystemFinding, SystemSetting } from './system.ts';
 export type { CallOptions, KeyedOptions } from './transport.ts';
 export type { Usage, UsageBucket } from './usage.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';

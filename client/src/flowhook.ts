@@ -5,7 +5,7 @@ import { Jobs } from './jobs.ts';
 import { Keys, type Me } from './keys.ts';
 import { linesOf } from './lines.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
-import type { System } from './system.ts';
+import type { System, SystemChecks } from './system.ts';
 import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
 import type { Usage, UsageOptions } from './usage.ts';
 import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
@@ -74,6 +74,14 @@ export class Flowhook {
   /** How the instance stands, and its settings: for keys with the scope `operator`. @throws Unauthorized */
   system(options: CallOptions = {}): Promise<System> {
     return this.#transport.json({ ...options, path: '/v1/system' });
+  }
+
+  /**
+   * What is wrong with the installation, and what to do about it: for keys with the scope `operator`. It may take half a
+   * minute. @throws Unauthorized
+   */
+  systemChecks({ timeoutMs = 60_000, ...options }: CallOptions = {}): Promise<SystemChecks> {
+    return this.#transport.json({ ...options, timeoutMs, path: '/v1/system/checks' });
   }
 
   /**

@@ -38,6 +38,28 @@ export interface System {
   settings: SystemSetting[];
 }
 
+/** What is wrong with an installation, what comes of it, and what to do. */
+export interface SystemChecks {
+  /** Whether no finding is an error. */
+  ok: boolean;
+  examinedAt: string;
+  tookMs: number;
+  findings: SystemFinding[];
+}
+
+export interface SystemFinding {
+  group: 'machine' | 'settings' | 'files' | 'database' | 'backups' | 'network' | 'work';
+  /** The name of the check: it stays the same for ever. */
+  check: string;
+  status: 'ok' | 'warning' | 'error' | 'skipped';
+  what: string;
+  /** What comes of it, or why it was not checked; null when all is well. */
+  why: string | null;
+  /** The next step; null when there is none to take. */
+  fix: string | null;
+  tookMs: number;
+}
+
 export interface SystemSetting {
   name: string;
   /** In the environment. */

@@ -4,6 +4,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   serve: ['serve', 'serve --port 9000 --data /var/lib/flowhook --workflows /etc/flowhook/workflows'],
   run: ['run people --wait', 'run acme/people --wait --logs'],
   apply: ['apply', 'apply --prune'],
+  doctor: ['doctor', 'doctor --full --online', 'doctor --json'],
   'jobs list': ['jobs list', 'jobs list --workflow people --state failed --limit 5'],
   'jobs show': ['jobs show JOB'],
   'jobs logs': ['jobs logs JOB', 'jobs logs JOB --follow'],

@@ -1,0 +1,208 @@
+/** `flowhook doctor`: looks at the whole installation, and says what is wrong, what comes of it and what to do. */
+import { type InspectColor, styleText } from 'node:util';
+import { type Command, Option } from 'commander';
+import type { Flowhook } from 'flowhook-client';
+import { type Config, ConfigError } from '../config/config.ts';
+import { misspeltVariables } from '../config/names.ts';
+import type { Check } from '../doctor/check.ts';
+import { CHECKS } from '../doctor/checks.ts';
+import { examine } from '../doctor/examine.ts';
+import { EXAMPLES } from '../doctor/network.ts';
+import { isServed, openDatabase } from '../doctor/open-database.ts';
+import type { Subject } from '../doctor/subject.ts';
+import { CHECK_GROUPS, type CheckGroup, type Finding, type FindingStatus } from '../model/finding.ts';
+import { createResolver } from '../net/resolver.ts';
+import { countWords, durationWords } from '../std/amounts.ts';
+import { toIso } from '../std/clock.ts';
+import { createLiveLine } from '../std/live-line.ts';
+import { printable } from '../std/printable.ts';
+import { UsageError } from './exit.ts';
+import { addStoreOptions, print } from './open.ts';
+import { serverOf } from './remote.ts';
+import { say, screen } from './say.ts';
+import { addSettings, configOf, type Options } from './settings.ts';
+import { wrapped } from './words.ts';
+
+const SIGNS: Record<FindingStatus, [sign: string, color: InspectColor]> = {
+  ok: ['✓', 'green'],
+  warning: ['!', 'yellow'],
+  error: ['✗', 'red'],
+  skipped: ['-', 'gray'],
+};
+const TITLES: Record<CheckGroup, string> = {
+  machine: 'Machine',
+  settings: 'Settings',
+  files: 'Files',
+  database: 'Database',
+  backups: 'Backups',
+  network: 'Network',
+  work: 'Work',
+};
+const DRAW_MS = 250;
+const NAME_WIDTH = 22;
+
+/** What is printed with `--json`. */
+interface Shown {
+  ok: boolean;
+  examinedAt: string;
+  tookMs: number;
+  findings: readonly Finding[];
+}
+
+export function addDoctor(program: Command): void {
+  const command = program
+    .command('doctor')
+    .description(
+      'look at the machine, the settings, the files, the database, backups, the network and what fails, beside a ' +
+        'server that may be running; say of whatever is wrong what comes of it and what to do. Changes nothing',
+    )
+    .option('--full', 'read all of the database and of the newest backup, however long that takes')
+    .option(
+      '--online [urls...]',
+      'also try name servers and the way out, with these URLs or some examples: else no request leaves this machine',
+    )
+    .addOption(new Option('--url <url>', 'have this server examine itself').helpGroup('Server:'))
+    .addOption(new Option('--key <key>', 'its API key, with the scope operator').helpGroup('Server:'))
+    .addOption(
+      new Option('--profile <name>', 'a server that `flowhook login` has noted').helpGroup('Server:'),
+    )
+    .addHelpText('after', '\nExit codes of doctor: 0 no errors, though perhaps warnings, 1 errors');
+  addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl', 'workflows', 'backupDirectory']).action(
+    doctor,
+  );
+}
+
+async function doctor(options: Options): Promise<void> {
+  const isRemote = options.url !== undefined || options.profile !== undefined;
+  if (isRemote && (options.full === true || options.online !== undefined)) {
+    throw new UsageError('--full and --online are for the machine where this runs: a server examines itself');
+  }
+  const shown = isRemote ? await askServer(options) : await examineHere(options);
+  if (options.json === true) print(options, shown, []);
+  else process.stdout.write(`${linesOf(shown.findings).join('\n')}\n`);
+  say(summaryOf(shown));
+  if (!shown.ok) process.exitCode = 1;
+}
+
+async function askServer(options: Options): Promise<Shown> {
+  const target = serverOf(options);
+  if (target === undefined) throw new UsageError('Name the server with --url or --profile');
+  const { Flowhook } = await import('flowhook-client');
+  const server: Flowhook = new Flowhook(target);
+  return server.systemChecks();
+}
+
+async function examineHere(options: Options): Promise<Shown> {
+  const subject = await subjectOf(options);
+  const line = createLiveLine(screen, () => performance.now());
+  let doing: Check | undefined;
+  let since = performance.now();
+  const draw = () => {
+    if (doing === undefined) return;
+    const { group, name } = doing;
+    line.show(() => `${TITLES[group]}: ${name}, ${durationWords(performance.now() - since)}`);
+  };
+  const timer = setInterval(draw, DRAW_MS);
+  try {
+    const { examinedAt, tookMs, findings } = await examine(subject, CHECKS, {
+      onBegin(check) {
+        doing = check;
+        since = performance.now();
+        draw();
+      },
+    });
+    const isFine = findings.every(({ status }) => status !== 'error');
+    return { ok: isFine, examinedAt: toIso(examinedAt), tookMs, findings };
+  } finally {
+    clearInterval(timer);
+    line.stop();
+    await subject.database.store?.close();
+  }
+}
+
+/** Settings that cannot be read are the first finding, and no reason to stop. */
+async function subjectOf(options: Options): Promise<Subject> {
+  const common = {
+    node: undefined,
+    resolver: createResolver(),
+    online: urlsOf(options.online),
+    isFull: options.full === true,
+    clock: Date.now,
+  };
+  let config: Config;
+  try {
+    config = configOf(options);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const database = { store: undefined, schema: undefined, mistake: undefined, without: undefined };
+    const { mistakes } = error;
+    return { ...common, settings: undefined, mistakes, doubts: [], database, isServed: null };
+  }
+  return {
+    ...common,
+    settings: config,
+    mistakes: [],
+    doubts: misspeltVariables(config.environment),
+    // Before this process has the database open itself.
+    isServed: await isServed(config),
+    database: await openDatabase(config),
+  };
+}
+
+/** null when nothing is to be asked. */
+function urlsOf(online: unknown): readonly string[] | null {
+  if (online === undefined) return null;
+  if (!Array.isArray(online)) return EXAMPLES;
+  const wrong = online.find((url) => !/^https?:\/\/[^/]/.test(url) || !URL.canParse(url));
+  if (wrong !== undefined) throw new UsageError(`--online takes http:// and https:// URLs, found "${wrong}"`);
+  return online;
+}
+
+function linesOf(findings: readonly Finding[]): string[] {
+  return CHECK_GROUPS.flatMap((group) => {
+    const found = findings.filter((finding) => finding.group === group);
+    if (found.length === 0) return [];
+    return [styled('bold', TITLES[group]), ...found.flatMap(linesOfOne), ''];
+  });
+}
+
+function linesOfOne({ check, status, what, why, fix }: Finding): string[] {
+  const [sign, color] = SIGNS[status];
+  // Skipped ones say in one line why; what is wrong says all.
+  const parts =
+    status === 'skipped'
+      ? [`${what}: ${why ?? ''}${fix === null ? '' : `. ${fix}`}`]
+      : [
+          what,
+          ...(why === null ? [] : [`Why it matters: ${why}`]),
+          ...(fix === null ? [] : [`What to do: ${fix}`]),
+        ];
+  const indent = ' '.repeat(NAME_WIDTH + 4);
+  const [first = '', ...more] = parts.flatMap((part) =>
+    wrapped(indent + printable(part), width()).split('\n'),
+  );
+  const name = check.padEnd(NAME_WIDTH);
+  return [
+    `  ${styled(color, sign)} ${styled(status === 'skipped' ? 'gray' : 'reset', name)}${first.slice(indent.length)}`,
+    ...more,
+  ];
+}
+
+function summaryOf({ findings, tookMs }: Shown): string {
+  const count = (status: FindingStatus) => findings.filter((finding) => finding.status === status).length;
+  return [
+    `${countWords(findings.length, 'check')} in ${durationWords(tookMs)}: ${count('ok')} fine`,
+    countWords(count('warning'), 'warning'),
+    countWords(count('error'), 'error'),
+    `${count('skipped')} not carried out`,
+  ].join(', ');
+}
+
+/** On a terminal that has colours, and whose user wants them. */
+function styled(color: InspectColor, text: string): string {
+  return styleText(color, text, { stream: process.stdout, validateStream: true });
+}
+
+function width(): number {
+  return process.stdout.columns ?? Number.POSITIVE_INFINITY;
+}
