@@ -3,14 +3,17 @@
 import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from './config/config.ts';
 import type { Role } from './config/settings.ts';
 import { VERSION } from './config/version.ts';
 import { createApp } from './http/app.ts';
 import { Certificate } from './http/certificate.ts';
+import { drain } from './http/drain.ts';
+import { Overload } from './http/overload.ts';
 import { openDashboard } from './http/ui/dashboard.ts';
 import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
+import { UnderWay } from './http/under-way.ts';
 import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
 import { jobRetention } from './jobs/retention.ts';
@@ -30,6 +33,7 @@ import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { newId } from './std/id.ts';
 import { serviceUrl } from './std/service-url.ts';
+import { StopOrder } from './std/stop-order.ts';
 import { backupSchedule } from './store/backup-schedule.ts';
 import { isPostgres } from './store/database-url.ts';
 import { openStore, ownDirectory } from './store/open.ts';
@@ -54,8 +58,8 @@ import { apiSecrets, runSecrets } from './workflows/secrets.ts';
 /** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
 const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
-/** Answers under way may take this long once the service is told to stop. */
-const DRAIN_MS = 5_000;
+/** Of the time that stopping may take so much is kept for what follows when work has come to rest. */
+const MAX_CLOSING_MS = 3_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** A running service. */
@@ -77,7 +81,15 @@ export interface Service {
   /** Brings in what has changed in the workflow files, on PostgreSQL only compares them; looks at the certificate's. */
   reload(): Promise<void>;
   /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
-  stop(): Promise<void>;
+  stop(): Promise<StopReport>;
+}
+
+/** What a stop came to. */
+export interface StopReport {
+  /** What had not come to an end within `drainSeconds`, by name: nothing, as a rule. */
+  stuck: string[];
+  /** What was broken off: requests, attempts of jobs that were given back, deliveries that will be sent again. */
+  cut: { requests: number; jobs: number; deliveries: number };
 }
 
 /**
@@ -101,23 +113,17 @@ export async function startService(
   } = {},
 ): Promise<Service> {
   const random = options.random ?? Math.random;
-  const started: (() => Promise<void> | void)[] = [];
-  const stop = async () => {
-    const failures: unknown[] = [];
-    // One step that fails must not leave the others standing, the database least of all.
-    for (const step of started.splice(0).reverse()) {
-      try {
-        await step();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw failures[0];
-  };
+  const started = new StopOrder();
+  const stopMs = timesOfStop(config);
+  let cut: StopReport['cut'] = { requests: 0, jobs: 0, deliveries: 0 };
+  const stop = async (): Promise<StopReport> => ({
+    stuck: await started.stop({ withinMs: stopMs.allMs }),
+    cut,
+  });
 
   try {
     /** What is stopped in reverse. */
-    const kept = <Part extends { stop(): Promise<void> | void }>(part: Part): Part => {
+    const kept = <Part extends { stop(): Promise<unknown> | unknown }>(part: Part): Part => {
       started.push(() => part.stop());
       return part;
     };
@@ -139,7 +145,7 @@ export async function startService(
       listen: config.databaseListen,
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
-    started.push(() => store.close());
+    started.push(() => store.close(), 'the database');
     // A name for one life: what a node that is gone has left behind is taken back when its leases are over.
     const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
@@ -180,19 +186,17 @@ export async function startService(
     const resolver = createResolver();
     const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
     started.push(() => dispatcher.destroy());
-    const lanes = kept(
-      new Lanes({
-        store,
-        sealer,
-        dispatcher,
-        log,
-        observer,
-        userAgent: `flowhook/${VERSION}`,
-        nodeId,
-        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-        random,
-      }),
-    );
+    const lanes = new Lanes({
+      store,
+      sealer,
+      dispatcher,
+      log,
+      observer,
+      userAgent: `flowhook/${VERSION}`,
+      nodeId,
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+      random,
+    });
     const replay = kept(webhookReplay({ store, log, random, nodeId }));
     const eventsPruner = kept(
       webhookRetention({
@@ -218,40 +222,39 @@ export async function startService(
             log,
             random,
           });
-    started.push(() => backups?.stop());
+    started.push(() => backups?.stop(), 'a backup');
     const ingester = new Ingester({
       databaseUrl: config.databaseUrl,
       log,
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
-    started.push(() => ingester.close());
+    started.push(() => ingester.close(), 'the reading of records');
     const pruner = kept(recordRetention({ store, log, random, nodeId }));
-    const pushes = kept(new PushJobs({ store, ingester, log, observer, nodeId, random }));
-    const engine = kept(
-      new Engine({
-        store,
-        ingester,
-        log,
-        observer,
-        renewPush: (held) => pushes.renew(held),
-        workflowsDirectory: config.workflowsDirectory,
-        environment: config.environment,
-        secrets: (slug, workflow) =>
-          runSecrets(workflow, {
-            directory: config.workflowsDirectory,
-            team: slug,
-            environment: config.environment,
-          }),
-        random,
-        fetchPolicy: config.allowNetworks,
-        nodeId,
-        except: () => files?.foreign ?? [],
-        ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
-        capacity: config.maxRunningJobs,
-        perTeam: config.maxRunningJobsPerTeam,
-        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-      }),
-    );
+    const pushes = new PushJobs({ store, ingester, log, observer, nodeId, random });
+    started.push(() => pushes.stop(), 'pushes');
+    const engine = new Engine({
+      store,
+      ingester,
+      log,
+      observer,
+      renewPush: (held) => pushes.renew(held),
+      workflowsDirectory: config.workflowsDirectory,
+      environment: config.environment,
+      secrets: (slug, workflow) =>
+        runSecrets(workflow, {
+          directory: config.workflowsDirectory,
+          team: slug,
+          environment: config.environment,
+        }),
+      random,
+      fetchPolicy: config.allowNetworks,
+      nodeId,
+      except: () => files?.foreign ?? [],
+      ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
+      capacity: config.maxRunningJobs,
+      perTeam: config.maxRunningJobsPerTeam,
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+    });
     const jobsPruner = kept(
       jobRetention({
         store,
@@ -262,7 +265,7 @@ export async function startService(
         keepMs: config.keepJobsDays * DAY_MS,
       }),
     );
-    const scheduler = kept(createScheduler({ store, log, random }));
+    const scheduler = createScheduler({ store, log, random });
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
@@ -271,7 +274,7 @@ export async function startService(
       log,
     });
     await representations.start();
-    started.push(() => representations.stop());
+    started.push(() => representations.stop(), 'answers being kept');
     const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
     const deletions = kept(deletionFinishing({ store, log, random, nodeId, forget }));
 
@@ -287,6 +290,9 @@ export async function startService(
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;
+    const underWay = new UnderWay();
+    const overload = kept(new Overload({ underWay, waitMs: () => store.waitMs(), log }));
+    overload.start();
     const app = createApp({
       store,
       authenticator,
@@ -328,14 +334,28 @@ export async function startService(
       log,
       observer,
       isReady: () => ready,
+      overload,
+      underWay,
       servesApi: has('api'),
       trustProxy: config.trustProxy,
       ...(certificate === undefined ? {} : { certificate }),
       corsOrigins: config.corsOrigins,
       ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
     });
-    // Stopping begins here: nobody is told yes any more before jobs and deliveries are brought to rest.
-    started.push(() => close(app));
+    started.push(async () => {
+      pushes.turnAway();
+      const { part } = started;
+      const { workMs: withinMs } = stopMs;
+      const [requests, jobs, deliveries] = await Promise.all([
+        part('requests', () => drain({ app, underWay, withinMs })),
+        part('jobs', async () => {
+          await scheduler.stop();
+          return engine.stop();
+        }),
+        part('deliveries', () => lanes.stop({ graceMs: withinMs })),
+      ]);
+      cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
+    }, 'requests, jobs and deliveries');
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
@@ -360,8 +380,10 @@ export async function startService(
     if (has('api')) sessionsPruner.start();
     backups?.start();
     ready = true;
-    started.push(() => {
+    // Stopping begins here: whoever asks whether to send requests is told no, and may have time to hear it.
+    started.push(async () => {
       ready = false;
+      await pause(stopMs.delayMs);
     });
     if (options.dashboard?.builds === true) void dashboard?.build.start();
     const link = dashboard && first && (await makeLink(store, { keyId: first.record.id }));
@@ -392,8 +414,9 @@ export async function startService(
   }
 }
 
-async function close(app: FastifyInstance): Promise<void> {
-  const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS);
-  await app.close();
-  clearTimeout(cut);
+/** How stopping spends its time: until the port is closed, on work under way, and on writing down what came of it. */
+function timesOfStop({ drainSeconds, drainDelaySeconds }: Config) {
+  const allMs = drainSeconds * 1_000;
+  const delayMs = Math.min(drainDelaySeconds * 1_000, allMs / 2);
+  return { allMs, delayMs, workMs: allMs - delayMs - Math.min(MAX_CLOSING_MS, allMs / 4) };
 }

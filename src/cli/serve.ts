@@ -4,10 +4,15 @@ import type { Config } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
+import { countWords } from '../std/amounts.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';
+import { dieWithLastWords } from './last-words.ts';
 import { say } from './say.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
+
+/** What is still open after the stop may close by itself for so long. */
+const LINGER_MS = 1_000;
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the service: API, jobs and webhooks');
@@ -17,6 +22,8 @@ export function addServe(program: Command): void {
     const config = configOf(options);
     for (const doubt of misspeltVariables(config.environment)) process.stderr.write(`${doubt}\n`);
     prepareDataDirectory(config);
+    goOnWithoutReaders();
+    dieWithLastWords({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
     // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
     const signal = untilSignal();
@@ -25,8 +32,8 @@ export function addServe(program: Command): void {
     const leave = reloadOnHangUp(service);
     await signal;
     leave();
-    say('flowhook is stopping; a second signal ends it at once');
-    await service.stop();
+    say(`flowhook is stopping, within ${config.drainSeconds} s; a second signal ends it at once`);
+    await comeToRest(service, config);
   });
 }
 
@@ -105,13 +112,45 @@ function loadedWorkflows({ workflows, comparison }: Service): string {
   return `${count} workflow${count === 1 ? '' : 's'} loaded`;
 }
 
+/** Says what was cut. Ends the process where something would keep it alive. */
+async function comeToRest(service: Service, { drainSeconds }: Config): Promise<void> {
+  const { stuck, cut } = await service.stop();
+  const { requests, deliveries, jobs } = cut;
+  const words = [
+    ...(requests > 0 ? [`${countWords(requests, 'request')} broken off`] : []),
+    ...(deliveries > 0 ? [`${countWords(deliveries, 'attempt')} of deliveries, which are sent again`] : []),
+    ...(jobs > 0 ? [`${countWords(jobs, 'job')} given back`] : []),
+  ];
+  if (words.length > 0) say(`flowhook cut what was under way: ${words.join(', ')}`);
+  if (stuck.length > 0) {
+    process.stderr.write(
+      `flowhook did not come to rest within ${drainSeconds} s and ends all the same: ${stuck.join(', ')} did not end. Nothing that was acknowledged is lost\n`,
+    );
+    process.exit(1);
+  }
+  say('flowhook has stopped');
+  // Whatever is still open is of no use to anybody.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
+}
+
+/** A log whose reader has gone, or whose disk is full, loses lines; the service goes on. */
+function goOnWithoutReaders(): void {
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+}
+
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     let told = false;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (told) process.exit(1);
+        if (told) {
+          process.stderr.write(
+            'flowhook ends at once, at a second signal: what was under way is taken up at the next start\n',
+          );
+          process.exit(1);
+        }
         told = true;
         resolve();
       });

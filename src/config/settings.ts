@@ -76,6 +76,18 @@ export const TABLE = {
       'on',
       'Whether there is a dashboard under /ui/; in a clone of the repository it is built when it is missing.',
     ),
+    drainSeconds: whole(
+      1,
+      3_600,
+      25,
+      'How long stopping may take: requests, deliveries and the database come to an end, and what has not is cut. Whoever stops the service should wait longer.',
+    ),
+    drainDelaySeconds: whole(
+      0,
+      600,
+      0,
+      'How much of that passes between /readyz saying no and the port being closed, for a load balancer to hear it; half at most.',
+    ),
     role: oneOf(
       ROLES,
       'all',

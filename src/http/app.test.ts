@@ -26,6 +26,8 @@ import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { createApp } from './app.ts';
+import { Overload } from './overload.ts';
+import { UnderWay } from './under-way.ts';
 
 const RECORDS = 400;
 const BIG = 'x'.repeat(100_000);
@@ -58,6 +60,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     policy: parseAllowNetworks('none'),
     resolver: createResolver(),
   };
+  const underWay = new UnderWay();
   const app = createApp({
     store: change(store),
     authenticator,
@@ -86,6 +89,8 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     apiSecrets: async () => new Map(),
     workflowFile: async () => undefined,
     isReady: () => true,
+    overload: new Overload({ underWay, waitMs: () => 0, log }),
+    underWay,
     trustProxy: false,
     corsOrigins: [],
   });

@@ -22,7 +22,8 @@ import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
 import type { NodeStatus } from './extensions/system.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
-import { isOurs, renderProblem, toProblem } from './problem.ts';
+import type { Overload } from './overload.ts';
+import { isMeant, isOurs, renderProblem, toProblem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
@@ -31,6 +32,7 @@ import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
 import type { UiServices } from './ui/services.ts';
 import { authenticateSession } from './ui/session.ts';
+import type { UnderWay } from './under-way.ts';
 
 /** What the wire needs from the rest of the service. */
 export interface HttpServices {
@@ -52,6 +54,8 @@ export interface HttpServices {
   observer: Observer;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
+  overload: Overload;
+  underWay: UnderWay;
   /** Whether this node has the API; else it only says how it is. */
   servesApi: boolean;
   /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
@@ -169,6 +173,10 @@ export function createApp(services: HttpServices): FastifyInstance {
       reply.headers(corsHeaders(request.raw, services.corsOrigins));
       if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
     }
+    const weight = arrival.route?.operation.weight ?? 'brief';
+    // Without a line of its own: what takes long is refused in less time than such a line takes.
+    if (!services.overload.admits(weight)) return refuse(reply);
+    services.underWay.begin(reply.raw, weight);
     tellAtEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
@@ -204,7 +212,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
     // Who is gone was not failed: the work was broken off because of that.
-    if (isOurs(problem) && !request.raw.socket.destroyed) {
+    if (isOurs(problem) && !isMeant(problem) && !request.raw.socket.destroyed) {
       const route = arrivalOf(request).match?.known.path ?? null;
       services.log.error({ err: problem.cause ?? problem, route, requestId: request.id }, 'request.failed');
     }
@@ -234,6 +242,18 @@ async function answer(input: {
   arrival.teamId = caller.teamId;
   arrival.keyId = caller.keyId;
   return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
+}
+
+const REFUSAL = renderProblem(new Problem('overloaded'));
+/** Seconds: those who were refused together shall not come back together. */
+const COME_BACK_WITHIN = 3;
+
+function refuse(reply: FastifyReply): FastifyReply {
+  const after = String(1 + Math.floor(Math.random() * COME_BACK_WITHIN));
+  return reply
+    .code(REFUSAL.status)
+    .headers({ ...REFUSAL.headers, 'retry-after': after })
+    .send(REFUSAL.body);
 }
 
 /** What was said of an answer does not hold for the error that replaces it: its encoding, name and ETag. */

@@ -72,9 +72,10 @@ export class EventStream {
     await Promise.race([new Promise<void>((resolve) => this.#raw.once('drain', resolve)), this.closed]);
   }
 
-  /** Ends the stream after what was sent. */
-  end(): void {
+  /** Ends the stream after what was sent, and after a remark for those who look: readers pass over it. */
+  end(remark?: string): void {
     clearInterval(this.#heartbeat);
+    if (remark !== undefined) this.#write(`: ${remark}\n\n`);
     if (this.isOpen) this.#raw.end();
   }
 

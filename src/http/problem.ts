@@ -1,6 +1,9 @@
 /** Renders errors: the only place where one becomes an answer. The body is exactly `{ "error": sentence }`. */
-import { Problem } from '../model/error.ts';
+import { type ErrorCode, Problem } from '../model/error.ts';
 import { VersionGoneError } from '../records/read.ts';
+
+/** Seconds, where a second would be too soon. */
+const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };
 
 /** An answer that is an error, ready to be sent by the framework or written to a socket. */
 export interface ProblemAnswer {
@@ -27,6 +30,11 @@ export function isOurs(problem: Problem): boolean {
   return problem.status >= 500;
 }
 
+/** Whether it is said on purpose, so often as it is asked for, and tells nothing that went wrong. */
+export function isMeant({ code }: Problem): boolean {
+  return code === 'overloaded' || code === 'stopping' || code === 'not_ready';
+}
+
 export function renderProblem(problem: Problem): ProblemAnswer {
   return {
     status: problem.status,
@@ -34,6 +42,7 @@ export function renderProblem(problem: Problem): ProblemAnswer {
       'content-type': 'application/json; charset=utf-8',
       'x-error-code': problem.code,
       ...(problem.status === 401 ? { 'www-authenticate': 'ApiKey' } : {}),
+      ...(problem.status === 503 ? { 'retry-after': RETRY_AFTER[problem.code] ?? '1' } : {}),
       ...problem.headers,
     },
     body: JSON.stringify({ error: problem.message }),

@@ -1,6 +1,7 @@
 /** What a route is: a line of the table in `routes.ts`, and the operation that answers it. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../model/error.ts';
+import type { Weight } from '../model/load-limit.ts';
 import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { CallServices } from './app.ts';
@@ -24,6 +25,8 @@ export interface Operation<C extends Call> {
   requestBody?: object;
   /** It answers one thing with an `ETag`, and 304 to those who have it. */
   tagged?: true;
+  /** What becomes of it when more is asked for than the node can answer; `brief` unless told. */
+  weight?: Weight;
   /** Its body may take longer to arrive than others: the operation bounds it by itself. */
   hasTime?: true;
   /** What a 200 holds, as an OpenAPI response object. */

@@ -86,7 +86,7 @@ export class Streams {
   /** Ends all of them, and takes no more. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { stream } of this.#open) stream.end();
+    for (const { stream } of this.#open) stream.end('The service is stopping. Come back');
     await this.#rest();
   }
 

@@ -98,8 +98,8 @@ export class Engine {
     for (const wake of [this.#beats, this.#reaps, this.#claims]) wake.start();
   }
 
-  /** Claims nothing more, ends running attempts and gives their jobs back: no budget is used. */
-  async stop(): Promise<void> {
+  /** Claims nothing more, ends running attempts and gives their jobs back, which it counts: no budget is used. */
+  async stop(): Promise<{ released: number }> {
     this.#stopping.abort();
     this.#unwatch?.();
     this.#unwatch = undefined;
@@ -108,7 +108,8 @@ export class Engine {
     const running = [...this.#running];
     for (const job of running) this.#interrupt(job, 'release');
     await Promise.all(running.map((job) => job.ended));
-    if (running.length === 0) return;
+    const released = running.length;
+    if (released === 0) return { released };
     const { store, log } = this.#options;
     try {
       // A job that ended by itself in the meantime is no longer running and is passed over.
@@ -118,6 +119,7 @@ export class Engine {
       // Stopping goes on all the same: the next start of this node takes them back.
       log.error({ err: error, jobs: running.length }, 'jobs.not_released');
     }
+    return { released };
   }
 
   /** Claims what is due and waits until those attempts have ended. For tests. */

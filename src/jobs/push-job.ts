@@ -78,6 +78,8 @@ interface PushSurroundings extends PushDeps {
   beats: Map<string, () => void>;
   /** Those that wait for the job before them. */
   waiting: Set<Push>;
+  /** Ends all waiting. */
+  turnedAway: AbortController;
 }
 
 /** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
@@ -89,7 +91,7 @@ export class PushJobs {
 
   constructor(deps: PushDeps) {
     const beats = new Map<string, () => void>();
-    this.#deps = { ...deps, beats, waiting: new Set() };
+    this.#deps = { ...deps, beats, waiting: new Set(), turnedAway: new AbortController() };
     // A beat learns what is to be canceled.
     this.#unwatch = deps.store.watch(({ cancels }) => {
       if (cancels) for (const beat of beats.values()) beat();
@@ -118,8 +120,14 @@ export class PushJobs {
     return beat !== undefined;
   }
 
+  /** Refuses those that wait for the job before them, and all that come: `stopping`. Those that run go on. */
+  turnAway(): void {
+    this.#deps.turnedAway.abort(new Problem('stopping'));
+  }
+
   async stop(): Promise<void> {
     this.#unwatch();
+    this.turnAway();
     this.#stop.abort(
       new BrokenOffError('The service was stopped while the records arrived. Push them again'),
     );
@@ -132,7 +140,8 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   const workflow = await deps.store.workflows.get({ teamId, id: workflowId });
   if (workflow === undefined) throw new Problem('workflow_not_found');
   refuseWiderMode(push.mode, workflow.definition);
-  const waiting = push.sender === undefined ? signal : AbortSignal.any([signal, push.sender]);
+  const ends = [signal, deps.turnedAway.signal];
+  const waiting = AbortSignal.any(push.sender === undefined ? ends : [...ends, push.sender]);
   const begun = await begin(deps, push, waiting);
   switch (begun.outcome) {
     case 'begun':

@@ -15,6 +15,9 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** Characters of lines that could not be written yet; what comes beyond them is dropped. */
+const MAX_WAITING = 1 << 20;
+
 /**
  * Makes a logger that writes to standard error: JSON lines, or readable ones when `pretty`. Standard output
  * stays free for what a person or a script asked for.
@@ -28,7 +31,10 @@ export function createLogger(options: { level: LogLevel; pretty: boolean }): Log
     serializers: { err: pino.stdSerializers.err },
   };
   if (options.pretty) return pino(settings, prettyStream());
-  return pino(settings, pino.destination({ fd: 2, sync: true }));
+  const destination = pino.destination({ fd: 2, sync: true, maxLength: MAX_WAITING });
+  // A full disk costs lines, not the service.
+  destination.on('error', () => undefined);
+  return pino(settings, destination);
 }
 
 /** Writes nothing. */

@@ -66,6 +66,8 @@ export class Lanes {
   readonly #news = new LaneNews((name) => this.#lookAt(name));
   #queuedCharacters = 0;
   #stopping = false;
+  /** Attempts that were cut off by a stop. */
+  #cut = 0;
   #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
 
@@ -135,8 +137,6 @@ export class Lanes {
     return [...this.#lanes.values()].filter(({ health }) => health.state === 'open').length;
   }
 
-  /**
-   * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
   /** What this node has to do with endpoints now: lanes by the state of their circuit, requests, attempts to write down. */
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
@@ -144,9 +144,13 @@ export class Lanes {
     return { circuits, inFlight: this.#slots.size, unsettled: this.#settler.size };
   }
 
+  /**
+   * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
    * then stays due and is sent again after the next start, with the same `webhook-id`.
+   *
+   * @returns how many were cut off
    */
-  async stop(): Promise<void> {
+  async stop({ graceMs = this.#stopGraceMs }: { graceMs?: number } = {}): Promise<{ cut: number }> {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
@@ -155,12 +159,13 @@ export class Lanes {
     await this.#news.stop();
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
-    const grace = setTimeout(() => this.#cutOff.abort(), this.#stopGraceMs);
+    const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
     await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#signer.close();
     await this.#settler.close();
     await this.#leases.releaseAll();
+    return { cut: this.#cut };
   }
 
   /** Looks once at what is due; resolves when all of it is sent and settled, but for what rests. */
@@ -333,7 +338,10 @@ export class Lanes {
       return;
     }
     // An attempt that we cut off ourselves says nothing of the endpoint.
-    if (signal.aborted && sent.attempt.outcome !== 'ok') return lane.release(delivery.id);
+    if (signal.aborted && sent.attempt.outcome !== 'ok') {
+      this.#cut += 1;
+      return lane.release(delivery.id);
+    }
     const nowMs = this.#store.now();
     const random = this.#random();
     const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, observer: this.#observer });

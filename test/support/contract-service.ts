@@ -21,7 +21,7 @@ export interface ContractService {
   directory: string;
   /** Takes the database away under the service. Not of an installed one. */
   closeDatabase?(): Promise<void>;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
 const KEY = 'key-of-the-installed-service';

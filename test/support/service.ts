@@ -63,6 +63,8 @@ export async function startService(
       FLOWHOOK_DATA: join(directory, 'data'),
       FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
       FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      // A test may leave an endpoint hanging.
+      FLOWHOOK_DRAIN_SECONDS: '4',
       ...database.settings,
       ...options.settings,
     },
@@ -98,10 +100,12 @@ export async function startService(
       };
     },
     async stop() {
-      await service.stop();
-      if (options.directory !== undefined) return;
-      await database.drop();
-      await rm(directory, { recursive: true, force: true });
+      const report = await service.stop();
+      if (options.directory === undefined) {
+        await database.drop();
+        await rm(directory, { recursive: true, force: true });
+      }
+      return report;
     },
   };
 }

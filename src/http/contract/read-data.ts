@@ -21,6 +21,7 @@ import { leaving, sendBytes } from '../send-bytes.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',
+  weight: 'whole',
   group: 'Workflows',
   summary: 'Returns all data of one workflow',
   description:

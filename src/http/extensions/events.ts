@@ -20,6 +20,7 @@ const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
 /** GET /v1/events */
 export const listEvents: Operation<KeyedCall> = {
   id: 'listEvents',
+  weight: 'long',
   group: 'Integrations',
   summary: 'The events of a team after a sequence, in order, with the bodies that webhooks are sent',
   description:

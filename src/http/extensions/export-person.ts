@@ -9,6 +9,7 @@ import { emailSchema, MAX_SUBJECT } from './erase.ts';
 
 export const exportAboutPerson: Operation<KeyedCall> = {
   id: 'exportAboutPerson',
+  weight: 'whole',
   group: 'Team',
   summary: 'Everything that is held about a person, one JSON object a line',
   description:

@@ -1,5 +1,8 @@
 /** Whether the process lives, and whether it can serve. No key needed; not logged. */
-import { Problem } from '../../model/error.ts';
+import { acceptedFormat } from '../negotiate.ts';
+import { renderProblem } from '../problem.ts';
+import { queryValues } from '../query.ts';
+import { type Check, readiness } from '../readiness.ts';
 import type { Call, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 
@@ -12,6 +15,7 @@ const ok = jsonResponse('Yes', {
 /** GET /livez: the process answers. */
 export const live: Operation<Call> = {
   id: 'live',
+  weight: 'light',
   group: 'Service',
   summary: 'Whether the process lives',
   answer: ok,
@@ -21,19 +25,71 @@ export const live: Operation<Call> = {
   },
 };
 
-/** GET /readyz: it has started, is not stopping, and the database answers. */
-export const ready: Operation<Call> = {
-  id: 'ready',
-  group: 'Service',
-  summary: 'Whether the service can take requests',
-  answer: ok,
-  refusals: { not_ready: 'Not now' },
-
-  async handle({ services }) {
-    if (!services.isReady()) throw new Problem('not_ready');
-    await services.store.check().catch((cause) => {
-      throw new Problem('database_unavailable', { cause });
-    });
-    return { status: 'ok' };
+/** How verbose answers name what was looked at. */
+const checks = {
+  type: 'array',
+  description: 'With `?verbose` alone',
+  items: {
+    type: 'object',
+    required: ['name', 'status', 'message'],
+    properties: {
+      name: { type: 'string' },
+      status: { enum: ['ok', 'failed', 'off', 'noted'] },
+      message: { type: 'string' },
+    },
   },
 };
+
+/** GET /readyz: it has started, is not stopping, and the database answers and has the tables that are needed. */
+export const ready: Operation<Call> = {
+  id: 'ready',
+  weight: 'light',
+  group: 'Service',
+  summary: 'Whether the service can take requests',
+  description:
+    'The status alone decides. With `?verbose` the answer says what was looked at, also that of a 503; as lines of ' +
+    'text for those who accept `text/plain`.',
+  parameters: [
+    {
+      name: 'verbose',
+      in: 'query',
+      description: 'Says what was looked at',
+      schema: { type: 'string' },
+    },
+  ],
+  answer: jsonResponse('Yes', {
+    type: 'object',
+    required: ['status'],
+    properties: { status: { const: 'ok' }, checks },
+  }),
+  refusals: {
+    not_ready: 'Not now',
+    stopping: 'The service is stopping',
+    database_unavailable: 'The database does not answer',
+  },
+
+  async handle({ services, query, request, reply }) {
+    const { problem, checks } = await readiness(services);
+    if (queryValues(query, 'verbose').length === 0) {
+      if (problem !== undefined) throw problem;
+      return { status: 'ok' };
+    }
+    const answer = problem && renderProblem(problem);
+    if (answer !== undefined) reply.code(answer.status).headers(answer.headers);
+    reply.header('cache-control', 'no-store');
+    if (acceptedFormat(request.headers.accept, { json: 'application/json', text: 'text/plain' }) === 'text') {
+      return reply.type('text/plain; charset=utf-8').send(asLines(checks));
+    }
+    return reply.send(
+      problem === undefined
+        ? { status: 'ok', checks }
+        : { error: problem.message, status: 'unavailable', checks },
+    );
+  },
+};
+
+function asLines(checks: readonly Check[]): string {
+  return checks
+    .map(({ name, status, message }) => `${status.padEnd(6)} ${name.padEnd(10)} ${message}\n`)
+    .join('');
+}

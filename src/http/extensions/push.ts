@@ -32,6 +32,7 @@ const refusedHeaders = {
 
 export const pushRecords: Operation<KeyedCall> = {
   id: 'pushWorkflowRecords',
+  weight: 'long',
   group: 'Workflows',
   summary: 'Publishes the records in the body',
   description:

@@ -11,6 +11,7 @@ const MAX_BUFFERED = 256 * 1_024;
 /** GET /v1/stream */
 export const openStream: Operation<KeyedCall> = {
   id: 'openStream',
+  weight: 'long',
   group: 'Team',
   summary: 'Tells what changes in the team, as server-sent events, until one of the two goes',
   description:

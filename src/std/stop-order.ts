@@ -1,0 +1,42 @@
+/** What was started, to be stopped in reverse within a time: each step is tried whatever becomes of the others. */
+
+export class StopOrder {
+  readonly #steps: { name: string; stop: () => unknown }[] = [];
+  readonly #underWay = new Set<string>();
+  #stopping: Promise<void> | undefined;
+
+  /** @param name what is said of it when it does not come to an end */
+  push(stop: () => unknown, name = 'work in the background'): void {
+    this.#steps.push({ name, stop });
+  }
+
+  /** Stops a part of a step, under a name of its own. */
+  readonly part = async <Result>(name: string, stop: () => Promise<Result>): Promise<Result> => {
+    this.#underWay.add(name);
+    try {
+      return await stop();
+    } finally {
+      this.#underWay.delete(name);
+    }
+  };
+
+  /**
+   * Stops all of them, the last one first, and answers what had not come to an end when the time was over: nothing, as
+   * a rule. Rejects with the first failure when all have been tried. Calling it twice is harmless.
+   */
+  async stop({ withinMs }: { withinMs: number }): Promise<string[]> {
+    this.#stopping ??= this.#stopEach();
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, withinMs);
+    await Promise.race([this.#stopping, late.promise]).finally(() => clearTimeout(timer));
+    return [...this.#underWay];
+  }
+
+  async #stopEach(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const { name, stop } of this.#steps.splice(0).reverse()) {
+      await this.part(name, async () => stop()).catch((error) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
