@@ -12,6 +12,7 @@ import { Certificate } from './http/certificate.ts';
 import { drain } from './http/drain.ts';
 import { Overload } from './http/overload.ts';
 import { openDashboard } from './http/ui/dashboard.ts';
+import { nodeMetrics } from './http/node-metrics.ts';
 import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
 import { UnderWay } from './http/under-way.ts';
 import { Engine } from './jobs/engine.ts';
@@ -20,13 +21,19 @@ import { jobRetention } from './jobs/retention.ts';
 import { createScheduler } from './jobs/schedule.ts';
 import type { Team } from './model/team.ts';
 import { createGuardedDispatcher } from './net/dispatcher.ts';
+import { localAuthor } from './model/audit.ts';
+import { EVENT_TYPES } from './model/event.ts';
+import { FAILURE_REASONS } from './model/job.ts';
 import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
 import { observeAll } from './observe/observer.ts';
 import { wideLines } from './observe/wide-lines.ts';
+import { Metrics } from './observe/metrics.ts';
 import { BodyWriter } from './records/body-writer.ts';
+import { processMetrics } from './observe/process-metrics.ts';
 import { Ingester } from './records/ingester.ts';
+import { workMetrics } from './observe/work-metrics.ts';
 import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
@@ -127,7 +134,10 @@ export async function startService(
       started.push(() => part.stop());
       return part;
     };
-    const observer = observeAll([wideLines(log)]);
+    const metrics = config.metrics ? new Metrics() : undefined;
+    const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
+    const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
+    const observer = observeAll([wideLines(log), ...counted]);
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
@@ -306,9 +316,33 @@ export async function startService(
       webhooks: {
         store,
         sealer,
+    let stopping = false;
         policy: config.allowNetworks,
         resolver,
         log,
+    if (metrics !== undefined) {
+      processMetrics(metrics, eventLoop);
+      nodeMetrics(metrics, {
+        version: VERSION,
+        role: config.role,
+        databaseKind: isShared ? 'postgres' : 'sqlite',
+        store,
+        lanes,
+        representations,
+        overload,
+        underWay,
+        isReady: () => ready,
+        dataDirectory: config.dataDirectory,
+        backups: isShared ? undefined : { directory: config.backupDirectory, everyMs: config.backupEveryMs },
+      });
+    }
+    const doctor = doctorOfNode({
+      settings: config,
+      doubts: misspeltVariables(config.environment),
+      store,
+      resolver,
+      node: () => ({ port: listening.port, openCircuits: lanes.openCircuits }),
+    });
         limit: config.maxWebhooksPerWorkflow,
       },
       node: () => ({
@@ -351,10 +385,13 @@ export async function startService(
         part('jobs', async () => {
           await scheduler.stop();
           return engine.stop();
+      isStopping: () => stopping,
         }),
         part('deliveries', () => lanes.stop({ graceMs: withinMs })),
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
+      ...(metrics === undefined ? {} : { metrics }),
+      metricsAllow: config.metricsAllow,
     }, 'requests, jobs and deliveries');
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
@@ -406,6 +443,7 @@ export async function startService(
       comparison,
       reload,
       stop,
+      stopping = true;
     };
   } catch (error) {
     // What was in the way of starting is worth more than what was in the way of stopping.

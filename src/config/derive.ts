@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
+import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { maskedUrl } from '../std/masked-url.ts';
 import { isPostgres } from '../store/database-url.ts';
 import type { SettingName, SettingValues } from './settings.ts';
@@ -16,6 +17,8 @@ export interface Derived {
   /** Without a slash at its end. */
   publicUrl: string | undefined;
   allowNetworks: AddressPolicy;
+  /** None reads them without a key where there is nothing. */
+  metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
   backupDirectory: string;
@@ -25,6 +28,7 @@ export interface Derived {
 export function derive(values: SettingValues, isGiven: (name: SettingName) => boolean): Derived {
   const publicUrl = values.publicUrl?.replace(/\/+$/, '');
   const isOpen = isLoopback(values.host) && publicUrl === undefined && !values.trustProxy;
+  const metricsAllow = values.metricsAllow ?? (isOpen ? parseNetworkList('loopback') : undefined);
   const maxRunningJobs = values.maxRunningJobs ?? Math.max(2, availableParallelism());
   return {
     dataDirectory: values.data,
@@ -33,6 +37,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
     workflowsNamed: isGiven('workflows'),
     publicUrl,
     allowNetworks: values.allowNetworks ?? parseAllowNetworks(isOpen ? 'loopback,private' : 'none'),
+    metricsAllow: metricsAllow === 'none' ? undefined : metricsAllow,
     maxRunningJobs,
     maxRunningJobsPerTeam: values.maxRunningJobsPerTeam ?? maxRunningJobs,
     backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),
@@ -73,6 +78,7 @@ export function shownValues(derived: Derived): Partial<Record<SettingName, strin
     workflows: derived.workflowsDirectory,
     backupDirectory: derived.backupDirectory,
     allowNetworks: derived.allowNetworks.text,
+    metricsAllow: derived.metricsAllow?.text ?? 'none',
     maxRunningJobs: String(derived.maxRunningJobs),
     maxRunningJobsPerTeam: String(derived.maxRunningJobsPerTeam),
   };

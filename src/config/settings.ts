@@ -1,5 +1,6 @@
 /** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
 import { parseAllowNetworks } from '../net/address-policy.ts';
+import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { parseTrustedProxies } from '../net/trusted-proxies.ts';
 import { LOG_LEVELS } from '../observe/log.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
@@ -224,6 +225,17 @@ export const TABLE = {
 type Table = typeof TABLE;
 export type SettingGroup = keyof Table;
 export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] & string;
+    metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
+    metricsAllow: of(
+      {
+        value: 'list',
+        expected: 'a list of loopback, private, CIDRs and addresses, or none',
+        read: (text): NetworkList | 'none' | undefined => (text === 'none' ? text : parseNetworkList(text)),
+      },
+      unset('loopback while listening on loopback without publicUrl and trustProxy, else none', '10.0.0.0/8'),
+      'From where /metrics is read without a key: loopback, private, CIDRs, addresses, or none. Others need one with ' +
+        'the scope operator.',
+    ),
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
 

@@ -90,6 +90,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     workflowFile: async () => undefined,
     isReady: () => true,
     overload: new Overload({ underWay, waitMs: () => 0, log }),
+    isStopping: () => false,
     underWay,
     trustProxy: false,
     corsOrigins: [],

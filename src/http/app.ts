@@ -3,8 +3,11 @@ import { type IncomingMessage, METHODS } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
+import type { Examination } from '../model/finding.ts';
+import type { NetworkList } from '../net/network-list.ts';
 import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { ErasureDeps } from '../records/erase.ts';
 import type { Representations } from '../records/representations.ts';
@@ -57,8 +60,13 @@ export interface HttpServices {
   overload: Overload;
   underWay: UnderWay;
   /** Whether this node has the API; else it only says how it is. */
+  /** Whether it will never be ready again. */
+  isStopping(): boolean;
   servesApi: boolean;
   /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
+  /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
+  metrics?: Metrics;
+  metricsAllow?: NetworkList | undefined;
   trustProxy: TrustedProxies | false;
   /** With one it speaks HTTPS, else HTTP. */
   certificate?: Certificate;
@@ -91,7 +99,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const STILL_MS = 10 * 60_000;
 
 const NOT_HERE =
-  'This node has no API: it answers /livez and /readyz. Ask one whose FLOWHOOK_ROLE is all or api';
+  'This node has no API: it answers /livez, /readyz and /metrics. Ask one whose FLOWHOOK_ROLE is all or api';
 
 /** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
@@ -108,6 +116,11 @@ export function createApp(services: HttpServices): FastifyInstance {
   const forCalls: CallServices = { ...services, eventWaits, streams };
 
   const unroutable = (found: Match | undefined): Problem =>
+  services.metrics?.gauge({
+    name: 'flowhook_streams_open',
+    help: 'Streams of events and of logs that are open.',
+    read: () => streams.size,
+  });
     found === undefined
       ? new Problem('route_not_found', services.servesApi ? {} : { sentence: NOT_HERE })
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
@@ -268,7 +281,7 @@ function dropHeaders(reply: FastifyReply): void {
 
 /** Whether a path says how the node is, which everybody may ask of every node. */
 function isOfTheNode(path: string): boolean {
-  return path === '/livez' || path === '/readyz';
+  return path === '/livez' || path === '/readyz' || path === '/metrics';
 }
 
 /** Whether it is for pages of our own alone, and a session may be shown. */

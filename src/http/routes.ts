@@ -27,6 +27,7 @@ import { readJobLogs } from './extensions/job-logs.ts';
 import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
 import { readMe } from './extensions/me.ts';
+import { readMetrics } from './extensions/metrics.ts';
 import { describeTable } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
@@ -131,3 +132,4 @@ export const routes: readonly Route[] = [
   route('GET', '/livez', null, live),
   route('GET', '/readyz', null, ready),
 ];
+  route('GET', '/metrics', null, readMetrics),

@@ -77,7 +77,7 @@ export const ready: Operation<Call> = {
     const answer = problem && renderProblem(problem);
     if (answer !== undefined) reply.code(answer.status).headers(answer.headers);
     reply.header('cache-control', 'no-store');
-    if (acceptedFormat(request.headers.accept, { json: 'application/json', text: 'text/plain' }) === 'text') {
+    if (acceptedFormat(request.headers.accept, ['text']) === 'text') {
       return reply.type('text/plain; charset=utf-8').send(asLines(checks));
     }
     return reply.send(

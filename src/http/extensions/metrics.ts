@@ -1,0 +1,50 @@
+/** The numbers of this node, for Prometheus. */
+import { Problem } from '../../model/error.ts';
+import { authenticateKey, keyOf } from '../authenticate.ts';
+import { comesFrom } from '../metrics-access.ts';
+import type { Call, Operation } from '../route.ts';
+
+const REFUSAL =
+  'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, ' +
+  'or a client whose address FLOWHOOK_METRICS_ALLOW names';
+
+/** GET /metrics */
+export const readMetrics: Operation<Call> = {
+  id: 'readMetrics',
+  group: 'Service',
+  summary: 'The numbers of this node, for Prometheus',
+  description:
+    'The text format 0.0.4. For clients whose address `FLOWHOOK_METRICS_ALLOW` names, and for keys with the scope ' +
+    '`operator`, in `x-api-key` or as `authorization: Bearer`. Every node has its own. docs/operate/metrics.md has a ' +
+    'list of all of them.',
+  weight: 'light',
+  answer: {
+    description: 'One line for each number',
+    content: { 'text/plain': { schema: { type: 'string' } } },
+  },
+  refusals: {
+    unauthorized: 'The client is not one of those that need no key, and its key is not good',
+    scope_missing: 'The key does not have the scope `operator`',
+    route_not_found: '`FLOWHOOK_METRICS` is off',
+  },
+
+  async handle({ services, request, reply }) {
+    const { metrics, metricsAllow, trustProxy, authenticator } = services;
+    if (metrics === undefined) throw new Problem('route_not_found');
+    if (!comesFrom(request, { allowed: metricsAllow, trustProxy })) {
+      const key = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
+      await authenticateKey(authenticator, key, 'operator').catch((error) => {
+        throw error instanceof Problem && error.code === 'unauthorized'
+          ? new Problem('unauthorized', { sentence: REFUSAL })
+          : error;
+      });
+    }
+    const text = await metrics.text();
+    return reply.header('content-type', metrics.contentType).header('cache-control', 'no-store').send(text);
+  },
+};
+
+/** What scrapers send. */
+function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+}

@@ -1,0 +1,217 @@
+/** What a scrape asks of the parts of this node, and of the database; requests, jobs and deliveries count themselves. */
+import { statfs } from 'node:fs/promises';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Representations } from '../records/representations.ts';
+import { listBackups } from '../store/backup-files.ts';
+import type { Store } from '../store/store.ts';
+import type { Lanes } from '../webhooks/lanes.ts';
+import type { Overload } from './overload.ts';
+import type { UnderWay } from './under-way.ts';
+
+/** Jobs and deliveries are counted up to here. */
+const MOST = 10_000;
+/** Of the database. */
+const READ = { keepMs: 5_000, withinMs: 2_000 };
+/** Of disks and directories. */
+const LOOK = { keepMs: 30_000, withinMs: 1_000 };
+
+export interface MeasuredNode {
+  version: string;
+  role: string;
+  databaseKind: 'sqlite' | 'postgres';
+  store: Store;
+  lanes: Lanes;
+  representations: Representations;
+  overload: Overload;
+  underWay: UnderWay;
+  isReady(): boolean;
+  dataDirectory: string;
+  /** Where backups are, and how often one is made; nothing where the database has tools of its own. */
+  backups: { directory: string; everyMs: number | null } | undefined;
+}
+
+export function nodeMetrics(metrics: Metrics, node: MeasuredNode): void {
+  ofItself(metrics, node);
+  ofRequests(metrics, node);
+  ofTheDatabase(metrics, node.store);
+  ofLanes(metrics, node.lanes);
+  ofDisks(metrics, node);
+}
+
+function ofItself(metrics: Metrics, { version, role, databaseKind, isReady }: MeasuredNode): void {
+  const labels = { version, node_version: process.versions.node, role, database: databaseKind };
+  metrics.gauge({
+    name: 'flowhook_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labels: Object.keys(labels),
+    read: () => [{ labels, value: 1 }],
+  });
+  metrics.gauge({
+    name: 'flowhook_ready',
+    help: 'Whether this node has started and is not stopping: 1 or 0.',
+    read: () => Number(isReady()),
+  });
+}
+
+function ofRequests(metrics: Metrics, { overload, underWay, representations }: MeasuredNode): void {
+  metrics.gauge({
+    name: 'http_server_active_requests',
+    help: 'Requests whose answer is not complete, streams and waits included.',
+    read: () => underWay.size,
+  });
+  metrics.gauge({
+    name: 'flowhook_http_concurrency_limit',
+    help: 'Requests that are worked on at once at most; lowered while work waits too long.',
+    read: () => overload.state.limit,
+  });
+  metrics.gauge({
+    name: 'flowhook_http_shed_total',
+    help: 'Requests that were refused because of overload; they are in no other number.',
+    grows: true,
+    read: () => overload.state.shed,
+  });
+  metrics.gauge({
+    name: 'flowhook_representation_cache_bytes',
+    help: 'What kept answers take on disk, those included that are being made.',
+    read: () => representations.size.bytes,
+  });
+  metrics.gauge({
+    name: 'flowhook_representation_cache_files',
+    help: 'Answers that are kept.',
+    read: () => representations.size.files,
+  });
+}
+
+function ofTheDatabase(metrics: Metrics, store: Store): void {
+  const latest = metrics.source({ ...READ, read: () => readAll(store) });
+  metrics.gauge({
+    name: 'flowhook_database_up',
+    help: 'Whether the database answered in time: 1 or 0. While it does not, what it would tell is missing here.',
+    read: () => Number(latest() !== undefined),
+  });
+  metrics.gauge({
+    name: 'flowhook_database_bytes',
+    help: 'The size of the database, without its write-ahead log.',
+    read: () => latest()?.database.bytes,
+  });
+  metrics.gauge({
+    name: 'flowhook_database_wal_bytes',
+    help: 'The size of the write-ahead log; of SQLite alone.',
+    read: () => latest()?.database.walBytes ?? undefined,
+  });
+  metrics.gauge({
+    name: 'flowhook_database_wait_seconds',
+    help: 'How long the call of this process has waited for its turn that waits longest now.',
+    read: () => store.waitMs() / 1_000,
+  });
+  metrics.gauge({
+    name: 'flowhook_jobs',
+    help: `Jobs of all teams that have not ended, up to ${MOST}.`,
+    labels: ['state'],
+    read: () => {
+      const jobs = latest()?.work.jobs;
+      if (jobs === undefined) return undefined;
+      return [
+        { labels: { state: 'queued' }, value: jobs.queued },
+        { labels: { state: 'running' }, value: jobs.running },
+        { labels: { state: 'retrying' }, value: jobs.retrying },
+      ];
+    },
+  });
+  metrics.gauge({
+    name: 'flowhook_deliveries_waiting',
+    help: `Deliveries of all teams that wait, now due or later, up to ${MOST}.`,
+    read: () => latest()?.work.deliveries.waiting,
+  });
+  const endpoints = ['well', 'failing'] as const;
+  metrics.gauge({
+    name: 'flowhook_webhooks_due',
+    help: 'Active webhooks that something is due for, by whether their endpoint failed last.',
+    labels: ['endpoint'],
+    read: () => {
+      const due = latest()?.due;
+      return due && endpoints.map((endpoint) => ({ labels: { endpoint }, value: due[endpoint].webhooks }));
+    },
+  });
+  metrics.gauge({
+    name: 'flowhook_delivery_oldest_due_seconds',
+    help: 'For how long that delivery has been due that has been due longest; 0 when none is.',
+    labels: ['endpoint'],
+    read: () => {
+      const due = latest()?.due;
+      if (due === undefined) return undefined;
+      return endpoints.map((endpoint) => {
+        const { oldestDueAt } = due[endpoint];
+        const value = oldestDueAt === null ? 0 : Math.max(0, store.now() - oldestDueAt) / 1_000;
+        return { labels: { endpoint }, value };
+      });
+    },
+  });
+}
+
+async function readAll(store: Store) {
+  const [database, work, due] = await Promise.all([
+    store.status.database(),
+    store.status.work({ most: MOST }),
+    store.status.due(),
+  ]);
+  return { database, work, due };
+}
+
+function ofLanes(metrics: Metrics, lanes: Lanes): void {
+  metrics.gauge({
+    name: 'flowhook_lanes',
+    help: 'Webhooks that this node sends to or has lately, by the state of their circuit.',
+    labels: ['state'],
+    read: () => {
+      const { circuits } = lanes.load;
+      return Object.entries(circuits).map(([state, value]) => ({ labels: { state }, value }));
+    },
+  });
+  metrics.gauge({
+    name: 'flowhook_deliveries_in_flight',
+    help: 'Requests to endpoints that are under way from this node.',
+    read: () => lanes.load.inFlight,
+  });
+  metrics.gauge({
+    name: 'flowhook_deliveries_unsettled',
+    help: 'Attempts of this node that are over and not yet written down.',
+    read: () => lanes.load.unsettled,
+  });
+}
+
+function ofDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): void {
+  const disk = metrics.source({ ...LOOK, read: () => statfs(dataDirectory) });
+  metrics.gauge({
+    name: 'flowhook_disk_free_bytes',
+    help: 'What is free for this process where the data directory is.',
+    read: () => of(disk(), ({ bavail, bsize }) => bavail * bsize),
+  });
+  metrics.gauge({
+    name: 'flowhook_disk_bytes',
+    help: 'How large the disk is where the data directory is.',
+    read: () => of(disk(), ({ blocks, bsize }) => blocks * bsize),
+  });
+  if (backups === undefined) return;
+  const { directory, everyMs } = backups;
+  const newest = metrics.source({ ...LOOK, read: async () => listBackups(directory)[0] });
+  metrics.gauge({
+    name: 'flowhook_backup_interval_seconds',
+    help: 'How often a backup is to be made; missing where FLOWHOOK_BACKUP_EVERY is off.',
+    read: () => of(everyMs ?? undefined, (ms) => ms / 1_000),
+  });
+  metrics.gauge({
+    name: 'flowhook_backup_newest_timestamp_seconds',
+    help: 'When the newest backup was made, in seconds since 1970; missing where there is none.',
+    read: () => of(newest(), ({ createdAt }) => createdAt / 1_000),
+  });
+  metrics.gauge({
+    name: 'flowhook_backup_newest_bytes',
+    help: 'The size of that backup.',
+    read: () => newest()?.bytes,
+  });
+}
+
+function of<T>(value: T | undefined, show: (value: T) => number): number | undefined {
+  return value === undefined ? undefined : show(value);
+}

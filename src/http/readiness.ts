@@ -1,0 +1,99 @@
+/** Whether this node can serve, and what that rests on. Sentences that anybody may read: no address, path or name. */
+import { Problem } from '../model/error.ts';
+import type { HttpServices } from './app.ts';
+import { toProblem } from './problem.ts';
+
+/** One thing that was looked at. `off` and `noted` decide nothing: what this node does not do, and how it is loaded. */
+export interface Check {
+  name: string;
+  status: 'ok' | 'failed' | 'off' | 'noted';
+  message: string;
+}
+
+export interface Readiness {
+  /** Why the node is not ready: the first thing that failed. */
+  problem: Problem | undefined;
+  checks: Check[];
+}
+
+type Asked = Pick<HttpServices, 'store' | 'isReady' | 'isStopping' | 'overload' | 'node'>;
+
+export async function readiness(services: Asked): Promise<Readiness> {
+  const { store } = services;
+  const asked = [
+    ['started', async () => started(services)],
+    ['database', () => store.check()],
+    ['migrations', () => migrated(store)],
+  ] as const;
+  const decided = await Promise.all(
+    asked.map(async ([name, ask]) => ({ name, problem: await problemOf(ask, name) })),
+  );
+  const checks = decided.map(
+    ({ name, problem }): Check => ({
+      name,
+      status: problem === undefined ? 'ok' : 'failed',
+      message: problem?.message ?? WELL[name],
+    }),
+  );
+  return {
+    problem: decided.find(({ problem }) => problem !== undefined)?.problem,
+    checks: [...checks, ...parts(services), load(services)],
+  };
+}
+
+const WELL = {
+  started: 'It has started and is not stopping',
+  database: 'It answers',
+  migrations: 'The tables are those that this version knows',
+};
+
+async function problemOf(ask: () => Promise<unknown>, name: keyof typeof WELL): Promise<Problem | undefined> {
+  try {
+    await ask();
+    return undefined;
+  } catch (error) {
+    const problem = toProblem(error);
+    // Whatever it is that a database says of itself is for the log.
+    const isKnown = name === 'started' || problem.code !== 'internal';
+    return isKnown ? problem : new Problem('database_unavailable', { cause: error });
+  }
+}
+
+function started({ isReady, isStopping }: Asked): void {
+  if (isReady()) return;
+  throw isStopping() ? new Problem('stopping') : new Problem('not_ready');
+}
+
+/** A newer version than this one's is that of a node which is to replace it, and bears this one. */
+async function migrated(store: Asked['store']): Promise<void> {
+  const { found, newest } = await store.status.schema();
+  if (found >= newest) return;
+  throw new Problem('not_ready', {
+    sentence:
+      `The tables have version ${found}, and this flowhook needs ${newest}: an older database was put in their place. ` +
+      'Start the service again, which migrates it',
+  });
+}
+
+function parts({ node }: Asked): Check[] {
+  const { role, openCircuits } = node();
+  const part = (name: string, its: string, message: string): Check =>
+    role === 'all' || role === its
+      ? { name, status: 'noted', message }
+      : { name, status: 'off', message: `Not here: the role of this node is ${role}` };
+  return [
+    part('api', 'api', 'Requests are answered here'),
+    part('jobs', 'worker', 'Jobs run here'),
+    part('deliveries', 'sender', `Webhooks are delivered from here; circuits that are open: ${openCircuits}`),
+  ];
+}
+
+function load({ overload }: Asked): Check {
+  const { working, limit, shed, isShortOfMemory } = overload.state;
+  const memory = isShortOfMemory ? '. Memory is short' : '';
+  return {
+    name: 'load',
+    status: 'noted',
+    message: `Requests that are worked on: ${working} of ${limit} at most; refused since the start: ${shed}${memory}`,
+  };
+}
