@@ -7,12 +7,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from './config/config.ts';
 import type { Role } from './config/settings.ts';
 import { VERSION } from './config/version.ts';
+import { doctorOfNode } from './doctor/doctor.ts';
 import { createApp } from './http/app.ts';
 import { Certificate } from './http/certificate.ts';
 import { drain } from './http/drain.ts';
+import { nodeMetrics } from './http/node-metrics.ts';
 import { Overload } from './http/overload.ts';
 import { openDashboard } from './http/ui/dashboard.ts';
-import { nodeMetrics } from './http/node-metrics.ts';
 import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
 import { UnderWay } from './http/under-way.ts';
 import { Engine } from './jobs/engine.ts';
@@ -27,13 +28,13 @@ import { FAILURE_REASONS } from './model/job.ts';
 import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
-import { observeAll } from './observe/observer.ts';
-import { wideLines } from './observe/wide-lines.ts';
 import { Metrics } from './observe/metrics.ts';
-import { BodyWriter } from './records/body-writer.ts';
+import { observeAll } from './observe/observer.ts';
 import { processMetrics } from './observe/process-metrics.ts';
-import { Ingester } from './records/ingester.ts';
+import { wideLines } from './observe/wide-lines.ts';
 import { workMetrics } from './observe/work-metrics.ts';
+import { BodyWriter } from './records/body-writer.ts';
+import { Ingester } from './records/ingester.ts';
 import { Representations } from './records/representations.ts';
 import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
@@ -300,26 +301,10 @@ export async function startService(
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;
+    let stopping = false;
     const underWay = new UnderWay();
     const overload = kept(new Overload({ underWay, waitMs: () => store.waitMs(), log }));
     overload.start();
-    const app = createApp({
-      store,
-      authenticator,
-      representations,
-      erasure: {
-        store,
-        sealer,
-        directories: [config.dataDirectory, config.backupDirectory],
-        forget,
-      },
-      webhooks: {
-        store,
-        sealer,
-    let stopping = false;
-        policy: config.allowNetworks,
-        resolver,
-        log,
     if (metrics !== undefined) {
       processMetrics(metrics, eventLoop);
       nodeMetrics(metrics, {
@@ -356,6 +341,7 @@ export async function startService(
         eventLoop: eventLoop.read(),
         settings: config.settings,
       }),
+      examine: () => doctor.examine(),
       inspection: new Inspection({ store, sealer, policy: config.allowNetworks, resolver, publicUrl }),
       pushes,
       apiSecrets: (slug) =>
@@ -368,10 +354,13 @@ export async function startService(
       log,
       observer,
       isReady: () => ready,
+      isStopping: () => stopping,
       overload,
       underWay,
       servesApi: has('api'),
       trustProxy: config.trustProxy,
+      ...(metrics === undefined ? {} : { metrics }),
+      metricsAllow: config.metricsAllow,
       ...(certificate === undefined ? {} : { certificate }),
       corsOrigins: config.corsOrigins,
       ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
@@ -385,14 +374,13 @@ export async function startService(
         part('jobs', async () => {
           await scheduler.stop();
           return engine.stop();
-      isStopping: () => stopping,
         }),
         part('deliveries', () => lanes.stop({ graceMs: withinMs })),
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
-      ...(metrics === undefined ? {} : { metrics }),
-      metricsAllow: config.metricsAllow,
     }, 'requests, jobs and deliveries');
+    // Who waits for an examination would hold up the requests' end.
+    started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
@@ -420,6 +408,7 @@ export async function startService(
     // Stopping begins here: whoever asks whether to send requests is told no, and may have time to hear it.
     started.push(async () => {
       ready = false;
+      stopping = true;
       await pause(stopMs.delayMs);
     });
     if (options.dashboard?.builds === true) void dashboard?.build.start();
@@ -443,7 +432,6 @@ export async function startService(
       comparison,
       reload,
       stop,
-      stopping = true;
     };
   } catch (error) {
     // What was in the way of starting is worth more than what was in the way of stopping.

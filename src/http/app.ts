@@ -47,6 +47,8 @@ export interface HttpServices {
   inspection: Inspection;
   /** How this node stands. */
   node(): NodeStatus;
+  /** What is wrong with the installation, found out at most 30 s ago. */
+  examine(): Promise<Examination>;
   pushes: PushJobs;
   /** The secrets that workflows made over the API may use; the team by its slug. */
   apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
@@ -57,13 +59,10 @@ export interface HttpServices {
   observer: Observer;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
-  overload: Overload;
-  underWay: UnderWay;
-  /** Whether this node has the API; else it only says how it is. */
   /** Whether it will never be ready again. */
   isStopping(): boolean;
-  servesApi: boolean;
-  /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
+  overload: Overload;
+  underWay: UnderWay;
   /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
   metrics?: Metrics;
   metricsAllow?: NetworkList | undefined;

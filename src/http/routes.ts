@@ -131,5 +131,5 @@ export const routes: readonly Route[] = [
   route('GET', '/docs', null, readReference),
   route('GET', '/livez', null, live),
   route('GET', '/readyz', null, ready),
-];
   route('GET', '/metrics', null, readMetrics),
+];
