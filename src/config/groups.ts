@@ -4,7 +4,7 @@ import { type NamedSetting, SETTINGS, type SettingGroup } from './settings.ts';
 export const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   server: 'Server',
   database: 'Database',
-  keys: 'Keys',
+  keys: 'Keys and the audit',
   jobs: 'Workflows and jobs',
   records: 'Records',
   webhooks: 'Webhooks and events',

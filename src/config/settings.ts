@@ -134,6 +134,12 @@ export const TABLE = {
       'made once into the data directory',
       'Seals secrets in the database: 32 bytes as base64 or hex.',
     ),
+    keepAuditDays: whole(
+      1,
+      36_500,
+      365,
+      'For how many days the audit is kept: who changed what, when, and from where.',
+    ),
   },
   jobs: {
     workflows: path('directory', './workflows', 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.'),
@@ -219,12 +225,6 @@ export const TABLE = {
       'auto',
       'How lines of the log look; auto is pretty where standard error is a terminal, else json.',
     ),
-  },
-} satisfies Record<string, Record<string, Setting<unknown>>>;
-
-type Table = typeof TABLE;
-export type SettingGroup = keyof Table;
-export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] & string;
     metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
     metricsAllow: of(
       {
@@ -236,6 +236,12 @@ export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] 
       'From where /metrics is read without a key: loopback, private, CIDRs, addresses, or none. Others need one with ' +
         'the scope operator.',
     ),
+  },
+} satisfies Record<string, Record<string, Setting<unknown>>>;
+
+type Table = typeof TABLE;
+export type SettingGroup = keyof Table;
+export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] & string;
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
 
