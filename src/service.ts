@@ -7,7 +7,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from './config/config.ts';
 import type { Role } from './config/settings.ts';
 import { VERSION } from './config/version.ts';
-import { doctorOfNode } from './doctor/doctor.ts';
 import { createApp } from './http/app.ts';
 import { Certificate } from './http/certificate.ts';
 import { drain } from './http/drain.ts';
@@ -20,11 +19,11 @@ import { Engine } from './jobs/engine.ts';
 import { PushJobs } from './jobs/push-job.ts';
 import { jobRetention } from './jobs/retention.ts';
 import { createScheduler } from './jobs/schedule.ts';
-import type { Team } from './model/team.ts';
-import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { localAuthor } from './model/audit.ts';
 import { EVENT_TYPES } from './model/event.ts';
 import { FAILURE_REASONS } from './model/job.ts';
+import type { Team } from './model/team.ts';
+import { createGuardedDispatcher } from './net/dispatcher.ts';
 import { createResolver } from './net/resolver.ts';
 import { EventLoopMonitor } from './observe/event-loop.ts';
 import type { Logger } from './observe/log.ts';
@@ -328,6 +327,22 @@ export async function startService(
       resolver,
       node: () => ({ port: listening.port, openCircuits: lanes.openCircuits }),
     });
+    const app = createApp({
+      store,
+      authenticator,
+      representations,
+      erasure: {
+        store,
+        sealer,
+        directories: [config.dataDirectory, config.backupDirectory],
+        forget,
+      },
+      webhooks: {
+        store,
+        sealer,
+        policy: config.allowNetworks,
+        resolver,
+        log,
         limit: config.maxWebhooksPerWorkflow,
       },
       node: () => ({
@@ -341,7 +356,6 @@ export async function startService(
         eventLoop: eventLoop.read(),
         settings: config.settings,
       }),
-      examine: () => doctor.examine(),
       inspection: new Inspection({ store, sealer, policy: config.allowNetworks, resolver, publicUrl }),
       pushes,
       apiSecrets: (slug) =>
@@ -379,8 +393,6 @@ export async function startService(
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
     }, 'requests, jobs and deliveries');
-    // Who waits for an examination would hold up the requests' end.
-    started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
