@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from './config/config.ts';
+import { misspeltVariables } from './config/names.ts';
 import type { Role } from './config/settings.ts';
 import { VERSION } from './config/version.ts';
+import { doctorOfNode } from './doctor/doctor.ts';
 import { createApp } from './http/app.ts';
 import { Certificate } from './http/certificate.ts';
 import { drain } from './http/drain.ts';
@@ -356,6 +358,7 @@ export async function startService(
         eventLoop: eventLoop.read(),
         settings: config.settings,
       }),
+      examine: () => doctor.examine(),
       inspection: new Inspection({ store, sealer, policy: config.allowNetworks, resolver, publicUrl }),
       pushes,
       apiSecrets: (slug) =>
@@ -393,6 +396,8 @@ export async function startService(
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
     }, 'requests, jobs and deliveries');
+    // Who waits for an examination would hold up the requests' end.
+    started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;

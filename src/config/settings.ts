@@ -134,6 +134,12 @@ export const TABLE = {
       'made once into the data directory',
       'Seals secrets in the database: 32 bytes as base64 or hex.',
     ),
+    keepAuditDays: whole(
+      1,
+      36_500,
+      365,
+      'For how many days the audit is kept: who changed what, when, and from where.',
+    ),
   },
   jobs: {
     workflows: path('directory', './workflows', 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.'),

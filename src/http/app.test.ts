@@ -74,6 +74,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: { ...addressed, limit: 10 },
     node: () => assert.fail('Nobody asks'),
+    examine: () => assert.fail('Nobody asks'),
     inspection: new Inspection({ ...addressed, publicUrl: () => '' }),
     pushes: new PushJobs({
       store,

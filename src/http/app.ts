@@ -66,6 +66,9 @@ export interface HttpServices {
   /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
   metrics?: Metrics;
   metricsAllow?: NetworkList | undefined;
+  /** Whether this node has the API; else it only says how it is. */
+  servesApi: boolean;
+  /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
   trustProxy: TrustedProxies | false;
   /** With one it speaks HTTPS, else HTTP. */
   certificate?: Certificate;
@@ -112,14 +115,14 @@ export function createApp(services: HttpServices): FastifyInstance {
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
   const streams = new Streams(services.store, services.log);
-  const forCalls: CallServices = { ...services, eventWaits, streams };
-
-  const unroutable = (found: Match | undefined): Problem =>
   services.metrics?.gauge({
     name: 'flowhook_streams_open',
     help: 'Streams of events and of logs that are open.',
     read: () => streams.size,
   });
+  const forCalls: CallServices = { ...services, eventWaits, streams };
+
+  const unroutable = (found: Match | undefined): Problem =>
     found === undefined
       ? new Problem('route_not_found', services.servesApi ? {} : { sentence: NOT_HERE })
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
