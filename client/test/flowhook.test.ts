@@ -312,6 +312,11 @@ test('whoever runs the instance is told how it stands', async () => {
   assert.ok(settings.some(({ name }) => name === 'port'));
 });
 
+test('whoever runs the instance is told what is wrong with it', async () => {
+  const { findings } = await flowhook.systemChecks();
+  assert.equal(findings.find(({ check }) => check === 'port')?.status, 'ok');
+});
+
 test('types of events have names, schemas and samples', async () => {
   const { events } = flowhook;
   const types = await events.types();

@@ -12,6 +12,7 @@ import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
 import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';
 import type { ShownSystem } from '../../src/http/extensions/system.ts';
+import type { ShownChecks } from '../../src/http/extensions/system-checks.ts';
 import type { EventType } from '../../src/model/event.ts';
 import type {
   Delivery,
@@ -23,6 +24,7 @@ import type {
   Key,
   LogLine,
   System,
+  SystemChecks,
   WebhookDetail,
   Workflow,
 } from '../src/flowhook-client.ts';
@@ -44,6 +46,7 @@ test('jobs, workflows, webhooks and deliveries have the shapes that the service 
   same<Omit<ShownDeliveryDetail, 'event'>, Omit<DeliveryDetail, 'event'>>();
   same<ReturnType<typeof shownReplay>, Replay>();
   same<ShownSystem, System>();
+  same<ShownChecks, SystemChecks>();
   same<ShownInspector, Inspector>();
   same<ShownInspected, InspectedRequest>();
   same<EventType, FlowhookEvent['type']>();

@@ -13,7 +13,18 @@ import { EXAMPLES } from './examples.ts';
 const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 /** They print no data. */
 const WITHOUT_JSON = ['serve', 'completion'];
-const VERBS = ['init', 'serve', 'run', 'apply', 'dashboard', 'doctor', 'completion', 'login', 'logout', 'profiles'];
+const VERBS = [
+  'init',
+  'serve',
+  'run',
+  'apply',
+  'dashboard',
+  'doctor',
+  'completion',
+  'login',
+  'logout',
+  'profiles',
+];
 const NOUNS = [
   'jobs',
   'workflows',

@@ -34,6 +34,7 @@ import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
 import { openStream } from './extensions/stream.ts';
 import { readSystem } from './extensions/system.ts';
+import { readSystemChecks } from './extensions/system-checks.ts';
 import { readUsage } from './extensions/usage.ts';
 import { listWorkflowVersions } from './extensions/versions.ts';
 import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
@@ -117,6 +118,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/usage', 'read', readUsage),
   route('POST', '/v1/export', 'admin', exportAboutPerson),
   route('GET', '/v1/system', 'operator', readSystem),
+  route('GET', '/v1/system/checks', 'operator', readSystemChecks),
   route('GET', '/v1/keys', 'admin', listKeys),
   route('POST', '/v1/keys', 'admin', createKey),
   route('POST', '/v1/keys/{keyId}/rotate', 'admin', rotateKey),

@@ -1,4 +1,5 @@
 /** The shape of how the instance stands, as JSON Schema. */
+import { CHECK_GROUPS, FINDING_STATUSES } from '../model/finding.ts';
 import { SETTING_ORIGINS } from '../model/setting.ts';
 import { isoTime } from './webhook-schemas.ts';
 
@@ -20,9 +21,48 @@ const setting = object({
   sentence: { type: 'string' },
 });
 
+const finding = object({
+  group: { enum: CHECK_GROUPS },
+  check: { type: 'string', description: 'The name of the check: it stays the same for ever' },
+  status: { enum: FINDING_STATUSES },
+  what: { type: 'string', description: 'What was found: a sentence' },
+  why: {
+    type: ['string', 'null'],
+    description: 'What comes of it, or why it was not checked; null when all is well',
+  },
+  fix: { type: ['string', 'null'], description: 'The next step; null when there is none to take' },
+  tookMs: integer('How long it took to find out'),
+});
+
 const complete = { type: 'boolean', description: 'Whether it was counted to the end' };
 
 export const systemSchemas = {
+  SystemChecks: {
+    ...object({
+      ok: { type: 'boolean', description: 'Whether no finding is an error' },
+      examinedAt: isoTime,
+      tookMs: integer('How long all of it took'),
+      findings: { type: 'array', items: finding },
+    }),
+    examples: [
+      {
+        ok: true,
+        examinedAt: '2026-11-21T02:00:00.000Z',
+        tookMs: 412,
+        findings: [
+          {
+            group: 'machine',
+            check: 'disk-space-data',
+            status: 'warning',
+            what: '812 MB are free for the data directory (/data)',
+            why: 'Migrations copy the database first, and the log of a busy hour takes some hundred MB',
+            fix: 'Make room, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_KEEP_EVENTS_DAYS',
+            tookMs: 1,
+          },
+        ],
+      },
+    ],
+  },
   System: {
     ...object({
       version: { type: 'string', description: 'Of Flowhook' },
