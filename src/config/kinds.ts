@@ -171,8 +171,8 @@ export function list(
 }
 
 /** A secret: from the environment or a file only. */
-export function secret<T>(reading: Omit<Reading<T>, 'value'>, byDefault: string, sentence: string) {
-  return of({ ...reading, value: 'key' }, unset(byDefault, ''), sentence, { secret: true });
+export function secret<T>(reading: Reading<T>, byDefault: string, sentence: string) {
+  return of(reading, unset(byDefault, ''), sentence, { secret: true });
 }
 
 function asText(preset: number | Unset): string | Unset {

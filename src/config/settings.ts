@@ -1,9 +1,5 @@
 /** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
-import { parseAllowNetworks } from '../net/address-policy.ts';
-import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
-import { parseTrustedProxies } from '../net/trusted-proxies.ts';
 import { LOG_LEVELS } from '../observe/log.ts';
-import { databaseUrlMistake } from '../store/database-url.ts';
 import {
   durationOrOff,
   list,
@@ -17,6 +13,16 @@ import {
   unset,
   whole,
 } from './kinds.ts';
+import {
+  addressPolicy,
+  bootstrapKey,
+  databaseUrl,
+  encryptionKey,
+  httpUrl,
+  networksOrNone,
+  origin,
+  trustedProxies,
+} from './readings.ts';
 
 /** What a node does. Of an SQLite database there is one node, which does all. */
 const ROLES = ['all', 'api', 'worker', 'sender'] as const;
@@ -36,21 +42,12 @@ export const TABLE = {
     ),
     port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
     publicUrl: text(
-      {
-        value: 'url',
-        pattern: /^https?:\/\/[^/\s?#]+[^\s?#]*$/,
-        expected: 'an http:// or https:// URL without query',
-      },
+      httpUrl,
       unset('the one it listens on', 'https://flowhook.example.com'),
       'The address under which others reach this service.',
     ),
     trustProxy: of(
-      {
-        value: 'networks',
-        isSwitch: true,
-        expected: 'true, false, or a list of loopback, private, CIDRs and addresses',
-        read: parseTrustedProxies,
-      },
+      trustedProxies,
       'false',
       'Whose X-Forwarded-* headers are believed: loopback, private, CIDRs and addresses with commas between; ' +
         'true believes everybody, so that nobody else may reach this port.',
@@ -66,10 +63,7 @@ export const TABLE = {
       'The key of that certificate, as PEM.',
     ),
     corsOrigins: list(
-      {
-        is: (one) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
-        expected: 'a list of origins such as https://app.example.com, or *',
-      },
+      origin,
       unset('none', 'https://app.example.com'),
       'The origins whose pages may call the API from a browser, with commas between, or *.',
     ),
@@ -98,12 +92,7 @@ export const TABLE = {
   database: {
     data: path('directory', './data', 'Where the database and the encryption key lie.'),
     database: of(
-      {
-        value: 'url',
-        expected: 'a sqlite: or postgres:// URL',
-        read: (url): string | undefined => (databaseUrlMistake(url) === undefined ? url : undefined),
-        mistake: (url) => `must be ${databaseUrlMistake(url)}`,
-      },
+      databaseUrl,
       unset('flowhook.db in the data directory', 'sqlite:/var/lib/flowhook/flowhook.db'),
       'The database: sqlite:/path/to/file, or for any number of nodes postgres://user:password@host/database, with ' +
         '?sslmode=verify-full and the like.',
@@ -122,15 +111,12 @@ export const TABLE = {
   },
   keys: {
     bootstrapKey: secret(
-      {
-        expected: '16 to 256 printable ASCII characters without spaces or commas',
-        read: (key) => (/^[\x21-\x7e]{16,256}$/.test(key) ? key : undefined),
-      },
+      bootstrapKey,
       'none',
       'A key of at least 16 characters, given to the team default at start with all scopes.',
     ),
     encryptionKey: secret(
-      { expected: '32 bytes as base64 or as 64 hex digits', read: readEncryptionKey },
+      encryptionKey,
       'made once into the data directory',
       'Seals secrets in the database: 32 bytes as base64 or hex.',
     ),
@@ -168,12 +154,7 @@ export const TABLE = {
   },
   webhooks: {
     allowNetworks: of(
-      {
-        value: 'list',
-        expected: 'a list of loopback, private, CIDRs and addresses, or none',
-        read: (entries) => (networksMistake(entries) === undefined ? parseAllowNetworks(entries) : undefined),
-        mistake: (entries) => `is refused: ${networksMistake(entries)}`,
-      },
+      addressPolicy,
       unset(
         'loopback,private while listening on loopback without publicUrl and trustProxy, else none',
         '10.0.0.0/8',
@@ -227,11 +208,7 @@ export const TABLE = {
     ),
     metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
     metricsAllow: of(
-      {
-        value: 'list',
-        expected: 'a list of loopback, private, CIDRs and addresses, or none',
-        read: (text): NetworkList | 'none' | undefined => (text === 'none' ? text : parseNetworkList(text)),
-      },
+      networksOrNone,
       unset('loopback while listening on loopback without publicUrl and trustProxy, else none', '10.0.0.0/8'),
       'From where /metrics is read without a key: loopback, private, CIDRs, addresses, or none. Others need one with ' +
         'the scope operator.',
@@ -260,19 +237,3 @@ export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap((
     group: group as SettingGroup,
   })),
 );
-
-function readEncryptionKey(written: string): Buffer | undefined {
-  const bytes = /^[0-9a-f]{64}$/i.test(written)
-    ? Buffer.from(written, 'hex')
-    : Buffer.from(written, 'base64');
-  return bytes.length === 32 ? bytes : undefined;
-}
-
-function networksMistake(entries: string): string | undefined {
-  try {
-    parseAllowNetworks(entries);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}

@@ -1,0 +1,71 @@
+/** How those settings are read that are the only ones of their kind. */
+import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
+import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
+import { parseTrustedProxies, type TrustedProxies } from '../net/trusted-proxies.ts';
+import { databaseUrlMistake } from '../store/database-url.ts';
+import type { Reading } from './kinds.ts';
+
+const NETWORKS = 'a list of loopback, private, CIDRs and addresses';
+
+export const httpUrl = {
+  value: 'url',
+  expected: 'an http:// or https:// URL without query',
+  pattern: /^https?:\/\/[^/\s?#]+[^\s?#]*$/,
+};
+
+/** Of a list. */
+export const origin = {
+  expected: 'a list of origins such as https://app.example.com, or *',
+  is: (one: string) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
+};
+
+export const databaseUrl: Reading<string> = {
+  value: 'url',
+  expected: 'a sqlite: or postgres:// URL',
+  read: (url) => (databaseUrlMistake(url) === undefined ? url : undefined),
+  mistake: (url) => `must be ${databaseUrlMistake(url)}`,
+};
+
+export const bootstrapKey: Reading<string> = {
+  value: 'key',
+  expected: '16 to 256 printable ASCII characters without spaces or commas',
+  read: (key) => (/^[\x21-\x7e]{16,256}$/.test(key) ? key : undefined),
+};
+
+export const encryptionKey: Reading<Buffer> = {
+  value: 'key',
+  expected: '32 bytes as base64 or as 64 hex digits',
+  read: (key) => {
+    const bytes = /^[0-9a-f]{64}$/i.test(key) ? Buffer.from(key, 'hex') : Buffer.from(key, 'base64');
+    return bytes.length === 32 ? bytes : undefined;
+  },
+};
+
+export const trustedProxies: Reading<TrustedProxies | false> = {
+  value: 'networks',
+  isSwitch: true,
+  expected: `true, false, or ${NETWORKS}`,
+  read: parseTrustedProxies,
+};
+
+export const networksOrNone: Reading<NetworkList | 'none'> = {
+  value: 'list',
+  expected: `${NETWORKS}, or none`,
+  read: (text) => (text === 'none' ? text : parseNetworkList(text)),
+};
+
+export const addressPolicy: Reading<AddressPolicy> = {
+  value: 'list',
+  expected: `${NETWORKS}, or none`,
+  read: (text) => (addressMistake(text) === undefined ? parseAllowNetworks(text) : undefined),
+  mistake: (text) => `is refused: ${addressMistake(text)}`,
+};
+
+function addressMistake(text: string): string | undefined {
+  try {
+    parseAllowNetworks(text);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
