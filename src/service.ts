@@ -461,5 +461,5 @@ export async function startService(
 function timesOfStop({ drainSeconds, drainDelaySeconds }: Config) {
   const allMs = drainSeconds * 1_000;
   const delayMs = Math.min(drainDelaySeconds * 1_000, allMs / 2);
-  return { allMs, delayMs, workMs: allMs - delayMs - Math.min(MAX_CLOSING_MS, allMs / 4) };
+  return { allMs, delayMs, workMs: allMs - delayMs - Math.min(MAX_CLOSING_MS, (allMs - delayMs) / 2) };
 }

@@ -1,6 +1,7 @@
 /** Runs `flowhook serve` as its own process: to be killed, or to be tried as a user would. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -21,12 +22,14 @@ export interface ServerProcess {
  * @param environment settings such as `FLOWHOOK_DATA`; nothing else of this process's settings is passed on
  * @param options.program another `flowhook.js` than the repository's
  * @param options.directory where it works, and finds `flowhook.yaml`
+ * @param options.errors the file to which its standard error goes
  * @throws Error with its output, when it ends before it listens
  */
 export async function startServerProcess(
   environment: Record<string, string>,
-  options: { program?: string; directory?: string } = {},
+  options: { program?: string; directory?: string; errors?: string } = {},
 ): Promise<ServerProcess> {
+  const errors = options.errors === undefined ? 'pipe' : openSync(options.errors, 'a');
   const child = spawn(process.execPath, [options.program ?? BIN, 'serve'], {
     cwd: options.directory,
     env: {
@@ -37,8 +40,9 @@ export async function startServerProcess(
       FLOWHOOK_DASHBOARD: 'off',
       ...environment,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', errors],
   });
+  if (typeof errors === 'number') closeSync(errors);
   const lines: string[] = [];
   const exited = once(child, 'exit');
   const url = await new Promise<string>((resolve, reject) => {
@@ -48,7 +52,9 @@ export async function startServerProcess(
       if (found !== undefined) resolve(found);
     };
     createInterface({ input: child.stdout }).on('line', listen);
-    createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+    if (child.stderr !== null) {
+      createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+    }
     child.once('exit', (code, signal) =>
       reject(new Error(`The server ended (${signal ?? code}) before it listened:\n${lines.join('\n')}`)),
     );
