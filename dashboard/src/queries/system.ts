@@ -9,3 +9,11 @@ export const systemQuery = () =>
     queryFn: ({ signal }) => flowhook.system({ signal }),
     refetchInterval: 5_000,
   });
+
+/** What is wrong with the installation. The service remembers it for half a minute, and looks when it is asked. */
+export const systemChecksQuery = () =>
+  queryOptions({
+    queryKey: ['system', 'checks'],
+    queryFn: ({ signal }) => flowhook.systemChecks({ signal }),
+    refetchInterval: 5 * 60_000,
+  });

@@ -11,6 +11,7 @@ import { bytes, count, duration } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
 import { systemQuery } from '../../queries/system.ts';
 import { useSession } from '../../session.tsx';
+import { Checks } from './checks.tsx';
 import { Settings } from './settings.tsx';
 import { Upkeep } from './upkeep.tsx';
 
@@ -51,6 +52,7 @@ function Standing() {
           </Paper>
         ))}
       </SimpleGrid>
+      <Checks />
       <Upkeep kind={system.database.kind} />
       <Settings settings={system.settings} />
     </Stack>

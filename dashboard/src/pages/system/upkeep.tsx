@@ -1,4 +1,4 @@
-/** What one does at a shell to look after the instance, and what is not there yet. */
+/** What one does at a shell to look after the instance. */
 import { SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import type { System } from 'flowhook-client';
 import type { ReactNode } from 'react';
@@ -46,25 +46,19 @@ const BOTH: Task[] = [
 export function Upkeep({ kind }: { kind: System['database']['kind'] }) {
   return (
     <Section title="Upkeep">
-      <Stack gap="md">
-        <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
-          {[...(kind === 'sqlite' ? SQLITE : POSTGRES), ...BOTH].map(({ title, sentence, command }) => (
-            <Stack key={title} gap={4} miw={0}>
-              <Title order={3} size="h6">
-                {title}
-              </Title>
-              <Text size="sm" c="dimmed" mb="auto">
-                {sentence}
-              </Text>
-              <CommandLine command={command} label={`Copy the command: ${title}`} />
-            </Stack>
-          ))}
-        </SimpleGrid>
-        <Text size="sm" c="dimmed">
-          Not there yet: a check of the whole installation (<code>flowhook doctor</code>), a log of who
-          changed what, and metrics for Prometheus.
-        </Text>
-      </Stack>
+      <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
+        {[...(kind === 'sqlite' ? SQLITE : POSTGRES), ...BOTH].map(({ title, sentence, command }) => (
+          <Stack key={title} gap={4} miw={0}>
+            <Title order={3} size="h6">
+              {title}
+            </Title>
+            <Text size="sm" c="dimmed" mb="auto">
+              {sentence}
+            </Text>
+            <CommandLine command={command} label={`Copy the command: ${title}`} />
+          </Stack>
+        ))}
+      </SimpleGrid>
     </Section>
   );
 }
