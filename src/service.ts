@@ -14,6 +14,7 @@ import { Certificate } from './http/certificate.ts';
 import { drain } from './http/drain.ts';
 import { nodeMetrics } from './http/node-metrics.ts';
 import { Overload } from './http/overload.ts';
+import { RateLimits } from './http/rate-limits.ts';
 import { openDashboard } from './http/ui/dashboard.ts';
 import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
 import { UnderWay } from './http/under-way.ts';
@@ -374,6 +375,15 @@ export async function startService(
       isStopping: () => stopping,
       overload,
       underWay,
+      ...(config.rateLimitPerKey === null && config.rateLimitPerAddress === null
+        ? {}
+        : {
+            rateLimits: new RateLimits({
+              perKey: config.rateLimitPerKey,
+              perAddress: config.rateLimitPerAddress,
+              trustProxy: config.trustProxy,
+            }),
+          }),
       servesApi: has('api'),
       trustProxy: config.trustProxy,
       ...(metrics === undefined ? {} : { metrics }),

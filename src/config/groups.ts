@@ -8,6 +8,7 @@ export const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   jobs: 'Workflows and jobs',
   records: 'Records',
   webhooks: 'Webhooks and events',
+  limits: 'Limits',
   backups: 'Backups',
   observation: 'Log',
 };

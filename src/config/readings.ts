@@ -1,4 +1,5 @@
 /** How those settings are read that are the only ones of their kind. */
+import { parseRate, type Rate } from '../model/rate.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { parseTrustedProxies, type TrustedProxies } from '../net/trusted-proxies.ts';
@@ -59,6 +60,13 @@ export const addressPolicy: Reading<AddressPolicy> = {
   expected: `${NETWORKS}, or none`,
   read: (text) => (addressMistake(text) === undefined ? parseAllowNetworks(text) : undefined),
   mistake: (text) => `is refused: ${addressMistake(text)}`,
+};
+
+/** Nothing is counted where it is off. */
+export const rateOrOff: Reading<Rate | null> = {
+  value: 'rate|off',
+  expected: 'off, or a number of requests and a time such as 600/1m or 10/s, of a second to a day',
+  read: (text) => (text === 'off' ? null : parseRate(text)),
 };
 
 function addressMistake(text: string): string | undefined {

@@ -21,6 +21,7 @@ import {
   httpUrl,
   networksOrNone,
   origin,
+  rateOrOff,
   trustedProxies,
 } from './readings.ts';
 
@@ -173,6 +174,18 @@ export const TABLE = {
       36_500,
       30,
       'For how many days events are kept, with their ended deliveries: so long they can be replayed.',
+    ),
+  },
+  limits: {
+    rateLimitPerKey: of(
+      rateOrOff,
+      'off',
+      'How many requests a key may make of this node, such as 600/1m, or off. Beyond it calls are answered with 429.',
+    ),
+    rateLimitPerAddress: of(
+      rateOrOff,
+      'off',
+      'How many requests may come from an address (of IPv6 from a /64) to this node, or off; one without a good key counts as ten.',
     ),
   },
   backups: {

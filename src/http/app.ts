@@ -27,6 +27,7 @@ import type { NodeStatus } from './extensions/system.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import type { Overload } from './overload.ts';
 import { isMeant, isOurs, renderProblem, toProblem } from './problem.ts';
+import { isRateLimitField, type RateLimits } from './rate-limits.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
@@ -63,6 +64,8 @@ export interface HttpServices {
   isStopping(): boolean;
   overload: Overload;
   underWay: UnderWay;
+  /** Only where the operator has set some. */
+  rateLimits?: RateLimits;
   /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
   metrics?: Metrics;
   metricsAllow?: NetworkList | undefined;
@@ -193,6 +196,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     if (!services.overload.admits(weight)) return refuse(reply);
     services.underWay.begin(reply.raw, weight);
     tellAtEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
+    if (!isHealth(arrival)) services.rateLimits?.countAddress(request, reply);
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
         sentence: 'The request is not valid HTTP: it has no host header',
@@ -231,6 +235,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       const route = arrivalOf(request).match?.known.path ?? null;
       services.log.error({ err: problem.cause ?? problem, route, requestId: request.id }, 'request.failed');
     }
+    if (problem.code === 'unauthorized') services.rateLimits?.countWrongKey(request, reply);
     const { status, headers, body } = renderProblem(problem);
     dropHeaders(reply);
     return reply.code(status).headers(headers).send(body);
@@ -256,7 +261,11 @@ async function answer(input: {
       : await authenticate(services.authenticator, request.raw, route.scope);
   arrival.teamId = caller.teamId;
   arrival.keyId = caller.keyId;
-  return (route.operation as Operation<KeyedCall>).handle({ ...call, caller });
+  services.rateLimits?.countKey(caller.keyId, reply);
+  const { operation } = route as { operation: Operation<KeyedCall> };
+  if (!isAudited(route)) return operation.handle({ ...call, caller });
+  const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
+  return operation.handle({ ...call, caller, services: inTheNameOf(services, author) });
 }
 
 const REFUSAL = renderProblem(new Problem('overloaded'));
@@ -275,6 +284,7 @@ function refuse(reply: FastifyReply): FastifyReply {
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
     if (name in EVERY_ANSWER || name === 'x-request-id' || name.startsWith('access-control-')) continue;
+    if (isRateLimitField(name)) continue;
     reply.removeHeader(name);
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);
@@ -284,6 +294,11 @@ function dropHeaders(reply: FastifyReply): void {
 /** Whether a path says how the node is, which everybody may ask of every node. */
 function isOfTheNode(path: string): boolean {
   return path === '/livez' || path === '/readyz' || path === '/metrics';
+}
+
+/** Whether whoever watches over the node asks. */
+function isHealth({ match }: Arrival): boolean {
+  return match?.known.path === '/livez' || match?.known.path === '/readyz';
 }
 
 /** Whether it is for pages of our own alone, and a session may be shown. */

@@ -6,6 +6,8 @@ const EXPOSED = [
   'etag',
   'link',
   'location',
+  'ratelimit',
+  'ratelimit-policy',
   'retry-after',
   'x-data-version',
   'x-error-code',

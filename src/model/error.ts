@@ -13,6 +13,8 @@ const TABLE = {
   origin_refused: [403, 'This request comes from a page that is not part of this service'],
   sign_in_limited: [429, 'Too many attempts to sign in failed from this address. Wait a little'],
 
+  rate_limited: [429, 'Too many requests. Wait as long as `retry-after` says'],
+
   route_not_found: [404, 'No such path. The operations are listed in /openapi.json'],
   method_not_allowed: [405, 'This path does not take that method. The Allow header lists those it takes'],
   workflow_not_found: [404, 'No workflow found'],

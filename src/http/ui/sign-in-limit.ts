@@ -1,5 +1,5 @@
 /** How often somebody may try to sign in: keys cannot be guessed, but trying must not cost more than it does. */
-import { isIPv6 } from 'node:net';
+import { subscriberOf } from '../../net/subscriber.ts';
 
 const WINDOW_MS = 60_000;
 const MAX_TRIES = 10;
@@ -12,7 +12,7 @@ export class SignInLimit {
 
   /** Counts a try; answers how long this address has to wait instead, 0 when it may try now. */
   take(address: string, nowMs: number): number {
-    const place = placeOf(address);
+    const place = subscriberOf(address);
     let tries = this.#tries.get(place);
     if (tries === undefined || tries.untilMs <= nowMs) {
       tries = { count: 0, untilMs: nowMs + WINDOW_MS };
@@ -28,17 +28,7 @@ export class SignInLimit {
 
   /** A try that succeeded is not counted. */
   give(address: string): void {
-    const tries = this.#tries.get(placeOf(address));
+    const tries = this.#tries.get(subscriberOf(address));
     if (tries !== undefined) tries.count -= 1;
   }
-}
-
-/** One subscriber has a whole /64 of IPv6. */
-function placeOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length;
-  return [...groups, ...new Array<string>(zeros).fill('0'), ...rest].slice(0, 4).join(':');
 }
