@@ -24,6 +24,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['config', async () => (await import('./cli/config.ts')).addConfig],
   ['dashboard', async () => (await import('./cli/dashboard.ts')).addDashboard],
   ['keys', async () => (await import('./cli/keys.ts')).addKeys],
+  ['audit', async () => (await import('./cli/audit.ts')).addAudit],
   ['teams', async () => (await import('./cli/teams.ts')).addTeams],
   ['login', async () => (await import('./cli/login.ts')).addLogin],
   ['completion', async () => (await import('./cli/completion.ts')).addCompletion],

@@ -42,16 +42,20 @@ import { recordRetention } from './records/retention.ts';
 import { loadSuppression } from './records/suppress.ts';
 import type { Clock } from './std/clock.ts';
 import { newId } from './std/id.ts';
+import { isOpenToOthers } from './std/open-to-others.ts';
 import { serviceUrl } from './std/service-url.ts';
 import { StopOrder } from './std/stop-order.ts';
+import { authoredBy } from './store/audited.ts';
 import { backupSchedule } from './store/backup-schedule.ts';
 import { isPostgres } from './store/database-url.ts';
 import { openStore, ownDirectory } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import { auditRetention } from './teams/audit-retention.ts';
 import { usageCounting } from './teams/count-usage.ts';
 import { deletionFinishing } from './teams/finish-deletions.ts';
 import { mintFirstKey, storeBootstrapKey } from './teams/first-keys.ts';
 import { Authenticator } from './teams/keys.ts';
+import { LastUsed } from './teams/last-used.ts';
 import { openSealer } from './teams/open-sealer.ts';
 import { sessionRetention } from './teams/session-retention.ts';
 import { makeLink } from './teams/sessions.ts';
@@ -146,6 +150,9 @@ export async function startService(
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
+    for (const directory of [config.dataDirectory, config.backupDirectory].filter(isOpenToOthers)) {
+      log.warn({ directory }, 'directory.open_to_others: it holds what teams store. `chmod 700` it');
+    }
     if (isShared) {
       const owned = await ownDirectory(config.dataDirectory);
       started.push(() => owned.release());
@@ -163,11 +170,14 @@ export async function startService(
     const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
     const sealer = await openSealer(config, store);
-    const authenticator = new Authenticator(store);
+    const ofStart = authoredBy(store, localAuthor('service'));
+    const lastUsed = kept(new LastUsed({ store, log, random }));
+    const authenticator = new Authenticator(store, lastUsed);
     started.push(() => authenticator.close());
-    const team = await store.teams.ensure({ slug: DEFAULT_TEAM });
+    const team = await ofStart.teams.ensure({ slug: DEFAULT_TEAM });
     const { bootstrapKey } = config;
-    if (bootstrapKey !== undefined && has('api')) await storeBootstrapKey(store, { team, key: bootstrapKey });
+    if (bootstrapKey !== undefined && has('api'))
+      await storeBootstrapKey(ofStart, { team, key: bootstrapKey });
     const hasDashboard = config.dashboard && has('api');
     const dashboard = hasDashboard
       ? openDashboard({
@@ -176,13 +186,14 @@ export async function startService(
           environment: config.environment,
           publicUrl,
           root: options.dashboard?.root,
+          lastUsed,
         })
       : undefined;
     started.push(() => dashboard?.stop());
     const loading = new AbortController();
     started.push(() => loading.abort());
     const applyFiles = () =>
-      applyAtStart(store, {
+      applyAtStart(authoredBy(store, localAuthor('file')), {
         directory: config.workflowsDirectory,
         isNamed: config.workflowsNamed,
         log,
@@ -223,6 +234,9 @@ export async function startService(
     );
     const usage = kept(usageCounting({ store, log, random, nodeId }));
     const sessionsPruner = kept(sessionRetention({ store, log, random, nodeId }));
+    const auditPruner = kept(
+      auditRetention({ store, log, random, nodeId, keepMs: config.keepAuditDays * DAY_MS }),
+    );
     const backups =
       config.backupEveryMs === null
         ? undefined
@@ -412,7 +426,7 @@ export async function startService(
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
     // Not before there is a start to tell it: it is shown once, and a port may be taken.
-    const first = has('api') ? await mintFirstKey(store, { team, nodeId }) : undefined;
+    const first = has('api') ? await mintFirstKey(ofStart, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
     if (has('sender')) {
@@ -429,7 +443,11 @@ export async function startService(
       pruner.start();
       jobsPruner.start();
     }
-    if (has('api')) sessionsPruner.start();
+    if (has('api')) {
+      sessionsPruner.start();
+      auditPruner.start();
+      lastUsed.start();
+    }
     backups?.start();
     ready = true;
     // Stopping begins here: whoever asks whether to send requests is told no, and may have time to hear it.

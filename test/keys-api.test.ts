@@ -66,6 +66,8 @@ test('a key is made with a name, scopes and an expiry, is shown once, and works 
     scopes: ['read', 'webhooks'],
     expiresAt,
     revokedAt: null,
+    lastUsedAt: null,
+    concern: null,
   });
   assert.ok(await works(apiKey));
   const listed = await as(admin.key, 'GET', '/v1/keys');

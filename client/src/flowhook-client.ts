@@ -1,4 +1,5 @@
 /** The door of the package: what stands here is public and keeps its name. */
+export type { AuditLine, AuditOptions } from './audit.ts';
 export {
   Conflict,
   FlowhookError,

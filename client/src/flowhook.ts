@@ -1,9 +1,11 @@
 /** The client: an address, a key, and one property for each noun. */
+import { type AuditLine, type AuditOptions, auditOf } from './audit.ts';
 import { Events } from './events.ts';
 import { Inspectors } from './inspectors.ts';
 import { Jobs } from './jobs.ts';
 import { Keys, type Me } from './keys.ts';
 import { linesOf } from './lines.ts';
+import type { Pages } from './pages.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
 import type { System, SystemChecks } from './system.ts';
 import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
@@ -82,6 +84,11 @@ export class Flowhook {
    */
   systemChecks({ timeoutMs = 60_000, ...options }: CallOptions = {}): Promise<SystemChecks> {
     return this.#transport.json({ ...options, timeoutMs, path: '/v1/system/checks' });
+  }
+
+  /** Who changed what in the team, newest first: for keys with the scope `admin`. @throws Unauthorized, NotFound */
+  audit(options: AuditOptions = {}): Pages<AuditLine> {
+    return auditOf(this.#transport, options);
   }
 
   /**

@@ -15,6 +15,10 @@ export interface Key {
   /** From then on it is refused; null: never. */
   expiresAt: string | null;
   revokedAt: string | null;
+  /** About when it was last used: written once a minute. */
+  lastUsedAt: string | null;
+  /** `unused`: not for 90 days; `expires_soon`: within 14 days. */
+  concern: 'unused' | 'expires_soon' | null;
 }
 
 /** The one answer in which a key itself stands. */

@@ -273,6 +273,9 @@ test('a key makes others, which are rotated and revoked', async () => {
   const { key: own } = await flowhook.me();
   await assert.rejects(keys.revoke(own.id), { code: 'key_of_operator' });
   assert.ok((await keys.list().take(9)).some(({ id }) => id === made.key.id));
+  const [line] = await flowhook.audit({ action: 'keys.create', target: made.key.id }).take(1);
+  assert.deepEqual(line?.target, { kind: 'key', id: made.key.id });
+  assert.equal(line?.actor.kind, 'key');
 });
 
 test('workflows are made and archived, and the stream tells of it', async () => {

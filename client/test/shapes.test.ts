@@ -1,5 +1,6 @@
 /** The client's types are those of the service: what differs does not compile. */
 import { test } from 'node:test';
+import type { shownAuditLine } from '../../src/http/extensions/audit.ts';
 import type { shownKey } from '../../src/http/extensions/keys.ts';
 import type {
   ShownDeliveryDetail,
@@ -15,6 +16,7 @@ import type { ShownSystem } from '../../src/http/extensions/system.ts';
 import type { ShownChecks } from '../../src/http/extensions/system-checks.ts';
 import type { EventType } from '../../src/model/event.ts';
 import type {
+  AuditLine,
   Delivery,
   DeliveryDetail,
   FlowhookEvent,
@@ -41,6 +43,7 @@ test('jobs, workflows, webhooks and deliveries have the shapes that the service 
   same<Omit<ShownWorkflow, 'source'>, Omit<Workflow, 'source'>>();
   same<ReturnType<typeof shownLine>, LogLine>();
   same<ReturnType<typeof shownKey>, Key>();
+  same<ReturnType<typeof shownAuditLine>, AuditLine>();
   same<ShownWebhook, WebhookDetail>();
   same<ReturnType<typeof shownDelivery>, Delivery>();
   same<Omit<ShownDeliveryDetail, 'event'>, Omit<DeliveryDetail, 'event'>>();

@@ -57,7 +57,7 @@ function statesFrom(names: unknown): DeliveryState[] | undefined {
     .map((name) => oneOf('--state', name.trim(), DELIVERY_STATES));
 }
 
-function timeFrom(flag: string, value: unknown): number | undefined {
+export function timeFrom(flag: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
   const ms = parseIsoTime(String(value));
   if (ms !== undefined) return ms;

@@ -36,6 +36,7 @@ const NOUNS = [
   'database',
   'config',
   'keys',
+  'audit',
   'teams',
 ];
 

@@ -81,6 +81,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   'keys list': ['keys list', 'keys list --team acme'],
   'keys revoke': ['keys revoke KEY'],
+  'audit list': ['audit list', 'audit list --team acme --action keys.create --since 2026-11-01 --json'],
   'teams list': ['teams list'],
   'teams create': ['teams create acme'],
   'teams delete': ['teams delete acme', 'teams delete acme --yes --export /backups/acme'],

@@ -1,5 +1,5 @@
 /** The flags of `flowhook keys`, and keys in words. */
-import { DEFAULT_SCOPES, SCOPES, type Scope } from '../model/team.ts';
+import { DEFAULT_SCOPES, type KeyConcern, SCOPES, type Scope } from '../model/team.ts';
 import { UsageError } from './exit.ts';
 import type { Options } from './settings.ts';
 
@@ -19,6 +19,11 @@ export function expiryFrom({ expiresIn }: Options, nowMs: number): number | null
   throw new UsageError(`--expires-in must be a number of days up to ${MAX_DAYS}, found "${expiresIn}"`);
 }
 
+const CONCERNS: Readonly<Record<KeyConcern, string>> = {
+  unused: 'unused for 90 days: revoke it if nobody needs it',
+  expires_soon: 'ends soon: make another one',
+};
+
 /** One line of a list. Times are ISO 8601. */
 export function keyLine(key: {
   id: string;
@@ -29,11 +34,17 @@ export function keyLine(key: {
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
+  lastUsedAt: string | null;
+  concern: KeyConcern | null;
 }): string {
-  const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt } = key;
+  const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt, lastUsedAt, concern } = key;
+  const used = lastUsedAt === null ? 'never used' : `last used ${lastUsedAt}`;
   const state =
     revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
-  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, state].join('  ').trimEnd();
+  const words = concern === null ? '' : `(${CONCERNS[concern]})`;
+  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, used, state, words]
+    .filter((cell, place) => cell !== '' || place < 6)
+    .join('  ');
 }
 
 function readScopes(list: string): Scope[] {

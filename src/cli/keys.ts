@@ -1,6 +1,6 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
 import type { Command } from 'commander';
-import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, SCOPES } from '../model/team.ts';
+import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, keyConcern, SCOPES } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
 import { mintKey } from '../teams/keys.ts';
 import { NotFoundError, UsageError } from './exit.ts';
@@ -82,7 +82,7 @@ async function listKeys(options: Options): Promise<void> {
       }
     }
     const rows = (await store.keys.list(teamId === undefined ? {} : { teamId })).map((key) =>
-      shown(key, teams.get(key.teamId) ?? key.teamId),
+      shown(key, teams.get(key.teamId) ?? key.teamId, store.now()),
     );
     print(options, rows, rows.map(keyLine));
   });
@@ -98,7 +98,7 @@ async function revokeKey(id: string, options: Options): Promise<void> {
   });
 }
 
-function shown(key: ApiKey, team: string) {
+function shown(key: ApiKey, team: string, now: number) {
   return {
     id: key.id,
     team,
@@ -108,5 +108,7 @@ function shown(key: ApiKey, team: string) {
     createdAt: toIso(key.createdAt),
     expiresAt: key.expiresAt === null ? null : toIso(key.expiresAt),
     revokedAt: key.revokedAt === null ? null : toIso(key.revokedAt),
+    lastUsedAt: key.lastUsedAt === null ? null : toIso(key.lastUsedAt),
+    concern: keyConcern(key, now),
   };
 }

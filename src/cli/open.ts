@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { localAuthor } from '../model/audit.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
 import { printable } from '../std/printable.ts';
 import { serviceUrl } from '../std/service-url.ts';
+import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
@@ -13,6 +15,7 @@ import { databaseFile, prepareDataDirectory } from './data-directory.ts';
 import { NotFoundError } from './exit.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
+import { systemUser } from './system-user.ts';
 
 /** Adds what each of these commands takes: `--json`, and where the database is. */
 export function addStoreOptions(command: Command): Command {
@@ -67,7 +70,7 @@ export async function withStore(
     return open(false);
   });
   try {
-    await operation(store, config, owned);
+    await operation(authoredBy(store, localAuthor('command', systemUser(config.environment))), config, owned);
   } finally {
     await store.close();
   }

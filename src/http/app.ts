@@ -19,6 +19,7 @@ import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
 import { tellAtEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
+import { authorOf, inTheNameOf, isAudited } from './author.ts';
 import type { Certificate } from './certificate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { corsHeaders } from './cors.ts';

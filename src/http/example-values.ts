@@ -107,6 +107,20 @@ export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
     createdAt: QUEUED,
     expiresAt: null,
     revokedAt: null,
+    lastUsedAt: ENDED,
+    concern: null,
+  },
+  AuditLine: {
+    id: `aud_${ID}`,
+    createdAt: ENDED,
+    team: 'default',
+    action: 'webhooks.subscribe',
+    actor: { kind: 'key', id: KEY, name: 'reports' },
+    target: { kind: 'webhook', id: WEBHOOK },
+    address: '192.0.2.7',
+    requestId: '6f1c1b7e-6a53-4a3c-9c2e-0e6c6a0f7a11',
+    summary: 'to 2 events of workflow people',
+    details: {},
   },
   LogLine: { seq: 1, time: STARTED, level: 'info', text: 'Reading page 1' },
   WebhookDetail: {
@@ -309,6 +323,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     },
     limits: { defaultPageSize: 100, maxPageSize: 1_000, maxBodyBytes: 65_536, maxWebhooksPerWorkflow: 100 },
   },
+  'listAudit.cursor': makeIdCursor(`aud_${ID}`),
   'listKeys.cursor': makeIdCursor(KEY),
   'createKey.request.application/json': {
     name: 'reports',

@@ -4,6 +4,7 @@ import { queueJob } from './contract/queue-job.ts';
 import { readData } from './contract/read-data.ts';
 import { subscribeWebhook } from './contract/subscribe-webhook.ts';
 import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
+import { listAudit } from './extensions/audit.ts';
 import { readWorkflowChanges } from './extensions/changes.ts';
 import { listWebhookDeliveries, readDelivery, replayDelivery } from './extensions/deliveries.ts';
 import { readDeliveryCommand } from './extensions/delivery-curl.ts';
@@ -119,6 +120,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/export', 'admin', exportAboutPerson),
   route('GET', '/v1/system', 'operator', readSystem),
   route('GET', '/v1/system/checks', 'operator', readSystemChecks),
+  route('GET', '/v1/audit', 'admin', listAudit),
   route('GET', '/v1/keys', 'admin', listKeys),
   route('POST', '/v1/keys', 'admin', createKey),
   route('POST', '/v1/keys/{keyId}/rotate', 'admin', rotateKey),

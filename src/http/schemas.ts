@@ -1,7 +1,8 @@
 /** The shapes that the published description names, as JSON Schema. */
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
-import { SCOPES } from '../model/team.ts';
+import { KEY_CONCERNS, SCOPES } from '../model/team.ts';
 import { MISSED, MODES, type Source } from '../model/workflow.ts';
+import { auditLineSchema } from './audit-schema.ts';
 import { inspectorSchemas } from './inspector-schemas.ts';
 import { systemSchemas } from './system-schemas.ts';
 import { isoTime, webhookSchemas } from './webhook-schemas.ts';
@@ -137,9 +138,20 @@ export const schemas = {
       finishedAt: { ...isoTime, type: ['string', 'null'] },
     },
   },
+  AuditLine: auditLineSchema,
   Key: {
     type: 'object',
-    required: ['id', 'name', 'prefix', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'],
+    required: [
+      'id',
+      'name',
+      'prefix',
+      'scopes',
+      'createdAt',
+      'expiresAt',
+      'revokedAt',
+      'lastUsedAt',
+      'concern',
+    ],
     properties: {
       id: { type: 'string' },
       name: { type: 'string' },
@@ -148,6 +160,16 @@ export const schemas = {
       createdAt: isoTime,
       expiresAt: { ...isoTime, type: ['string', 'null'], description: 'null: never' },
       revokedAt: { ...isoTime, type: ['string', 'null'] },
+      lastUsedAt: {
+        ...isoTime,
+        type: ['string', 'null'],
+        description: 'Written once a minute; null: never, since this is noted',
+      },
+      concern: {
+        enum: [...KEY_CONCERNS, null],
+        description:
+          '`unused`: not used for 90 days; `expires_soon`: within 14 days, or the last fifth of its life',
+      },
     },
   },
   LogLine: {

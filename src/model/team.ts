@@ -45,7 +45,7 @@ export function isUsable(key: ApiKey, nowMs: number): boolean {
 
 /** A key that was not used for so long may be one that nobody needs. */
 export const UNUSED_MS = 90 * 86_400_000;
-/** So long before the end of a key somebody should know of it. */
+/** So long before the end of a key somebody should know of it, or a fifth of its life when that is less. */
 export const EXPIRES_SOON_MS = 14 * 86_400_000;
 
 export const KEY_CONCERNS = ['unused', 'expires_soon'] as const;
@@ -54,7 +54,10 @@ export type KeyConcern = (typeof KEY_CONCERNS)[number];
 /** What somebody should look after with a key; null when there is nothing, or it cannot be used any more. */
 export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
   if (!isUsable(key, nowMs)) return null;
-  if (key.expiresAt !== null && key.expiresAt - nowMs <= EXPIRES_SOON_MS) return 'expires_soon';
+  if (key.expiresAt !== null) {
+    const soonMs = Math.min(EXPIRES_SOON_MS, (key.expiresAt - key.createdAt) / 5);
+    if (key.expiresAt - nowMs <= soonMs) return 'expires_soon';
+  }
   return nowMs - (key.lastUsedAt ?? key.watchedFrom) >= UNUSED_MS ? 'unused' : null;
 }
 

@@ -268,7 +268,11 @@ async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Pers
   }
 }
 
-function subjectOf(sealer: Sealer, { teamId, email, id }: ErasureRequest): string {
+/** What stands for the person in the audit. */
+export function subjectOf(
+  sealer: Sealer,
+  { teamId, email, id }: Pick<ErasureRequest, 'teamId' | 'email' | 'id'>,
+): string {
   const key = subjectKey(sealer, teamId);
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }

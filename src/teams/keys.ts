@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
+import type { LastUsed } from './last-used.ts';
 import { Remembered } from './remembered.ts';
 
 /**
@@ -67,9 +68,12 @@ export interface Caller {
 export class Authenticator {
   readonly #store: Store;
   readonly #remembered: Remembered<ApiKey>;
+  readonly #lastUsed: LastUsed | undefined;
 
-  constructor(store: Store) {
+  /** @param lastUsed hears of every key that was good */
+  constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
+    this.#lastUsed = lastUsed;
     this.#remembered = new Remembered(store);
   }
 
@@ -77,6 +81,7 @@ export class Authenticator {
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
     const record = await this.#usable(hash);
+    if (record !== undefined) this.#lastUsed?.note(record.id);
     return record && callerOf(record, async () => (await this.#usable(hash)) !== undefined);
   }
 

@@ -1,9 +1,12 @@
 /** Sessions of the dashboard: begun with a key or a link, known by a secret of their own, ended with the key. */
 import { randomBytes } from 'node:crypto';
+import type { Author } from '../model/audit.ts';
 import { isToRenew, LINK_MS, SESSION_MS, type Session } from '../model/session.ts';
 import { type ApiKey, isUsable } from '../model/team.ts';
+import { authoredBy } from '../store/audited.ts';
 import type { Store } from '../store/store.ts';
 import { hashKey } from './keys.ts';
+import type { LastUsed } from './last-used.ts';
 import { Remembered } from './remembered.ts';
 
 interface Found {
@@ -27,23 +30,28 @@ export type Begun = SignedIn & { secret: string };
 export class Sessions {
   readonly #store: Store;
   readonly #remembered: Remembered<Found>;
+  readonly #lastUsed: LastUsed | undefined;
 
-  constructor(store: Store) {
+  /** @param lastUsed hears of the key of everybody who is found */
+  constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
+    this.#lastUsed = lastUsed;
     this.#remembered = new Remembered(store);
   }
 
-  /** Begins a session; nothing for a key that is unknown, revoked or expired. */
-  async begin(key: string): Promise<Begun | undefined> {
+  /** Begins a session; nothing for a key that is unknown, revoked or expired. The author is for the audit. */
+  async begin(key: string, author?: Author): Promise<Begun | undefined> {
     const record = await this.#store.keys.byHash({ hash: hashKey(key) });
     if (record === undefined) return undefined;
-    return this.#begun((hash) => this.#store.sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
+    const { sessions } = this.#storeOf(author);
+    return this.#begun((hash) => sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
   }
 
   /** Begins the session that a link is for; nothing when it was used, has expired, or its key cannot be used. */
-  redeem(token: string): Promise<Begun | undefined> {
+  redeem(token: string, author?: Author): Promise<Begun | undefined> {
     const link = hashKey(token);
-    return this.#begun((hash) => this.#store.sessions.redeem({ link, hash, forMs: SESSION_MS }));
+    const { sessions } = this.#storeOf(author);
+    return this.#begun((hash) => sessions.redeem({ link, hash, forMs: SESSION_MS }));
   }
 
   /** Whoever is signed in by this secret, and nothing when the session or its key has ended. */
@@ -51,6 +59,7 @@ export class Sessions {
     const hash = hashKey(secret);
     const found = await this.#look(hash);
     if (found === undefined) return undefined;
+    this.#lastUsed?.note(found.key.id);
     if (!isToRenew(found.session, this.#store.now())) return { ...found, isRenewed: false };
     const session = await this.#store.sessions.renew({ hash, forMs: SESSION_MS });
     this.#remembered.forget(hash);
@@ -68,6 +77,10 @@ export class Sessions {
 
   close(): void {
     this.#remembered.close();
+  }
+
+  #storeOf(author: Author | undefined): Store {
+    return author === undefined ? this.#store : authoredBy(this.#store, author);
   }
 
   async #look(hash: string): Promise<Found | undefined> {

@@ -1,5 +1,6 @@
 /** POST /v1/export: everything that the team holds about a person. A POST, for addresses do not belong into URLs. */
 import { Readable } from 'node:stream';
+import { subjectOf } from '../../records/erase.ts';
 import { exportPerson } from '../../records/export-person.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import type { KeyedCall, Operation } from '../route.ts';
@@ -39,6 +40,15 @@ export const exportAboutPerson: Operation<KeyedCall> = {
       invalid(`\`email\` must be a string of at most ${MAX_SUBJECT} characters: the address of the person`);
     }
     const entries = exportPerson(services.store, { teamId: caller.teamId, email });
+    await services.store.audit.add({
+      change: {
+        teamId: caller.teamId,
+        action: 'records.export',
+        target: null,
+        summary: 'all that is held about a person',
+        subject: subjectOf(services.erasure.sealer, { teamId: caller.teamId, email, id: null }),
+      },
+    });
     // Not who was asked for: a log is no place for that.
     services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
     reply.headers({ 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' });

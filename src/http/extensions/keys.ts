@@ -1,6 +1,13 @@
 /** The API keys of a team: what there is, another one, a new one in the place of one, and the end of one. */
 import { Problem } from '../../model/error.ts';
-import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
+import {
+  type ApiKey,
+  DEFAULT_SCOPES,
+  keyConcern,
+  MAX_KEY_NAME,
+  type Scope,
+  TEAM_SCOPES,
+} from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
@@ -44,7 +51,8 @@ export const listKeys: Operation<KeyedCall> = {
     // No key is ever deleted: the one that the cursor names is there, unless the cursor is not ours.
     const rest = after === undefined ? all : all.slice(all.findIndex(({ id }) => id === after) + 1);
     const page = onePage({ query, reply }, rest, { limit, path: '/v1/keys', cursorOf: idCursor });
-    return { keys: page.map(shownKey) };
+    const now = services.store.now();
+    return { keys: page.map((key) => shownKey(key, now)) };
   },
 };
 
@@ -86,7 +94,7 @@ export const createKey: Operation<KeyedCall> = {
     const wanted = keyFrom(await bodyFields(request.raw), store.now());
     const { key, record } = await mintKey(store, { teamId, ...wanted });
     reply.header('cache-control', 'no-store');
-    return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record) };
+    return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record, store.now()) };
   },
 };
 
@@ -129,7 +137,7 @@ export const rotateKey: Operation<KeyedCall> = {
     return {
       message: overlapMs === 0 ? 'Key rotated: the old one is revoked' : 'Key rotated: both work for now',
       apiKey: made.key,
-      key: shownKey(made.record),
+      key: shownKey(made.record, store.now()),
     };
   },
 };
@@ -168,11 +176,11 @@ export const revokeKey: Operation<KeyedCall> = {
     if (id === keyId && meansSelf !== 'true') throw new Problem('key_own');
     const key = await store.keys.revoke({ id, teamId });
     if (key === undefined) throw new Problem('key_not_found');
-    return { message: 'Key revoked', key: shownKey(key) };
+    return { message: 'Key revoked', key: shownKey(key, store.now()) };
   },
 };
 
-export function shownKey(key: ApiKey) {
+export function shownKey(key: ApiKey, now: number) {
   return {
     id: key.id,
     name: key.name,
@@ -181,6 +189,8 @@ export function shownKey(key: ApiKey) {
     createdAt: toIso(key.createdAt),
     expiresAt: isoOrNull(key.expiresAt),
     revokedAt: isoOrNull(key.revokedAt),
+    lastUsedAt: isoOrNull(key.lastUsedAt),
+    concern: keyConcern(key, now),
   };
 }
 

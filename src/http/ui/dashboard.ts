@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import type { Store } from '../../store/store.ts';
+import type { LastUsed } from '../../teams/last-used.ts';
 import { Sessions } from '../../teams/sessions.ts';
 import { BackgroundBuild } from './background-build.ts';
 import { Pages } from './pages.ts';
+import { RefusedSignIns } from './refused-sign-ins.ts';
 import type { UiServices } from './services.ts';
 import { SignInLimit } from './sign-in-limit.ts';
 
@@ -26,13 +28,14 @@ export function openDashboard(input: {
   environment: ReadonlyMap<string, string>;
   publicUrl(): string;
   root?: string | undefined;
+  lastUsed?: LastUsed;
 }): Dashboard {
-  const { store, log, environment, publicUrl, root = ROOT } = input;
+  const { store, log, environment, publicUrl, root = ROOT, lastUsed } = input;
   const build = new BackgroundBuild({ root, log, environment });
-  const sessions = new Sessions(store);
+  const sessions = new Sessions(store, lastUsed);
   const pages = new Pages({ directory: join(root, 'dashboard', 'dist'), state: () => build.state });
   return {
-    ui: { sessions, limit: new SignInLimit(), pages, publicUrl },
+    ui: { sessions, limit: new SignInLimit(), refused: new RefusedSignIns(store, log), pages, publicUrl },
     build,
     async stop() {
       sessions.close();

@@ -1,10 +1,12 @@
 /** Signing in to the dashboard with a key or a link, who is signed in, and signing out. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
 import { allows, type Scope } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
 import type { Begun, SignedIn } from '../../teams/sessions.ts';
+import { authorOf } from '../author.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import type { Call, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
@@ -44,8 +46,8 @@ export const beginSession: Operation<Call> = {
     }
     const begun =
       token === undefined
-        ? await tried(call, key, 'key', (text) => sessions.begin(text.trim()))
-        : await tried(call, token, 'token', (text) => sessions.redeem(text));
+        ? await tried(call, key, 'key', (text, author) => sessions.begin(text.trim(), author))
+        : await tried(call, token, 'token', (text, author) => sessions.redeem(text, author));
     const before = sessionSecret(request);
     if (before !== undefined) await sessions.end(before);
     keepSecret(ui, reply, begun.secret);
@@ -106,17 +108,21 @@ async function tried(
   { services, request }: Call,
   value: unknown,
   name: 'key' | 'token',
-  begin: (text: string) => Promise<Begun | undefined>,
+  begin: (text: string, author: Author) => Promise<Begun | undefined>,
 ): Promise<Begun> {
   if (typeof value !== 'string') return invalid(`\`${name}\` must be a string`);
-  const { limit } = uiOf({ services });
+  const { limit, refused } = uiOf({ services });
   const address = addressOf(request);
   const waitMs = limit.take(address, services.store.now());
   if (waitMs > 0) {
     throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
   }
-  const begun = await begin(value);
-  if (begun === undefined) throw new Problem(name === 'key' ? 'key_refused' : 'link_refused');
+  const author = authorOf(request, { kind: 'session', id: null });
+  const begun = await begin(value, author);
+  if (begun === undefined) {
+    await refused.note({ ...author, kind: 'unknown' });
+    throw new Problem(name === 'key' ? 'key_refused' : 'link_refused');
+  }
   limit.give(address);
   return begun;
 }

@@ -1,4 +1,5 @@
 /** One connection to an SQLite file: the only importer of node:sqlite, whose classes are being renamed. */
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 /** What a statement's `?` may stand for. */
@@ -39,6 +40,8 @@ export class Database {
   /** Opens the file, making it unless `readOnly`. Throws an Error with a sentence if this SQLite is too old. */
   constructor(path: string, options: DatabaseOptions = {}) {
     const { readOnly = false, synchronous = 'FULL', busyMs = BUSY_MS } = options;
+    // For its owner alone from its first byte on, whatever the umask; the files beside it follow it.
+    if (!readOnly && !existsSync(path)) closeSync(openSync(path, 'a', 0o600));
     this.#handle = new DatabaseSync(path, { readOnly, timeout: busyMs });
     try {
       refuseOldSqlite(this.#handle);

@@ -1,0 +1,17 @@
+/** Who runs a command, for the audit. */
+import { userInfo } from 'node:os';
+
+/** The name of the system's user, with the one who became it by sudo; its number where it has no name, as in containers. */
+export function systemUser(environment: ReadonlyMap<string, string>): string {
+  const before = environment.get('SUDO_USER');
+  const name = nameOfUser();
+  return before === undefined || before === name ? name : `${name} (sudo by ${before})`;
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,35 @@
+/** Who makes a call, for the audit: every call that changes something is handed a store that writes it down. */
+import type { FastifyRequest } from 'fastify';
+import type { Author } from '../model/audit.ts';
+import { authoredBy } from '../store/audited.ts';
+import type { Caller } from '../teams/keys.ts';
+import type { CallServices } from './app.ts';
+import type { Route } from './route.ts';
+
+const MAKES_A_JOB = 'it makes a job, which is a record of its own with its origin';
+
+/** Operations that may be called with another method than GET and leave no line, and why. */
+export const UNAUDITED: Readonly<Record<string, string>> = {
+  queueWorkflowJob: MAKES_A_JOB,
+  rerunJob: MAKES_A_JOB,
+  pushWorkflowRecords: MAKES_A_JOB,
+};
+
+/** Whether what a call of this route does is written down. A GET changes nothing. */
+export function isAudited({ method, operation }: Route): boolean {
+  return method !== 'GET' && !(operation.id in UNAUDITED);
+}
+
+/** The services, which change what they change in somebody's name. */
+export function inTheNameOf(services: CallServices, author: Author): CallServices {
+  const store = authoredBy(services.store, author);
+  const { webhooks, erasure } = services;
+  return { ...services, store, webhooks: { ...webhooks, store }, erasure: { ...erasure, store } };
+}
+
+export function authorOf(
+  request: FastifyRequest,
+  { kind, id }: { kind: Author['kind']; id: Caller['keyId'] | null },
+): Author {
+  return { kind, id, name: null, address: request.ip, requestId: request.id };
+}

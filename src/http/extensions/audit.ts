@@ -1,0 +1,91 @@
+/** GET /v1/audit: who changed what, when, and from where. */
+import type { AuditLine } from '../../model/audit.ts';
+import { Problem } from '../../model/error.ts';
+import { allows } from '../../model/team.ts';
+import { toIso } from '../../std/clock.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
+import { queryPeriod } from '../fields.ts';
+import { isGeneratedId } from '../ids.ts';
+import { PAGE_PARAMETERS, PERIOD_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { queryValue } from '../query.ts';
+import type { KeyedCall, Operation } from '../route.ts';
+
+/** What stands for every team, and for what belongs to the instance. */
+const EVERY_TEAM = '*';
+
+const named = (name: string, description: string) =>
+  ({ name, in: 'query', description, schema: { type: 'string' } }) as const;
+
+export const listAudit: Operation<KeyedCall> = {
+  id: 'listAudit',
+  group: 'Team',
+  summary: 'Who changed what, when, and from where; newest first',
+  description:
+    'Every change over the API, in the dashboard, at a shell, by workflow files, and who signed in. Jobs that were ' +
+    'queued are not here: each is a record of its own. With `action`, `actor` or `target` a page may hold less than ' +
+    '`limit` lines, or none, and have a next one all the same.',
+  parameters: [
+    named(
+      'team',
+      'Of which team, by its slug, or `*` for all and the instance: for keys with the scope `operator`',
+    ),
+    named('action', 'Only this operation'),
+    named('actor', 'Only what this key has done, by its id'),
+    named('target', 'Only what was done to the one with this id'),
+    ...PERIOD_PARAMETERS,
+    ...PAGE_PARAMETERS,
+  ],
+  answer: pageResponse('lines', 'AuditLine'),
+  refusals: { field_invalid: 'A parameter has a bad value', team_not_found: 'No team found' },
+
+  async handle({ services: { store }, caller, query, reply }) {
+    const limit = pageLimit(query);
+    const before = idCursorFrom(query, (id) => isGeneratedId('aud', id));
+    const wanted = { action: 'action', actorId: 'actor', targetId: 'target' } as const;
+    const given = Object.entries(wanted).map(([field, name]) => [field, queryValue(query, name)] as const);
+    const { lines, next } = await store.audit.list({
+      ...(await teamOf({ store, caller }, queryValue(query, 'team'))),
+      ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+      ...queryPeriod(query),
+      ...(before !== undefined && { before }),
+      limit,
+    });
+    if (next !== null) reply.header('link', nextLink('/v1/audit', query, makeIdCursor(next)));
+    reply.header('cache-control', 'no-store');
+    return { lines: lines.map(shownAuditLine) };
+  },
+};
+
+/** Whose lines are meant; none is named for those of everybody. */
+async function teamOf(
+  { store, caller }: { store: KeyedCall['services']['store']; caller: KeyedCall['caller'] },
+  slug: string | undefined,
+): Promise<{ teamId?: string }> {
+  if (slug === undefined) return { teamId: caller.teamId };
+  if (!allows(caller.scopes, 'operator')) {
+    throw new Problem('scope_missing', {
+      sentence:
+        'Unauthorized: `team` needs a key with the scope `operator`. Leave it out to read the audit of your own team',
+    });
+  }
+  if (slug === EVERY_TEAM) return {};
+  const team = await store.teams.bySlug({ slug });
+  if (team === undefined) throw new Problem('team_not_found');
+  return { teamId: team.id };
+}
+
+export function shownAuditLine(line: AuditLine) {
+  const { id, createdAt, team, action, author, target, summary, details } = line;
+  return {
+    id,
+    createdAt: toIso(createdAt),
+    team,
+    action,
+    actor: { kind: author.kind, id: author.id, name: author.name },
+    target,
+    address: author.address,
+    requestId: author.requestId,
+    summary,
+    details: details as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,56 @@
+/** When keys were used last, on a real store. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from '../store/conformance/empty-store.ts';
+import type { Store } from '../store/store.ts';
+import { Authenticator, mintKey } from './keys.ts';
+import { LastUsed } from './last-used.ts';
+
+async function keyOf(store: Store) {
+  const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+  return mintKey(store, { teamId, name: '', scopes: ['read'], expiresAt: null });
+}
+
+/** The store, whose writes of it are counted, and fail while they shall. */
+function counted(store: Store) {
+  const seen = { writes: 0, fails: false };
+  const used: Store['keys']['used'] = async (input) => {
+    seen.writes += 1;
+    if (seen.fails) throw new Error('the disk is full');
+    await store.keys.used(input);
+  };
+  return { seen, store: { ...store, keys: { ...store.keys, used } } };
+}
+
+test('requests write nothing; what they note is written once for all of them', async (t) => {
+  const opened = await openEmptyStore(t);
+  const { seen, store } = counted(opened.store);
+  const { key, record } = await keyOf(store);
+  const lastUsed = new LastUsed({ store, log: silentLogger, random: () => 0 });
+  const authenticator = new Authenticator(store, lastUsed);
+  const usedAt = async () => (await store.keys.list({}))[0]?.lastUsedAt;
+  await lastUsed.tick();
+  for (let count = 0; count < 50; count += 1) assert.ok(await authenticator.authenticate(key));
+  assert.equal(await authenticator.authenticate('wrong'), undefined);
+  assert.deepEqual([seen.writes, await usedAt()], [0, null]);
+  await lastUsed.tick();
+  await lastUsed.tick();
+  assert.equal(seen.writes, 1);
+  assert.ok(Number(await usedAt()) >= record.createdAt);
+  authenticator.close();
+});
+
+test('what could not be written is written later, at the latest when it stops', async (t) => {
+  const opened = await openEmptyStore(t);
+  const { seen, store } = counted(opened.store);
+  const { record } = await keyOf(store);
+  const lastUsed = new LastUsed({ store, log: silentLogger, random: () => 0 });
+  seen.fails = true;
+  lastUsed.note(record.id);
+  await lastUsed.tick();
+  assert.equal((await store.keys.list({}))[0]?.lastUsedAt, null);
+  seen.fails = false;
+  await lastUsed.stop();
+  assert.notEqual((await store.keys.list({}))[0]?.lastUsedAt, null);
+});
