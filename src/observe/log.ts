@@ -2,6 +2,7 @@
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { pino } from 'pino';
+import { redactFields } from './redact.ts';
 
 /** What the parts of the service log with. Message names are `noun.verb`, fields match the API's names. */
 export interface Logger {
@@ -20,15 +21,15 @@ const MAX_WAITING = 1 << 20;
 
 /**
  * Makes a logger that writes to standard error: JSON lines, or readable ones when `pretty`. Standard output
- * stays free for what a person or a script asked for.
+ * stays free for what a person or a script asked for. What is secret or personal is left out of every line: see
+ * `redact.ts`.
  */
 export function createLogger(options: { level: LogLevel; pretty: boolean }): Logger {
   const settings: pino.LoggerOptions = {
     level: options.level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: pino.stdSerializers.err },
+    formatters: { level: (label) => ({ level: label }), log: redactFields, bindings: redactFields },
   };
   if (options.pretty) return pino(settings, prettyStream());
   const destination = pino.destination({ fd: 2, sync: true, maxLength: MAX_WAITING });

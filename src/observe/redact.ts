@@ -1,0 +1,91 @@
+/** What must not leave the service by its logs or traces: keys, secrets, passwords, queries of URLs, e-mail addresses. */
+import { pino } from 'pino';
+
+const HIDDEN = '***';
+/** Characters of one text that are kept. */
+const MAX_TEXT = 4_096;
+/** Fields and list items of one line in all, items of one list, and how deep they may lie. */
+const MAX_VALUES = 200;
+const MAX_ITEMS = 50;
+const MAX_DEPTH = 6;
+
+/** Fields whose value is secret whatever it looks like. */
+const SECRET_NAME =
+  /^(?:x-api-key|cookie|set-cookie|(?:proxy-)?authorization|webhook-signature|.*(?:api_?key|password|passphrase|passwd|secret|secrets|token|private_?key))$/i;
+/** Of an error of PostgreSQL they hold the row, or the statement with its values. */
+const ROW_NAME = /^(?:detail|where|internalQuery)$/;
+
+/** Whether a text could hold any of what follows: one quick look, for most have nothing of it. */
+const SUSPICIOUS = /[@?]|%40|fh_|whsec_|:\/\/|\b(?:bearer|basic) /i;
+const URL_LIKE = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]{0,1000}@)?([^\s?#"'<>]*)([?#][^\s"'<>]*)?/gi;
+/** Of a path on its own. */
+const QUERY = /(^|[\s"'(=])(\/[^\s?"'<>]{0,2000})\?[^\s"'<>]+/g;
+const KEY = /\b(fh|whsec)_[A-Za-z0-9_+/=-]{8,}/g;
+const CREDENTIALS = /\b(bearer|basic) +(?=\S*[0-9._~+/=-])[A-Za-z0-9._~+/=-]{4,}/gi;
+/** As it stands in texts, and percent-encoded. Bounded, so that no text makes it slow. */
+const EMAIL =
+  /[\p{L}\p{N}.!#$%&'*+^_~-]{1,64}(?:@|%40)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}/gu;
+
+/** The same text without secrets and personal data, and without its end if it is very long. */
+export function redactText(text: string): string {
+  const short =
+    text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} … (${text.length - MAX_TEXT} more)` : text;
+  if (!SUSPICIOUS.test(short)) return short;
+  return short
+    .replace(URL_LIKE, (_, scheme: string, rest: string, query?: string) =>
+      query === undefined ? scheme + rest : `${scheme}${rest}${query[0]}${HIDDEN}`,
+    )
+    .replace(QUERY, `$1$2?${HIDDEN}`)
+    .replace(KEY, `$1_${HIDDEN}`)
+    .replace(CREDENTIALS, `$1 ${HIDDEN}`)
+    .replace(EMAIL, HIDDEN);
+}
+
+/** The fields of a line, redacted through and through; an error becomes its type, message, stack and fields. */
+export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
+  return redactObject(fields, { left: MAX_VALUES, depth: 0, isError: false });
+}
+
+interface Walk {
+  /** Values that may still be looked at. */
+  left: number;
+  depth: number;
+  isError: boolean;
+}
+
+function redactObject(fields: object, walk: Walk): Record<string, unknown> {
+  const redacted: Record<string, unknown> = {};
+  for (const name in fields) {
+    const value = (fields as Record<string, unknown>)[name];
+    if (walk.left <= 0) break;
+    walk.left -= 1;
+    const isHidden = value !== null && (SECRET_NAME.test(name) || (walk.isError && ROW_NAME.test(name)));
+    redacted[name] = isHidden ? HIDDEN : redactValue(value, walk);
+  }
+  return redacted;
+}
+
+function redactValue(value: unknown, walk: Walk): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (walk.depth >= MAX_DEPTH) return '…';
+  walk.depth += 1;
+  try {
+    if (value instanceof Error) {
+      return redactObject(pino.stdSerializers.err(value), { ...walk, isError: true });
+    }
+    if (Array.isArray(value)) return redactList(value, walk);
+    if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+    const { toJSON } = value as { toJSON?: () => unknown };
+    return typeof toJSON === 'function' ? redactValue(toJSON.call(value), walk) : redactObject(value, walk);
+  } finally {
+    walk.depth -= 1;
+  }
+}
+
+function redactList(list: readonly unknown[], walk: Walk): unknown[] {
+  const kept = list.slice(0, Math.max(0, Math.min(MAX_ITEMS, walk.left)));
+  walk.left -= kept.length;
+  const redacted = kept.map((item) => redactValue(item, walk));
+  return kept.length === list.length ? redacted : [...redacted, `… (${list.length - kept.length} more)`];
+}
