@@ -69,7 +69,10 @@ test('one answers, one runs, one delivers, and each says what it is not for', as
     assert.match((body as { error: string }).error, /no API.*FLOWHOOK_ROLE is all or api/);
     assert.equal((await other.call('GET', '/livez')).status, 200);
   }
-  for (const each of [api, worker, sender]) assert.equal((await each.call('GET', '/readyz')).status, 200);
+  for (const each of [api, worker, sender]) {
+    assert.equal((await each.call('GET', '/readyz')).status, 200);
+    assert.equal((await fetch(`${each.url}/metrics`)).status, 200);
+  }
   await receiver.stop();
   for (const each of [api, worker, sender]) await each.stop();
 });

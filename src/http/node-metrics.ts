@@ -11,7 +11,7 @@ import type { UnderWay } from './under-way.ts';
 /** Jobs and deliveries are counted up to here. */
 const MOST = 10_000;
 /** Of the database. */
-const READ = { keepMs: 5_000, withinMs: 2_000 };
+const READ = { keepMs: 3_000, withinMs: 2_000 };
 /** Of disks and directories. */
 const LOOK = { keepMs: 30_000, withinMs: 1_000 };
 

@@ -33,6 +33,9 @@ export type Observe = (value: number, labels?: Labels) => void;
 /** What was read last, unless that failed, took too long or was not asked for yet. */
 export type Latest<T> = () => T | undefined;
 
+/** What takes long is read more rarely: it rests so many times as long. */
+const REST_SHARE = 20;
+
 interface Source {
   refresh(): Promise<void>;
 }
@@ -106,21 +109,23 @@ export class Metrics {
   source<T>(options: { read: () => Promise<T>; keepMs: number; withinMs: number }): Latest<T> {
     const { read, keepMs, withinMs } = options;
     let latest: T | undefined;
-    let readAt = Number.NEGATIVE_INFINITY;
+    let againAt = Number.NEGATIVE_INFINITY;
     let reading: Promise<void> | undefined;
     const begin = async () => {
+      const begunAt = performance.now();
       try {
         latest = await read();
       } catch {
         // The gauges that are missing say so, and whoever failed has a log of its own.
         latest = undefined;
       }
-      readAt = performance.now();
+      const nowMs = performance.now();
+      againAt = nowMs + Math.max(keepMs, REST_SHARE * (nowMs - begunAt));
       reading = undefined;
     };
     this.#sources.push({
       async refresh() {
-        if (performance.now() - readAt < keepMs) return;
+        if (performance.now() < againAt) return;
         reading ??= begin();
         if (await isLate(reading, withinMs)) latest = undefined;
       },
