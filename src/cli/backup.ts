@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { localAuthor } from '../model/audit.ts';
 import { bytesWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
@@ -23,6 +24,7 @@ import { ConflictError, NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions, print } from './open.ts';
 import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
+import { systemUser } from './system-user.ts';
 import { table } from './words.ts';
 
 const WITHOUT_KEY =
@@ -122,6 +124,7 @@ async function restore(backup: string, options: Options): Promise<void> {
     file,
     force: options.force === true,
     now: Date.now(),
+    author: localAuthor('command', systemUser(config.environment)),
     checkKey: (needed) => refuseOtherKey(needed, config),
   });
   const { database, replaced, schema, newest: known, encryptionKey } = restored;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import type { Config } from '../config/config.ts';
-import { type ErasureReport, erase, type Found } from '../records/erase.ts';
+import { type ErasureReport, erase, type Found, refuseNoAddress } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
@@ -115,6 +115,11 @@ function tell(report: Told, options: Options, whole: unknown = report): void {
 async function exportData(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
     const teams = await teamsOf(store, options.team === undefined ? undefined : String(options.team));
+    refuseNoAddress(String(options.email));
+    for (const { id: teamId } of teams) {
+      const summary = 'all that is held about a person';
+      await store.audit.add({ change: { teamId, action: 'records.export', target: null, summary } });
+    }
     await tellEntries(
       teams.map((team) => ({
         slug: team.slug,

@@ -1,5 +1,6 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import { join } from 'node:path';
+import type { Author } from '../model/audit.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import type { BackupProgress, Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup.ts';
@@ -177,7 +178,13 @@ export async function hearsNotifications(url: string): Promise<boolean> {
 /** Puts a backup in the place of an SQLite database: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
 export async function restoreBackup(
   url: string,
-  options: { file: string; force: boolean; now: number; checkKey: (fingerprint: string | null) => void },
+  options: {
+    file: string;
+    force: boolean;
+    now: number;
+    author: Author;
+    checkKey: (fingerprint: string | null) => void;
+  },
 ): Promise<RestoredBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
   const { restoreBackup: restore } = await import('./sqlite/backup-restore.ts');

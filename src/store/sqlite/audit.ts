@@ -14,7 +14,7 @@ type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperat
 /** Lines that one look for an action, an actor or a target goes through. */
 const LOOKED_THROUGH = 5_000;
 
-export function add(tx: Tx, line: Input<'add'>): void {
+export function add(tx: View, line: Input<'add'>): void {
   tx.db.run(
     `insert into audit (${STORED_COLUMNS.join(', ')}) values (${STORED_COLUMNS.map(() => '?').join(', ')})`,
     ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }),

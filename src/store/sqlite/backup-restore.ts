@@ -15,15 +15,19 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
 import type { RestoredBackup } from '../backup.ts';
 import { readManifest, syncDirectory } from '../backup-files.ts';
+import { add } from './audit.ts';
 import { inspect, sha256Of } from './backup-check.ts';
 import { Database, isBusy, isOutside } from './database.ts';
 import { takeOwnership } from './owner.ts';
 
 const RESTORING = '.restoring';
+/** The version of the tables since which every change is told. */
+const SCHEMA_OF_AUDIT = 10;
 const REPLACED = '.replaced-';
 /** 2025-01-01, in seconds since 1970. */
 const TAG_EPOCH = 1_735_689_600;
@@ -32,6 +36,7 @@ const TAG_EPOCH = 1_735_689_600;
  * Copies the backup beside the database, checks that copy, and renames it. Nobody may use the database meanwhile.
  *
  * @param input.force whether to put aside a database that is there
+ * @param input.author who does it: for the audit of what is put back
  * @param input.checkKey throws when the encryption key that the backup needs is another one than this place has
  * @throws InUseError when a server or a command uses the database, or there is one and `force` is not said; Error with a
  *   sentence when the backup is not whole, or newer than this code
@@ -41,9 +46,10 @@ export function restoreBackup(input: {
   path: string;
   force: boolean;
   now: number;
+  author: Author;
   checkKey: (fingerprint: string | null) => void;
 }): RestoredBackup {
-  const { file, path, force, now, checkKey } = input;
+  const { file, path, force, now, author, checkKey } = input;
   const directory = dirname(path);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const ownership = takeOwnership(path);
@@ -60,7 +66,7 @@ export function restoreBackup(input: {
     chmodSync(copy, 0o600);
     const restored = check(file, copy);
     checkKey(restored.encryptionKey);
-    renameAnswers(copy, now);
+    change(copy, { file, now, author, hasAudit: restored.schema >= SCHEMA_OF_AUDIT });
     sync(copy);
     const replaced = putAside(path, now);
     renameSync(copy, path);
@@ -101,20 +107,34 @@ function check(file: string, copy: string): Omit<RestoredBackup, 'database' | 'r
   return { file, bytes: statSync(copy).size, checksumMatches, ...inspection };
 }
 
-/**
- * Versions that come after the backup get numbers that were given before. Who holds an answer of that time must not be
- * told that it still holds: the tags of answers carry this count as well, which now is larger than it ever was.
- */
-function renameAnswers(copy: string, now: number): void {
+/** What must be told by the copy before it is used. */
+function change(
+  copy: string,
+  { file, now, author, hasAudit }: { file: string; now: number; author: Author; hasAudit: boolean },
+): void {
   const db = new Database(copy);
   try {
     // Of a file that somebody else has copied: nothing may be left in a log beside it.
     db.get('pragma journal_mode = delete');
-    const count = Math.floor(now / 1_000) - TAG_EPOCH;
-    db.run('update workflow set erasures = max(erasures + 1, ?)', count);
+    renameAnswers(db, now);
+    if (!hasAudit) return;
+    const target = { kind: 'backup' as const, id: basename(file) };
+    add(
+      { db, now },
+      { author, change: { teamId: OF_INSTANCE, action: 'backups.restore', target, summary: '' } },
+    );
   } finally {
     db.close();
   }
+}
+
+/**
+ * Versions that come after the backup get numbers that were given before. Who holds an answer of that time must not be
+ * told that it still holds: the tags of answers carry this count as well, which now is larger than it ever was.
+ */
+function renameAnswers(db: Database, now: number): void {
+  const count = Math.floor(now / 1_000) - TAG_EPOCH;
+  db.run('update workflow set erasures = max(erasures + 1, ?)', count);
 }
 
 /**
