@@ -2,16 +2,12 @@
 import { type InspectColor, styleText } from 'node:util';
 import { type Command, Option } from 'commander';
 import type { Flowhook } from 'flowhook-client';
-import { type Config, ConfigError } from '../config/config.ts';
+import { ConfigError } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
 import type { Check } from '../doctor/check.ts';
-import { CHECKS } from '../doctor/checks.ts';
-import { examine } from '../doctor/examine.ts';
+import { examineInstallation } from '../doctor/installation.ts';
 import { EXAMPLES } from '../doctor/network.ts';
-import { isServed, openDatabase } from '../doctor/open-database.ts';
-import type { Subject } from '../doctor/subject.ts';
 import { CHECK_GROUPS, type CheckGroup, type Finding, type FindingStatus } from '../model/finding.ts';
-import { createResolver } from '../net/resolver.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
@@ -93,7 +89,7 @@ async function askServer(options: Options): Promise<Shown> {
 }
 
 async function examineHere(options: Options): Promise<Shown> {
-  const subject = await subjectOf(options);
+  const online = urlsOf(options.online);
   const line = createLiveLine(screen, () => performance.now());
   let doing: Check | undefined;
   let since = performance.now();
@@ -104,49 +100,33 @@ async function examineHere(options: Options): Promise<Shown> {
   };
   const timer = setInterval(draw, DRAW_MS);
   try {
-    const { examinedAt, tookMs, findings } = await examine(subject, CHECKS, {
-      onBegin(check) {
-        doing = check;
-        since = performance.now();
-        draw();
+    const { examinedAt, tookMs, findings } = await examineInstallation(
+      { ...settingsOf(options), online, isFull: options.full === true },
+      {
+        onBegin(check) {
+          doing = check;
+          since = performance.now();
+          draw();
+        },
       },
-    });
+    );
     const isFine = findings.every(({ status }) => status !== 'error');
     return { ok: isFine, examinedAt: toIso(examinedAt), tookMs, findings };
   } finally {
     clearInterval(timer);
     line.stop();
-    await subject.database.store?.close();
   }
 }
 
-/** Settings that cannot be read are the first finding, and no reason to stop. */
-async function subjectOf(options: Options): Promise<Subject> {
-  const common = {
-    node: undefined,
-    resolver: createResolver(),
-    online: urlsOf(options.online),
-    isFull: options.full === true,
-    clock: Date.now,
-  };
-  let config: Config;
+/** Settings that cannot be read are a finding as well. */
+function settingsOf(options: Options) {
   try {
-    config = configOf(options);
+    const settings = configOf(options);
+    return { settings, doubts: misspeltVariables(settings.environment) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const database = { store: undefined, schema: undefined, mistake: undefined, without: undefined };
-    const { mistakes } = error;
-    return { ...common, settings: undefined, mistakes, doubts: [], database, isServed: null };
+    return { settings: { mistakes: error.mistakes }, doubts: [] };
   }
-  return {
-    ...common,
-    settings: config,
-    mistakes: [],
-    doubts: misspeltVariables(config.environment),
-    // Before this process has the database open itself.
-    isServed: await isServed(config),
-    database: await openDatabase(config),
-  };
 }
 
 /** null when nothing is to be asked. */

@@ -15,7 +15,7 @@ export interface Trouble {
 export interface Check {
   group: CheckGroup;
   name: string;
-  /** It is given up after so long; 10 s unless told. */
+  /** It is given up after so long; 20 s unless told. */
   limitMs?: number;
   /** @param signal ends it early: nobody waits for it any more */
   run(subject: Subject, signal: AbortSignal): Promise<Result> | Result;

@@ -19,14 +19,20 @@ export class Doctor {
   #lastAtMs = Number.NEGATIVE_INFINITY;
   #current: Promise<Examination> | undefined;
 
-  /** @param subject asked before each examination */
-  constructor(subject: () => Promise<Subject>) {
+  readonly #clock: () => number;
+
+  /**
+   * @param subject asked before each examination
+   * @param clock any steady one, in milliseconds
+   */
+  constructor(subject: () => Promise<Subject>, clock: () => number = () => performance.now()) {
     this.#subject = subject;
+    this.#clock = clock;
   }
 
   /** What was found, at most 30 s ago. Calls at one moment share an examination. Rejects when this is stopped. */
   examine(): Promise<Examination> {
-    if (this.#last !== undefined && performance.now() - this.#lastAtMs < FRESH_MS) {
+    if (this.#last !== undefined && this.#clock() - this.#lastAtMs < FRESH_MS) {
       return Promise.resolve(this.#last);
     }
     this.#current ??= this.#examine().finally(() => {
@@ -44,7 +50,7 @@ export class Doctor {
   async #examine(): Promise<Examination> {
     const examination = await examine(await this.#subject(), CHECKS, { signal: this.#stopping.signal });
     this.#last = examination;
-    this.#lastAtMs = performance.now();
+    this.#lastAtMs = this.#clock();
     return examination;
   }
 }

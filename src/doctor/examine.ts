@@ -4,7 +4,7 @@ import type { Examination, Finding } from '../model/finding.ts';
 import { type Check, error, type Result } from './check.ts';
 import type { Subject } from './subject.ts';
 
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 20_000;
 
 /**
  * @param options.onBegin told before each check, for whoever waits

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 import type { ExaminedSettings } from './subject.ts';
 
-const ANSWER_MS = 3_000;
+const ANSWER_MS = 5_000;
 const MAX_BYTES = 4_096;
 
 export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {

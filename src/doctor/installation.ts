@@ -1,0 +1,45 @@
+/** Examines an installation from outside, beside a server that may run on it: opens its database, looks, closes it. */
+import type { Examination } from '../model/finding.ts';
+import { createResolver } from '../net/resolver.ts';
+import type { Check } from './check.ts';
+import { CHECKS } from './checks.ts';
+import { examine } from './examine.ts';
+import { isServed, openDatabase } from './open-database.ts';
+import type { ExaminedSettings, Subject } from './subject.ts';
+
+/**
+ * @param input.settings the settings, or all that is wrong with them: which is the first finding, and no reason to stop
+ * @param input.doubts what looks like a mistake in them and is none: sentences
+ * @param input.online URLs that may be asked; null: no request leaves this machine
+ */
+export async function examineInstallation(
+  input: {
+    settings: ExaminedSettings | { mistakes: readonly string[] };
+    doubts: readonly string[];
+    online: readonly string[] | null;
+    isFull: boolean;
+  },
+  options: { checks?: readonly Check[]; onBegin?: (check: Check) => void } = {},
+): Promise<Examination> {
+  const { checks = CHECKS, ...others } = options;
+  const subject = await subjectOf(input);
+  try {
+    return await examine(subject, checks, others);
+  } finally {
+    await subject.database.store?.close();
+  }
+}
+
+async function subjectOf({
+  settings,
+  ...input
+}: Parameters<typeof examineInstallation>[0]): Promise<Subject> {
+  const common = { ...input, node: undefined, resolver: createResolver(), clock: Date.now };
+  if ('mistakes' in settings) {
+    const database = { store: undefined, schema: undefined, mistake: undefined, without: undefined };
+    return { ...common, settings: undefined, mistakes: settings.mistakes, database, isServed: null };
+  }
+  // Before this process has the database open itself.
+  const served = await isServed(settings);
+  return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
+}

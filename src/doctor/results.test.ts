@@ -1,0 +1,148 @@
+/** Where the checks draw their lines: what is fine, what is a warning, what is an error. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAllowNetworks } from '../net/address-policy.ts';
+import { parseTrustedProxies } from '../net/trusted-proxies.ts';
+import { backupAgeResult } from './backups.ts';
+import type { Result } from './check.ts';
+import { databaseResult, logResult } from './database.ts';
+import { diskWritesResult, fileSystemResult, roomResult } from './disk.ts';
+import { exposureResult, networksResult } from './exposure.ts';
+import { memoryResult, openFilesResult, versionsResult } from './machine.ts';
+import { deliveriesResult, webhooksResult } from './webhooks.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The status; of what is not fine there is a reason and a next step. */
+function statusOf({ status, what, why, fix }: Result): string {
+  assert.match(what, /^\S.*[^.]$/s);
+  if (status === 'ok') assert.deepEqual([why, fix], [null, null]);
+  else for (const sentence of [why, fix]) assert.match(sentence ?? '', /^\S.*[^.]$/s);
+  return status;
+}
+
+test('versions: Node 26 with an SQLite that loses no commit', () => {
+  assert.equal(statusOf(versionsResult('26.0.0', '3.51.3')), 'ok');
+  assert.equal(statusOf(versionsResult('27.1.0', '4.0.0')), 'ok');
+  assert.equal(statusOf(versionsResult('25.9.9', '3.52.0')), 'error');
+  assert.equal(statusOf(versionsResult('26.0.0', '3.51.2')), 'error');
+});
+
+test('memory: what may run at once must find room beside the service', () => {
+  const isLimited = true;
+  assert.equal(statusOf(memoryResult({ runsBytes: 1e9, limitBytes: 2e9, isLimited })), 'ok');
+  const tight = memoryResult({ runsBytes: 4e9, limitBytes: 2e9, isLimited });
+  assert.equal(statusOf(tight), 'warning');
+  assert.match(tight.what, /4 GB together.* of 2 GB, the limit of this container/);
+});
+
+test('open files: thousands, as many connections need', () => {
+  assert.equal(statusOf(openFilesResult(Number.POSITIVE_INFINITY)), 'ok');
+  assert.equal(statusOf(openFilesResult(4_096)), 'ok');
+  assert.equal(statusOf(openFilesResult(1_024)), 'warning');
+});
+
+test('disk space: for what comes, for the next backup, for files at all', () => {
+  const place = { noun: 'backups', path: '/b', needed: 0, freeBytes: 5e9, freeFiles: 1e6 };
+  assert.equal(statusOf(roomResult(place)), 'ok');
+  assert.equal(statusOf(roomResult({ ...place, freeFiles: null })), 'ok');
+  assert.equal(statusOf(roomResult({ ...place, needed: 6e9 })), 'warning');
+  assert.match(roomResult({ ...place, needed: 6e9 }).why ?? '', /next backup takes up to 6 GB/);
+  assert.equal(statusOf(roomResult({ ...place, freeBytes: 9e8 })), 'warning');
+  assert.equal(statusOf(roomResult({ ...place, freeBytes: 5e7 })), 'error');
+  assert.equal(statusOf(roomResult({ ...place, freeFiles: 3 })), 'error');
+});
+
+test('file systems: a disk of the machine, not the network and not memory', () => {
+  assert.equal(statusOf(fileSystemResult(0xef53, '/data')), 'ok');
+  for (const type of [0x6969, 0xfe534d42, 0x01021997, 0x01021994]) {
+    assert.equal(statusOf(fileSystemResult(type, '/data')), 'warning');
+  }
+});
+
+test('disk writes: the middle and the slowest count', () => {
+  const took = (ms: number) => Array.from({ length: 50 }, () => ms);
+  assert.equal(statusOf(diskWritesResult(took(0.4))), 'ok');
+  assert.equal(statusOf(diskWritesResult(took(40))), 'warning');
+  assert.equal(statusOf(diskWritesResult([...took(1).slice(1), 900])), 'warning');
+  assert.match(diskWritesResult(took(0.4)).what, /0\.40 ms \(median\), 0\.40 ms \(99 in 100\), of 50/);
+});
+
+test('exposure: TLS, and an address of its own, once others may ask', () => {
+  const closed = { host: '127.0.0.1', publicUrl: undefined, trustProxy: false, tlsCert: undefined } as const;
+  const everybody = parseTrustedProxies('true') ?? false;
+  const some = parseTrustedProxies('10.0.0.0/8') ?? false;
+  const cases: [Parameters<typeof exposureResult>[0], string][] = [
+    [closed, 'ok'],
+    [{ ...closed, publicUrl: 'https://hooks.example.com' }, 'ok'],
+    [{ ...closed, publicUrl: 'http://localhost:8080' }, 'ok'],
+    [{ ...closed, publicUrl: 'http://hooks.example.com' }, 'warning'],
+    [{ ...closed, host: '0.0.0.0' }, 'warning'],
+    [{ ...closed, host: '0.0.0.0', publicUrl: 'https://hooks.example.com' }, 'ok'],
+    [
+      { ...closed, host: '0.0.0.0', publicUrl: 'https://hooks.example.com', trustProxy: everybody },
+      'warning',
+    ],
+    [{ ...closed, host: '0.0.0.0', publicUrl: 'https://hooks.example.com', trustProxy: some }, 'ok'],
+    [{ ...closed, host: '0.0.0.0', trustProxy: some }, 'warning'],
+    [{ ...closed, host: '0.0.0.0', tlsCert: '/c.pem' }, 'warning'],
+  ];
+  for (const [settings, expected] of cases) {
+    assert.equal(statusOf(exposureResult(settings)), expected, JSON.stringify(settings));
+  }
+});
+
+test('networks: what only this machine should reach, once others may ask', () => {
+  const networks = (host: string, allowed: string) =>
+    statusOf(networksResult({ host, publicUrl: undefined, allowNetworks: parseAllowNetworks(allowed) }));
+  assert.equal(networks('127.0.0.1', 'loopback,private'), 'ok');
+  assert.equal(networks('0.0.0.0', 'private'), 'ok');
+  assert.equal(networks('0.0.0.0', 'loopback,private'), 'warning');
+});
+
+test('the database: near, and with a log that is folded', () => {
+  const near = { kind: 'postgres', version: '18', bytes: 1e6, medianMs: 0.4 } as const;
+  assert.equal(statusOf(databaseResult(near)), 'ok');
+  assert.equal(statusOf(databaseResult({ ...near, medianMs: 80 })), 'warning');
+  assert.equal(statusOf(logResult(16e6)), 'ok');
+  assert.equal(statusOf(logResult(9e8)), 'warning');
+});
+
+test('backups: as old as the schedule says, or a week without one', () => {
+  const fresh = { everyMs: null, ageMs: null, sinceMs: DAY_MS };
+  assert.equal(statusOf(backupAgeResult(fresh)), 'ok', 'there is little to lose yet');
+  assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS })), 'warning');
+  assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS, ageMs: DAY_MS })), 'ok');
+  const daily = { everyMs: DAY_MS, ageMs: DAY_MS + HOUR_MS / 2, sinceMs: 9 * DAY_MS };
+  assert.equal(statusOf(backupAgeResult(daily)), 'ok', 'one is being made');
+  assert.equal(statusOf(backupAgeResult({ ...daily, ageMs: 2 * DAY_MS })), 'warning');
+});
+
+test('webhooks: those that have failed for an hour, or were paused while they failed', () => {
+  const now = 100 * HOUR_MS;
+  const one = {
+    id: 'wh_1',
+    url: 'https://a.example/x',
+    state: 'active',
+    failingSince: null,
+    pausedReason: null,
+  } as const;
+  const status = (webhook: Partial<Parameters<typeof webhooksResult>[0][number]>, openCircuits = 0) =>
+    statusOf(webhooksResult([{ ...one, ...webhook }], { now, openCircuits }));
+  assert.equal(status({}), 'ok');
+  assert.equal(status({ failingSince: now - HOUR_MS / 2 }), 'ok');
+  assert.equal(status({ failingSince: now - 2 * HOUR_MS }), 'warning');
+  assert.equal(status({ state: 'paused' }), 'ok', 'on purpose');
+  assert.equal(status({ state: 'paused', failingSince: 0 }), 'warning');
+  assert.equal(status({}, 3), 'warning');
+});
+
+test('deliveries: an hour is longer than a few tries take', () => {
+  assert.equal(statusOf(deliveriesResult({ waiting: 0, complete: true, oldestMs: 0 })), 'ok');
+  assert.equal(statusOf(deliveriesResult({ waiting: 9, complete: true, oldestMs: 60_000 })), 'ok');
+  assert.equal(
+    statusOf(deliveriesResult({ waiting: 10_000, complete: false, oldestMs: 2 * HOUR_MS })),
+    'warning',
+  );
+});
