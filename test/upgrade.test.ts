@@ -90,6 +90,14 @@ for (const driver of DRIVERS) {
   });
 }
 
+test("postgres: today's tables take what nodes of the version before write, which go on meanwhile", async (t) => {
+  const today = await makeOldTables('postgres', { directory: '', migrations: migrationsOf('postgres') });
+  t.after(() => today.drop());
+  const rows = frozenRows('postgres', Math.max(...versionsOf('postgres')), new URL(receiver.url).origin);
+  // With the columns of then, of which none is gone.
+  assert.deepEqual(await today.insert(rows), rows);
+});
+
 /** A database with the tables of a version, and in them what that version left. */
 async function plant(t: { after(run: () => Promise<void>): void }, driver: Driver, version: number) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-upgrade-'));
