@@ -3,12 +3,13 @@
  * minutes (10 unless told) alone and for N minutes beside a transaction that is held open. They take turns of a few
  * seconds in two databases, so that whatever else the machine does concerns both: such a transaction keeps only the
  * rows of its own database. Prints jobs a second of both, their ratio and the sizes of the tables once a minute;
- * nothing here passes or fails.
+ * nothing here passes or fails. With `--overload`: more requests than can be answered (overload.ts).
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startCluster } from '../test/support/postgres.ts';
 import { type BesideLoad, makeBesideLoads } from '../test/support/queue-load.ts';
+import { soakOverload } from './overload.ts';
 
 const MINUTE_MS = 60_000;
 const TURN_MS = 5_000;
@@ -16,8 +17,14 @@ const SIZES = `
   select string_agg(name || ' ' || pg_size_pretty(pg_total_relation_size(name::regclass)), ', ') as sizes
   from unnest(array['job', 'delivery', 'event', 'attempt', 'team', 'workflow']) as name`;
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '10' }, overload: { type: 'boolean', default: false } },
+});
 const minutes = Number(values.minutes);
+if (values.overload) {
+  await soakOverload({ minutes });
+  process.exit();
+}
 const cluster = await startCluster();
 const loads = await makeBesideLoads(cluster.url, { teams: 10, workflows: 20 });
 await loads.hold();

@@ -51,7 +51,7 @@ export async function startServerProcess(
       const found = /^flowhook listening on (\S+)$/.exec(line)?.[1];
       if (found !== undefined) resolve(found);
     };
-    createInterface({ input: child.stdout }).on('line', listen);
+    if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', listen);
     if (child.stderr !== null) {
       createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
     }

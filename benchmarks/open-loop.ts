@@ -1,0 +1,162 @@
+/**
+ * Requests at a rate of their own, however long the answers take: what a service meets that is asked for more than it
+ * can give. Sockets and little else, so that the load costs less than what it is for.
+ */
+import { connect, type Socket } from 'node:net';
+
+/** One request: the bytes that go over the wire, and what it is called in what is told. */
+export interface Ask {
+  kind: string;
+  bytes: Buffer;
+}
+
+/** What came back. */
+export interface Answered {
+  kind: string;
+  status: number;
+  hasRetryAfter: boolean;
+  /** From when it was due, so that waiting for a connection counts; and from when it was sent. */
+  ms: number;
+  sentMs: number;
+}
+
+export interface LoadOptions {
+  url: string;
+  next: () => Ask;
+  onAnswer: (answer: Answered) => void;
+  maxConnections: number;
+}
+
+interface Connection {
+  socket: Socket;
+  kind: string;
+  dueAt: number;
+  sentAt: number;
+  text: string;
+}
+
+export class OpenLoop {
+  readonly #options: LoadOptions;
+  readonly #idle: Connection[] = [];
+  readonly #all = new Set<Connection>();
+  /** When each that has no connection yet is due, from `#first` on. */
+  #waiting: number[] = [];
+  #first = 0;
+  #isOver = false;
+  /** Connections that broke: there should be none. */
+  broken = 0;
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+  }
+
+  /** Requests that are due and have no answer. */
+  get open(): number {
+    return this.#waiting.length - this.#first + this.#all.size - this.#idle.length;
+  }
+
+  /** A fixed number of connections, each with the next request as soon as the one before is answered. */
+  async closed(connections: number, forMs: number): Promise<void> {
+    const until = performance.now() + forMs;
+    const { onAnswer } = this.#options;
+    const onEach = () => {
+      if (performance.now() < until) this.#ask(performance.now());
+    };
+    this.#options.onAnswer = (answer) => {
+      onAnswer(answer);
+      onEach();
+    };
+    for (let n = 0; n < connections; n += 1) this.#ask(performance.now());
+    while (performance.now() < until || this.open > 0) await later();
+    this.#options.onAnswer = onAnswer;
+  }
+
+  /** So many requests a second, evenly, for a time. Returns when it is over, not when all are answered. */
+  async at(perSecond: number, forMs: number): Promise<void> {
+    const from = performance.now();
+    for (let asked = 0; ; ) {
+      const sinceMs = performance.now() - from;
+      if (sinceMs >= forMs) return;
+      for (; asked < (sinceMs * perSecond) / 1_000; asked += 1) this.#ask(from + (asked * 1_000) / perSecond);
+      await later();
+    }
+  }
+
+  /** Resolves when all is answered. */
+  async drained(): Promise<void> {
+    while (this.open > 0) await later();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const { socket } of this.#all) socket.destroy();
+  }
+
+  #ask(dueAt: number): void {
+    const connection = this.#idle.pop();
+    if (connection !== undefined) this.#send(connection, dueAt);
+    else {
+      this.#waiting.push(dueAt);
+      if (this.#all.size < this.#options.maxConnections) this.#open();
+    }
+  }
+
+  #send(connection: Connection, dueAt: number): void {
+    connection.dueAt = dueAt;
+    const { kind, bytes } = this.#options.next();
+    connection.kind = kind;
+    connection.sentAt = performance.now();
+    connection.socket.write(bytes);
+  }
+
+  #open(): void {
+    const { hostname, port } = new URL(this.#options.url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    const connection: Connection = { socket, kind: '', dueAt: 0, sentAt: 0, text: '' };
+    this.#all.add(connection);
+    socket.setEncoding('latin1');
+    socket.on('connect', () => this.#rest(connection));
+    socket.on('data', (text: string) => this.#hear(connection, text));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#all.delete(connection);
+      const place = this.#idle.indexOf(connection);
+      if (place >= 0) this.#idle.splice(place, 1);
+      else if (!this.#isOver) this.broken += 1;
+    });
+  }
+
+  #rest(connection: Connection): void {
+    const dueAt = this.#waiting[this.#first];
+    if (dueAt !== undefined) this.#first += 1;
+    // Taking the first away from a long array moves all others.
+    if (this.#first > 10_000) this.#waiting = this.#waiting.slice(this.#first);
+    if (this.#first > 10_000) this.#first = 0;
+    if (dueAt === undefined) this.#idle.push(connection);
+    else this.#send(connection, dueAt);
+  }
+
+  #hear(connection: Connection, text: string): void {
+    connection.text += text;
+    const headEnd = connection.text.indexOf('\r\n\r\n');
+    if (headEnd < 0) return;
+    const head = connection.text.slice(0, headEnd).toLowerCase();
+    const length = /\r\ncontent-length: (\d+)/.exec(head)?.[1];
+    const isWhole =
+      length === undefined
+        ? connection.text.endsWith('0\r\n\r\n')
+        : connection.text.length >= headEnd + 4 + Number(length);
+    if (!isWhole) return;
+    connection.text = '';
+    const now = performance.now();
+    const { kind, dueAt, sentAt } = connection;
+    const status = Number(head.slice(9, 12));
+    const hasRetryAfter = head.includes('\r\nretry-after: ');
+    this.#options.onAnswer({ kind, status, hasRetryAfter, ms: now - dueAt, sentMs: now - sentAt });
+    this.#rest(connection);
+  }
+}
+
+function later(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1));
+}

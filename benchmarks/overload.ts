@@ -1,0 +1,169 @@
+/**
+ * `npm run soak -- --overload [--minutes N]`: three times as many requests as can be answered. What can be answered is
+ * found first, by 128 connections that each ask again when they have their answer; then as many connections as it takes
+ * ask at three times that rate, whatever comes back. Writes, reads of single things and whole reads are mixed. Prints, for
+ * every few seconds, what was answered and refused, how long accepted requests took from when they were due, and the
+ * server's memory; at the end what all of that was against the beginning. Nothing here passes or fails.
+ */
+import { startFlowhook } from './flowhook.ts';
+import { type Answered, type Ask, OpenLoop } from './open-loop.ts';
+
+const CONNECTIONS = 128;
+const TIMES = 3;
+/** Beyond it arrivals wait on this side: a bound of ours, not of the service. */
+const MAX_CONNECTIONS = 4_000;
+const FIND_MS = 5_000;
+const WINDOW_MS = 5_000;
+const WEBHOOKS = 50;
+
+export async function soakOverload({ minutes }: { minutes: number }): Promise<void> {
+  const flowhook = await startFlowhook({ 'default/people.yaml': 'source: { type: push }\n' });
+  const call = async (method: string, path: string, body: unknown) => {
+    const answer = await fetch(flowhook.url + path, {
+      method,
+      headers: { ...flowhook.headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    await answer.text();
+    return answer.headers.get('x-webhook-id') ?? '';
+  };
+  const people = Array.from({ length: 200 }, (_, n) => ({
+    id: n,
+    name: `Person ${n}`,
+    note: 'x'.repeat(60),
+  }));
+  await call('POST', '/v1/workflows/people/push', people);
+  const ids: string[] = [];
+  for (let n = 0; n < WEBHOOKS; n += 1) {
+    const made = { workflowId: 'people', webhookUrl: `http://127.0.0.1:9/${n}`, events: ['workflow_failed'] };
+    ids.push(await call('POST', '/v1/integrations/webhooks/subscribe', made));
+  }
+  const requests = wire(flowhook.url, flowhook.headers, ids);
+  let seen = new Window();
+  let next = 0;
+  const loop = new OpenLoop({
+    url: flowhook.url,
+    next: () => requests[next++ % requests.length] as Ask,
+    onAnswer: (answer) => seen.add(answer),
+    maxConnections: MAX_CONNECTIONS,
+  });
+
+  await loop.closed(CONNECTIONS, FIND_MS);
+  seen = new Window();
+  await loop.closed(CONNECTIONS, FIND_MS);
+  const atCapacity = seen;
+  const capacity = (atCapacity.accepted.length * 1_000) / FIND_MS;
+  const before = (await flowhook.memory()).nowMb;
+  console.log(`capacity ${capacity.toFixed(0)}/s: ${atCapacity.words()}; memory ${before.toFixed(0)} MB`);
+  await flowhook.resetPeak();
+
+  const whole = new Window();
+  for (let at = 0; at < minutes * 60_000; at += WINDOW_MS) {
+    seen = new Window();
+    await loop.at(capacity * TIMES, WINDOW_MS);
+    const { nowMb } = await flowhook.memory();
+    const state = `memory ${nowMb.toFixed(0)} MB, ${loop.open} open, ${loop.broken} broken`;
+    console.log(`${String((at + WINDOW_MS) / 1_000).padStart(4)} s: ${seen.words()}; ${state}`);
+    whole.join(seen);
+  }
+  await loop.drained();
+  const { peakMb } = await flowhook.memory();
+  seen = new Window();
+  const from = performance.now();
+  await loop.closed(CONNECTIONS, FIND_MS);
+  const after = (seen.accepted.length * 1_000) / (performance.now() - from);
+  loop.end();
+  console.log(`in overload: ${whole.kinds()}; at capacity: ${atCapacity.kinds()}`);
+  console.log(
+    [
+      `accepted in overload ÷ capacity ${(whole.accepted.length / (capacity * minutes * 60)).toFixed(2)}`,
+      `p50 ÷ at capacity ${(whole.at(0.5) / atCapacity.at(0.5)).toFixed(2)}`,
+      `p99 ÷ at capacity ${(whole.at(0.99) / atCapacity.at(0.99)).toFixed(2)}`,
+      `peak memory ${peakMb.toFixed(0)} MB`,
+      `refused without retry-after ${whole.mute}, other answers ${whole.others}, broken ${loop.broken}`,
+      `afterwards ${after.toFixed(0)}/s, ${seen.refused} refused`,
+    ].join('; '),
+  );
+  await flowhook.stop();
+}
+
+/** Of ten requests four change a webhook, five read one thing or a page, and one reads the whole data. */
+function wire(url: string, headers: Record<string, string>, ids: readonly string[]): Ask[] {
+  const { host } = new URL(url);
+  const given = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const get = (kind: string, path: string): Ask => ({
+    kind,
+    bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${given.join('')}\r\n`),
+  });
+  return ids.flatMap((id, n) => {
+    const body = JSON.stringify({ timeoutMs: 1_000 + n });
+    const bytes = Buffer.from(
+      `PATCH /v1/integrations/webhooks/${id} HTTP/1.1\r\n${given.join('')}content-type: application/json\r\n` +
+        `content-length: ${body.length}\r\n\r\n${body}`,
+    );
+    const patch = { kind: 'write', bytes };
+    const one = get('read', `/v1/integrations/webhooks/${id}`);
+    const jobs = get('page', '/v1/jobs?limit=10');
+    const whole = get('whole read', '/v1/workflows/people/data');
+    return [patch, one, patch, jobs, patch, one, patch, jobs, one, whole];
+  });
+}
+
+/** What came back in a time. */
+class Window {
+  /** How long each took, in milliseconds. */
+  readonly accepted: number[] = [];
+  readonly #byKind = new Map<string, number[]>();
+  readonly #refused: number[] = [];
+  mute = 0;
+  others = 0;
+
+  get refused(): number {
+    return this.#refused.length;
+  }
+
+  add({ kind, status, hasRetryAfter, sentMs: ms }: Answered): void {
+    if (status === 200) this.#accept(kind, ms);
+    else if (status === 503) this.#refused.push(ms);
+    else this.others += 1;
+    if (status === 503 && !hasRetryAfter) this.mute += 1;
+  }
+
+  join(other: Window): void {
+    for (const [kind, all] of other.#byKind) for (const ms of all) this.#accept(kind, ms);
+    for (const ms of other.#refused) this.#refused.push(ms);
+    this.mute += other.mute;
+    this.others += other.others;
+  }
+
+  at(share: number): number {
+    return quantile(this.accepted, share);
+  }
+
+  /** Of what was accepted, each kind by itself. */
+  kinds(): string {
+    return [...this.#byKind]
+      .map(([kind, took]) => `${kind} ${took.length}, p99 ${quantile(took, 0.99).toFixed(0)} ms`)
+      .join('; ');
+  }
+
+  #accept(kind: string, ms: number): void {
+    this.accepted.push(ms);
+    const ofKind = this.#byKind.get(kind) ?? [];
+    this.#byKind.set(kind, ofKind);
+    ofKind.push(ms);
+  }
+
+  words(): string {
+    const ms = (took: readonly number[]) =>
+      `p50 ${quantile(took, 0.5).toFixed(1)}, p99 ${quantile(took, 0.99).toFixed(1)} ms`;
+    const { refused, others } = this;
+    return `accepted ${this.accepted.length} (${ms(this.accepted)}), refused ${refused} (${ms(this.#refused)}), others ${others}`;
+  }
+}
+
+function quantile(took: readonly number[], share: number): number {
+  const sorted = Float64Array.from(took).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

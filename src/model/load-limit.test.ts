@@ -1,0 +1,53 @@
+/** How many requests are worked on at once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { admits, FIRST, isShort, LEAST, MOST, nextLimit, type Weight } from './load-limit.ts';
+
+/** The limit after so many looks that all see the same. */
+function after(looks: number, seen: { waitMs: number; most: number }, limit: number = FIRST): number {
+  let state = { limit, late: 0 };
+  for (let look = 0; look < looks; look += 1) state = nextLimit({ ...state, ...seen });
+  return state.limit;
+}
+
+test('is lowered while work waits too long, and never below the least', () => {
+  assert.equal(after(1, { waitMs: 500, most: 512 }), FIRST);
+  assert.equal(after(2, { waitMs: 500, most: 512 }), Math.floor(FIRST * 0.8));
+  assert.equal(after(100, { waitMs: 500, most: 512 }), LEAST);
+});
+
+test('a hiccup now and then changes nothing', () => {
+  let state: { limit: number; late: number } = { limit: FIRST, late: 0 };
+  for (let look = 0; look < 100; look += 1)
+    state = nextLimit({ ...state, waitMs: look % 2 ? 0 : 900, most: 1 });
+  assert.equal(state.limit, FIRST);
+});
+
+test('is raised while nothing waits and more is asked for, and rests in between', () => {
+  assert.equal(after(200, { waitMs: 0, most: 2_000 }, LEAST), MOST);
+  assert.equal(after(200, { waitMs: 0, most: 10 }, LEAST), LEAST);
+  assert.equal(after(200, { waitMs: 75, most: 2_000 }, 300), 300);
+});
+
+test('refuses what mostly waits first, then whole reads, then the rest, and never how the node is', () => {
+  const weights: Weight[] = ['light', 'brief', 'whole', 'long'];
+  const admitted = (now: Partial<Parameters<typeof admits>[1]>) =>
+    weights.filter((weight) =>
+      admits(weight, { working: 0, limit: 100, isPressed: false, isShortOfMemory: false, ...now }),
+    );
+  assert.deepEqual(admitted({}), weights);
+  assert.deepEqual(admitted({ isPressed: true }), ['light', 'brief', 'whole']);
+  assert.deepEqual(admitted({ working: 75 }), ['light', 'brief', 'long']);
+  assert.deepEqual(admitted({ working: 100, isPressed: true }), ['light']);
+  assert.deepEqual(admitted({ isShortOfMemory: true }), ['light', 'brief']);
+  assert.deepEqual(admitted({ isShortOfMemory: true, working: LEAST, limit: MOST }), ['light']);
+});
+
+test('memory is short from nine tenths on, until it is less than eight', () => {
+  let isShortNow = false;
+  const seen = [0.85, 0.91, 0.85, 0.79, 0.85].map((used) => {
+    isShortNow = isShort(used, isShortNow);
+    return isShortNow;
+  });
+  assert.deepEqual(seen, [false, true, true, false, false]);
+});
