@@ -33,6 +33,7 @@ import type { Logger } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
 import { observeAll } from './observe/observer.ts';
 import { processMetrics } from './observe/process-metrics.ts';
+import { startTracing } from './observe/tracing.ts';
 import { wideLines } from './observe/wide-lines.ts';
 import { workMetrics } from './observe/work-metrics.ts';
 import { BodyWriter } from './records/body-writer.ts';
@@ -144,7 +145,9 @@ export async function startService(
     const metrics = config.metrics ? new Metrics() : undefined;
     const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
     const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
-    const observer = observeAll([wideLines(log), ...counted]);
+    const tracing = config.tracing === null ? undefined : kept(await startTracing(config.tracing, log));
+    const traces = tracing === undefined ? [] : [tracing.observer];
+    const observer = observeAll([wideLines(log), ...counted, ...traces]);
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
@@ -216,6 +219,7 @@ export async function startService(
       dispatcher,
       log,
       observer,
+      tracing,
       userAgent: `flowhook/${VERSION}`,
       nodeId,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
@@ -264,6 +268,7 @@ export async function startService(
       ingester,
       log,
       observer,
+      tracing,
       renewPush: (held) => pushes.renew(held),
       workflowsDirectory: config.workflowsDirectory,
       environment: config.environment,
@@ -292,7 +297,7 @@ export async function startService(
         keepMs: config.keepJobsDays * DAY_MS,
       }),
     );
-    const scheduler = createScheduler({ store, log, random });
+    const scheduler = createScheduler({ store, log, random, tracing });
     const representations = new Representations({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
@@ -385,6 +390,7 @@ export async function startService(
       workflowFile: (of) => findWorkflowFile(config.workflowsDirectory, of),
       log,
       observer,
+      tracing,
       isReady: () => ready,
       isStopping: () => stopping,
       overload,

@@ -1,15 +1,19 @@
 /** The settings, read and checked. The only reader of the environment. */
 import type { EffectiveSetting } from '../model/setting.ts';
+import type { TracingSettings } from '../observe/tracing.ts';
 import { contradictions, type Derived, derive, shownValues } from './derive.ts';
 import { effectiveSettings } from './effective.ts';
 import { environmentName, holdsSecret } from './names.ts';
 import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 import { collect, type Sources } from './sources.ts';
+import { readTracing } from './tracing.ts';
 
 /** A field for each row of the table, and what is derived of them in place of the row or beside it. */
 export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, Derived {
   /** Every setting with what holds and where it comes from, secrets masked. */
   settings: readonly EffectiveSetting[];
+  /** Where traces go, by OpenTelemetry's own variables; null where nothing is traced. */
+  tracing: TracingSettings | null;
   /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
   environment: ReadonlyMap<string, string>;
 }
@@ -63,11 +67,13 @@ export function readConfig(
   if (!wrong.has('database')) {
     for (const [name, expected] of contradictions(values, derived)) refuse(name, `must be ${expected}`);
   }
+  const tracing = readTracing(environment, mistakes);
   if (mistakes.length > 0) throw new ConfigError(mistakes);
   return {
     ...values,
     ...derived,
     settings: effectiveSettings(found, shownValues(derived)),
+    tracing,
     environment: new Map(
       Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),

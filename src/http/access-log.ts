@@ -36,8 +36,7 @@ export function tellAtEnd(input: {
       keyId: arrival.keyId,
       errorCode: typeof code === 'string' ? code : null,
       aborted: !raw.writableFinished,
-      trace: null,
-      parent: null,
+      ...arrival.traced,
     });
   });
 }

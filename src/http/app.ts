@@ -9,6 +9,8 @@ import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Observer } from '../observe/observer.ts';
+import { type Traced, toTraceparent, UNTRACED } from '../observe/trace-context.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import type { ErasureDeps } from '../records/erase.ts';
 import type { Representations } from '../records/representations.ts';
 import type { Store } from '../store/store.ts';
@@ -59,6 +61,8 @@ export interface HttpServices {
   log: Logger;
   /** Told of each request. */
   observer: Observer;
+  /** Nothing where nothing is traced. */
+  tracing?: Tracing | undefined;
   /** Whether `/readyz` may say yes: started and not stopping. */
   isReady(): boolean;
   /** Whether it will never be ready again. */
@@ -95,6 +99,7 @@ export interface Arrival {
   query: string;
   teamId: string | null;
   keyId: string | null;
+  traced: Traced;
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
@@ -160,7 +165,8 @@ export function createApp(services: HttpServices): FastifyInstance {
       const { path, query } = splitTarget(request.url ?? '');
       const found = match(path) ?? (hasPages ? matchPage(path, request.headers.accept) : undefined);
       const route = found?.known.routes.get(request.method ?? '');
-      arrivals.set(request, { match: found, route, query, teamId: null, keyId: null });
+      const traced = services.tracing?.arrive(one(request.headers.traceparent)) ?? UNTRACED;
+      arrivals.set(request, { match: found, route, query, teamId: null, keyId: null, traced });
       return route === undefined ? '/-' : nameOf(route);
     },
   });
@@ -234,7 +240,9 @@ export function createApp(services: HttpServices): FastifyInstance {
     // Who is gone was not failed: the work was broken off because of that.
     if (isOurs(problem) && !isMeant(problem) && !request.raw.socket.destroyed) {
       const route = arrivalOf(request).match?.known.path ?? null;
-      services.log.error({ err: problem.cause ?? problem, route, requestId: request.id }, 'request.failed');
+      const { traceId } = arrivalOf(request).traced.trace ?? {};
+      const err = problem.cause ?? problem;
+      services.log.error({ err, route, requestId: request.id, traceId }, 'request.failed');
     }
     if (problem.code === 'unauthorized') services.rateLimits?.countWrongKey(request, reply);
     const { status, headers, body } = renderProblem(problem);
@@ -253,7 +261,9 @@ async function answer(input: {
   reply: FastifyReply;
 }): Promise<unknown> {
   const { services, route, arrival, request, reply } = input;
-  const call = { services, params: arrival.match?.params ?? {}, query: arrival.query, request, reply };
+  const { query, traced } = arrival;
+  const trace = traced.trace && toTraceparent(traced.trace);
+  const call = { services, params: arrival.match?.params ?? {}, query, trace, request, reply };
   if (route.scope === null) return route.operation.handle(call);
   const { ui } = services;
   const caller =
@@ -290,6 +300,11 @@ function dropHeaders(reply: FastifyReply): void {
     // A stream that failed before its first byte has handed them on already.
     reply.raw.removeHeader(name);
   }
+}
+
+/** A header that is there once. */
+function one(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined;
 }
 
 /** Whether a path says how the node is, which everybody may ask of every node. */

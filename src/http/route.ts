@@ -66,6 +66,8 @@ export interface Call {
   params: Readonly<Record<string, string | undefined>>;
   /** What follows the question mark, as it came. */
   query: string;
+  /** Its place in a trace, for what it causes: see `store.jobs`. */
+  trace: string | null;
   request: FastifyRequest;
   reply: FastifyReply;
 }

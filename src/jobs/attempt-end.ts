@@ -2,6 +2,7 @@
 import type { Job } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { JobAttemptDone, Observer } from '../observe/observer.ts';
+import type { Traced } from '../observe/trace-context.ts';
 import type { Ingested } from '../records/ingest.ts';
 import type { Published } from '../store/record-operations.ts';
 
@@ -14,7 +15,7 @@ export type AttemptEnd = Pick<JobAttemptDone, 'outcome'> &
 /** Tells the end of an attempt that began at `startedAt` and ends now; epoch milliseconds. */
 export function tellAttempt(
   observer: Observer,
-  of: { job: Job; workflow: Workflow; startedAt: number; now: number },
+  of: { job: Job; workflow: Workflow; traced: Traced; startedAt: number; now: number },
   end: AttemptEnd,
 ): void {
   const { job, workflow, startedAt, now } = of;
@@ -36,8 +37,7 @@ export function tellAttempt(
     waitedMs: Math.max(0, startedAt - job.runAt),
     read: ingested === undefined ? null : countsOf(ingested),
     published: isPublished ? published : null,
-    trace: null,
-    parent: null,
+    ...of.traced,
   });
 }
 

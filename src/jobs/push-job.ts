@@ -12,6 +12,7 @@ import {
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
+import { tracedAttempt } from '../observe/trace-context.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
@@ -54,6 +55,8 @@ export interface Push {
   /** The workflow's own unless told; never one that may do more to the records. */
   mode: Mode | undefined;
   idempotencyKey: string | null;
+  /** The place in a trace of what pushes. */
+  trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
   /** Read no faster than records are written. Throws a BrokenOffError when the sender is gone. */
@@ -172,12 +175,19 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
 /** Begins the job, as soon as the one in the way has ended. */
 async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
-  const { teamId, workflowId, idempotencyKey } = push;
+  const { teamId, workflowId, idempotencyKey, trace = null } = push;
   const giveUpAt = performance.now() + waitMs;
   try {
     for (;;) {
       signal.throwIfAborted();
-      const begun = await store.jobs.begin({ teamId, workflowId, nodeId, leaseMs: LEASE_MS, idempotencyKey });
+      const begun = await store.jobs.begin({
+        teamId,
+        workflowId,
+        nodeId,
+        leaseMs: LEASE_MS,
+        idempotencyKey,
+        trace,
+      });
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
       if (!waiting.has(push) && waiting.size >= MAX_WAITING) return begun;
       waiting.add(push);
@@ -203,8 +213,9 @@ async function attempt(
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
   const startedAt = deps.store.now();
+  const traced = tracedAttempt(job);
   const over = (end: AttemptEnd) =>
-    tellAttempt(deps.observer, { job, workflow, startedAt, now: deps.store.now() }, end);
+    tellAttempt(deps.observer, { job, workflow, traced, startedAt, now: deps.store.now() }, end);
   const { limits } = workflow.definition;
   const abort = new AbortController();
   const signal = AbortSignal.any([outer, abort.signal]);

@@ -6,6 +6,7 @@ import type { Definition, Source, Workflow } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
@@ -23,6 +24,8 @@ export interface RunJobDeps {
   log: Logger;
   /** Told of each attempt. */
   observer: Observer;
+  /** Begins traces for jobs that have none; nothing where nothing is traced. */
+  tracing?: Tracing | undefined;
   /** Where definition files lie on this node. */
   workflowsDirectory: string;
   /** The server's environment, of which children inherit a few variables. */

@@ -1,6 +1,7 @@
 /** One claimed attempt of one job, from its first line in the log to its end in the database. */
 import { FencedError } from '../model/error.ts';
 import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../model/job.ts';
+import { tracedAttempt, UNTRACED } from '../observe/trace-context.ts';
 import { toIso } from '../std/clock.ts';
 import { printable } from '../std/printable.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
@@ -27,7 +28,13 @@ export async function runJob(
 ): Promise<RunOutcome> {
   const { job, workflow } = claimed;
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
-  const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, attempt: job.attempt });
+  const traced = job.trace === null ? (deps.tracing?.arrive(undefined) ?? UNTRACED) : tracedAttempt(job);
+  const log = deps.log.child({
+    workflowId: workflow.id,
+    jobId: job.id,
+    attempt: job.attempt,
+    ...(traced.trace === null ? {} : { traceId: traced.trace.traceId }),
+  });
   const now = () => deps.store.now();
   const startedAt = now();
   const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
@@ -38,7 +45,7 @@ export async function runJob(
 
   const clean = printable;
   const over = (end: AttemptEnd): RunOutcome => {
-    tellAttempt(deps.observer, { job, workflow, startedAt, now: now() }, end);
+    tellAttempt(deps.observer, { job, workflow, traced, startedAt, now: now() }, end);
     return end.outcome;
   };
   const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal, clean };

@@ -4,6 +4,7 @@
  */
 import { nextRunAt, startsRun } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
 import type { DueSchedule } from '../store/job-operations.ts';
 import type { Store } from '../store/store.ts';
@@ -18,6 +19,8 @@ interface SchedulerOptions {
   store: Store;
   log: Logger;
   random: () => number;
+  /** Each run begins a trace; nothing where nothing is traced. */
+  tracing?: Tracing | undefined;
 }
 
 /** What starts, stops and ticks; a tick fires all that is due. */
@@ -36,10 +39,11 @@ export function createScheduler(options: SchedulerOptions): Chore {
 }
 
 async function fireDue(
-  { store, log }: SchedulerOptions,
+  options: SchedulerOptions,
   schedules: OneByOne<DueSchedule>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { store } = options;
   // Those that could not be moved on are due as before: the next page goes on behind them.
   const left = new Set<string>();
   for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
@@ -47,7 +51,7 @@ async function fireDue(
     const due = await store.schedules.due({ limit });
     const others = due.filter((one) => !left.has(keyOf(one)));
     const failed = await schedules.each(others, async (schedule) => {
-      if (!signal.aborted) await fire(store, log, schedule);
+      if (!signal.aborted) await fire(options, schedule);
     });
     for (const one of failed) left.add(keyOf(one));
     if (due.length < limit) return;
@@ -58,11 +62,12 @@ function keyOf({ teamId, workflowId }: DueSchedule): string {
   return `${teamId} ${workflowId}`;
 }
 
-async function fire(store: Store, log: Logger, due: DueSchedule): Promise<void> {
+async function fire({ store, log, tracing }: SchedulerOptions, due: DueSchedule): Promise<void> {
   const { teamId, workflowId, schedule, dueAt } = due;
   const nowMs = store.now();
   const { nextAt, run } = decide(log, due, nowMs);
-  const { outcome, job } = await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run });
+  const trace = tracing?.begin() ?? null;
+  const { outcome, job } = await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run, trace });
   if (outcome === 'taken') return;
   log.info(
     { workflowId, jobId: job?.id, missed: schedule.missed, lateMs: nowMs - dueAt },

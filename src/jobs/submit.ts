@@ -12,7 +12,13 @@ import type { Store } from '../store/store.ts';
  */
 export async function submitJob(
   store: Store,
-  input: { teamId: string; workflowId: string; origin: JobOrigin; idempotencyKey: string | null },
+  input: {
+    teamId: string;
+    workflowId: string;
+    origin: JobOrigin;
+    idempotencyKey: string | null;
+    trace?: string | null;
+  },
 ): Promise<{ job: Job; replayed: boolean }> {
   const result = await store.jobs.enqueue(input);
   switch (result.outcome) {

@@ -45,6 +45,11 @@ export function fromStored(stored: string | null): TraceContext | null {
   return { traceId, spanId, isSampled: flags === '01' };
 }
 
+/** Of something that others trace and this node does not: its trace is known, its own place is not. */
+export function tracedByOthers(stored: string | null): Traced {
+  return stored === null ? UNTRACED : { trace: fromStored(stored), parent: null };
+}
+
 /**
  * The place of an attempt in the trace of its job; nothing of a job that has none. It follows from the job and the
  * number alone, so that events can name the attempt that they come from, on any node, and nothing more is stored.

@@ -1,5 +1,6 @@
 /** One attempt of a lane: opens what is sealed, signs, sends. */
 import type { DueDelivery } from '../model/delivery.ts';
+import { type TraceContext, toTraceparent } from '../observe/trace-context.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { Store } from '../store/store.ts';
 import type { DueLane } from '../store/webhook-operations.ts';
@@ -15,7 +16,12 @@ export class UnsignedError extends Error {
   override readonly name = 'UnsignedError';
 }
 
-export type Attempting = (due: DueLane, delivery: DueDelivery, signal: AbortSignal) => Promise<Sent>;
+/** @param options.trace the attempt's own place in its trace, for the endpoint to go on from */
+export type Attempting = (
+  due: DueLane,
+  delivery: DueDelivery,
+  options: { signal: AbortSignal; trace: TraceContext | null },
+) => Promise<Sent>;
 
 /** Answers a function that makes one attempt; it throws nothing but UnsignedError. */
 export function createAttempting(input: {
@@ -37,7 +43,7 @@ export function createAttempting(input: {
     opened.set(due, fresh);
     return fresh;
   };
-  return async (due, delivery, signal) => {
+  return async (due, delivery, { signal, trace }) => {
     const { eventId, eventType, body } = delivery;
     try {
       const { to, keys } = opened.get(due) ?? (await open(due));
@@ -51,6 +57,7 @@ export function createAttempting(input: {
         attempt: delivery.attempt + 1,
         body,
         signal,
+        ...(trace === null ? {} : { traceparent: toTraceparent(trace) }),
       });
     } catch (cause) {
       throw new UnsignedError('A delivery could not be signed', { cause });

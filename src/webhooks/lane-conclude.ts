@@ -2,6 +2,7 @@
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Observer } from '../observe/observer.ts';
+import type { Traced } from '../observe/trace-context.ts';
 import type { Settlement } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 import type { Sent } from './send.ts';
@@ -24,6 +25,7 @@ export function conclude(input: {
   lane: Lane;
   delivery: DueDelivery;
   sent: Sent;
+  traced: Traced;
   probe: boolean;
   nowMs: number;
   random: number;
@@ -63,8 +65,7 @@ export function conclude(input: {
     startedAt: attempt.startedAt,
     durationMs: tookMs,
     waitedMs: attempt.details?.timing.queuedMs ?? 0,
-    trace: null,
-    parent: null,
+    ...input.traced,
   });
   const isLong = lane.health.restsUntil - nowMs > LONG_REST_MS;
   return {

@@ -16,6 +16,8 @@ import type { DueDelivery } from '../model/delivery.ts';
 import type { LaneHealth } from '../model/lane.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
+import { tracedByOthers } from '../observe/trace-context.ts';
+import type { Tracing } from '../observe/tracing.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Wake } from '../std/wake.ts';
@@ -48,6 +50,7 @@ export class Lanes {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #observer: Observer;
+  readonly #tracing: Tracing | undefined;
   readonly #random: () => number;
   readonly #elapsed: Clock;
   readonly #attempt: Attempting;
@@ -79,6 +82,8 @@ export class Lanes {
     log: Logger;
     /** Told of each attempt. */
     observer: Observer;
+    /** Nothing where nothing is traced. */
+    tracing?: Tracing | undefined;
     userAgent: string;
     nodeId: string;
     leaseMs?: number;
@@ -90,6 +95,7 @@ export class Lanes {
     this.#store = store;
     this.#log = input.log;
     this.#observer = input.observer;
+    this.#tracing = input.tracing;
     this.#random = input.random ?? Math.random;
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
@@ -328,9 +334,11 @@ export class Lanes {
     // What is sent while the breaker is open is its probe.
     const probe = lane.health.state === 'open';
     const { signal } = this.#cutOff;
+    const own = this.#tracing?.under(delivery.trace);
+    const traced = own ?? tracedByOthers(delivery.trace);
     let sent: Sent;
     try {
-      sent = await this.#attempt(lane.due, delivery, signal);
+      sent = await this.#attempt(lane.due, delivery, { signal, trace: own?.trace ?? null });
       lane.unsignedSaid = false;
     } catch (error) {
       noteUnsigned(lane, delivery, { error: error as Error, nowMs: this.#store.now(), log: this.#log });
@@ -344,7 +352,8 @@ export class Lanes {
     }
     const nowMs = this.#store.now();
     const random = this.#random();
-    const concluded = conclude({ lane, delivery, sent, probe, nowMs, random, observer: this.#observer });
+    const observer = this.#observer;
+    const concluded = conclude({ lane, delivery, sent, traced, probe, nowMs, random, observer });
     this.#settler.add(concluded.settlement, lane.ordered);
     if (concluded.drops) this.#drop(lane);
     if (concluded.pauses !== null) {

@@ -33,6 +33,8 @@ export interface Outgoing {
   attempt: number;
   /** Sent exactly as it is. Not empty. */
   body: string;
+  /** Its place in a trace, by W3C Trace Context. */
+  traceparent?: string;
   /** Cuts the attempt off; whoever aborts knows what to make of its outcome. */
   signal?: AbortSignal;
 }
@@ -55,16 +57,19 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   const startMs = performance.now();
   const timestamp = Math.floor(startedAt / 1000);
   const signature = await sign({ id, timestamp, body: text }, outgoing.keys);
-  const made = {
+  const made: Record<string, string> = {
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signature,
     'webhook-event': outgoing.eventType,
     'webhook-attempt': String(outgoing.attempt),
   };
+  const { traceparent } = outgoing;
+  // A webhook may have a header of this name of its own.
+  if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
   const headers = [...to.headers];
-  for (const name in made) headers.push(name, made[name as keyof typeof made]);
+  for (const [name, value] of Object.entries(made)) headers.push(name, value);
   const exchange = new Exchange(sender.dispatcher, { origin: to.origin, path: to.path, headers, body });
   const timer = setTimeout(
     () => exchange.cutOff(new CutOffError('timeout', lateness(exchange, timeoutMs))),

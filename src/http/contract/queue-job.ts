@@ -31,7 +31,7 @@ export const queueJob: Operation<KeyedCall> = {
     workflow_not_found: 'No workflow found',
   },
 
-  async handle({ services, caller, params, request, reply }) {
+  async handle({ services, caller, params, trace, request, reply }) {
     const idempotencyKey = idempotencyKeyFrom(request.headers['idempotency-key']);
     const workflowId = workflowIdFrom(params.workflowId);
     const { job } = await submitJob(services.store, {
@@ -39,6 +39,7 @@ export const queueJob: Operation<KeyedCall> = {
       workflowId,
       origin: 'api',
       idempotencyKey,
+      trace,
     });
     reply.headers(jobHeaders(job));
     return { message: 'Job queued' };

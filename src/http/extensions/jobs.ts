@@ -138,6 +138,7 @@ export const rerunJob: Operation<KeyedCall> = {
       origin: 'api',
       // Keys hold for one path: the same one may be in use for queueing, or for another job.
       idempotencyKey: key === null ? null : `${id} ${key}`,
+      trace: call.trace,
     });
     call.reply.headers(jobHeaders(job));
     return { message: 'Job queued', job: shownJob(job) };

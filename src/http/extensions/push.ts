@@ -93,7 +93,7 @@ export const pushRecords: Operation<KeyedCall> = {
   },
   hasTime: true,
 
-  async handle({ services, caller, params, query, request, reply }) {
+  async handle({ services, caller, params, query, trace, request, reply }) {
     const { headers } = request;
     reply.raw.once('finish', () => lingerOn(request.raw));
     const format = formatFrom(headers['content-type']);
@@ -109,6 +109,7 @@ export const pushRecords: Operation<KeyedCall> = {
         workflowId,
         mode,
         idempotencyKey,
+        trace,
         format,
         encoding,
         bytes: bytesOf(request.raw),

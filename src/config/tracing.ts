@@ -1,0 +1,117 @@
+/** Where traces go: by OpenTelemetry's own variables, which a machine's other services are told with as well. */
+import type { TracingSettings } from '../observe/tracing.ts';
+import { VERSION } from './version.ts';
+
+/** The first one holds where none is named. */
+const SAMPLERS = [
+  'parentbased_always_on',
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+/**
+ * Reads `OTEL_*`; nothing where no endpoint is named, or all of it is switched off.
+ *
+ * @param mistakes gets a sentence for each variable that is wrong
+ */
+export function readTracing(
+  environment: Readonly<Record<string, string | undefined>>,
+  mistakes: string[],
+): TracingSettings | null {
+  const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  /** Of the variable for traces alone, else of the one for everything. */
+  const readOtlp = (name: string): [variable: string, value: string | undefined] => {
+    const own = `OTEL_EXPORTER_OTLP_TRACES_${name}`;
+    const all = `OTEL_EXPORTER_OTLP_${name}`;
+    return read(own) === undefined ? [all, read(all)] : [own, read(own)];
+  };
+  const among = <T extends string>(
+    [variable, value]: [string, string | undefined],
+    words: readonly T[],
+  ): T => {
+    const [initial] = words as readonly [T];
+    const found = words.find((word) => word === (value?.toLowerCase() ?? initial));
+    if (found === undefined)
+      mistakes.push(`${variable} must be one of ${words.join(', ')}, found "${value}"`);
+    return found ?? initial;
+  };
+  const whole = ([variable, value]: [string, string | undefined], initial: number): number => {
+    if (value === undefined || /^[1-9]\d{0,8}$/.test(value)) return Number(value ?? initial);
+    mistakes.push(`${variable} must be a whole number from 1, found "${value}"`);
+    return initial;
+  };
+  const named = (name: string): [string, string | undefined] => [name, read(name)];
+
+  const [variable, endpoint] = readOtlp('ENDPOINT');
+  if (endpoint === undefined || read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
+  if (among(named('OTEL_TRACES_EXPORTER'), ['otlp', 'none']) === 'none') return null;
+  // Collectors take JSON wherever they take protobuf; gRPC has a port of its own.
+  among(readOtlp('PROTOCOL'), ['http/json', 'http/protobuf']);
+  if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint)) {
+    mistakes.push(`${variable} must be an http:// or https:// URL, such as http://127.0.0.1:4318`);
+    return null;
+  }
+  const isWhole = variable.includes('_TRACES_');
+  const sampler = among(named('OTEL_TRACES_SAMPLER'), SAMPLERS);
+  return {
+    url: isWhole ? endpoint : `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    headers: {
+      ...pairs(named('OTEL_EXPORTER_OTLP_HEADERS'), mistakes),
+      ...pairs(named('OTEL_EXPORTER_OTLP_TRACES_HEADERS'), mistakes),
+    },
+    timeoutMs: whole(readOtlp('TIMEOUT'), 10_000),
+    compression: among(readOtlp('COMPRESSION'), ['none', 'gzip']),
+    share: shareOf(sampler, read('OTEL_TRACES_SAMPLER_ARG'), mistakes),
+    heedsParent: sampler.startsWith('parentbased_'),
+    resource: {
+      'service.name': 'flowhook',
+      'service.version': VERSION,
+      ...pairs(named('OTEL_RESOURCE_ATTRIBUTES'), mistakes),
+      ...nameOfService(read('OTEL_SERVICE_NAME')),
+    },
+    delayMs: whole(named('OTEL_BSP_SCHEDULE_DELAY'), 5_000),
+    maxSpans: whole(named('OTEL_BSP_MAX_QUEUE_SIZE'), 2_048),
+  };
+}
+
+function nameOfService(name: string | undefined): Record<string, string> {
+  return name === undefined ? {} : { 'service.name': name };
+}
+
+function shareOf(sampler: string, argument: string | undefined, mistakes: string[]): number {
+  if (!sampler.endsWith('traceidratio')) return sampler.endsWith('always_on') ? 1 : 0;
+  const share = Number(argument ?? '1');
+  if (share >= 0 && share <= 1) return share;
+  mistakes.push(`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, found "${argument}"`);
+  return 1;
+}
+
+/** `key=value,key=value`, percent-encoded. What is wrong is not repeated: a value may be a key. */
+function pairs(
+  [variable, text = '']: [string, string | undefined],
+  mistakes: string[],
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const pair of text.split(',').filter((one) => one.trim() !== '')) {
+    const at = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(0, at)).trim();
+    const value = decoded(pair.slice(at + 1).trim());
+    if (name === '' || value === undefined) {
+      mistakes.push(`${variable} must be a list such as key=value,key=value, its values percent-encoded`);
+      return {};
+    }
+    found[name] = value;
+  }
+  return found;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
