@@ -11,6 +11,7 @@ import { VERSION } from './config/version.ts';
 import { doctorOfNode } from './doctor/doctor.ts';
 import { createApp } from './http/app.ts';
 import { Certificate } from './http/certificate.ts';
+import { ConnectionLimits } from './http/connection-limits.ts';
 import { drain } from './http/drain.ts';
 import { nodeMetrics } from './http/node-metrics.ts';
 import { Overload } from './http/overload.ts';
@@ -404,6 +405,17 @@ export async function startService(
               trustProxy: config.trustProxy,
             }),
           }),
+      connections: new ConnectionLimits({
+        most: config.maxConnections,
+        perAddress: config.maxConnectionsPerAddress,
+        trustProxy: config.trustProxy,
+        log,
+      }),
+      times: {
+        headersMs: config.headersTimeoutMs,
+        requestMs: config.requestTimeoutMs,
+        keepAliveMs: config.keepAliveTimeoutMs,
+      },
       servesApi: has('api'),
       trustProxy: config.trustProxy,
       ...(metrics === undefined ? {} : { metrics }),

@@ -21,6 +21,7 @@ export interface Derived {
   metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
+  maxConnectionsPerAddress: number;
   backupDirectory: string;
   logPretty: boolean;
 }
@@ -40,6 +41,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
     metricsAllow: metricsAllow === 'none' ? undefined : metricsAllow,
     maxRunningJobs,
     maxRunningJobsPerTeam: values.maxRunningJobsPerTeam ?? maxRunningJobs,
+    maxConnectionsPerAddress: values.maxConnectionsPerAddress ?? Math.ceil(values.maxConnections / 2),
     backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),
     logPretty:
       values.logFormat === 'pretty' || (values.logFormat === 'auto' && process.stderr.isTTY === true),
@@ -81,6 +83,7 @@ export function shownValues(derived: Derived): Partial<Record<SettingName, strin
     metricsAllow: derived.metricsAllow?.text ?? 'none',
     maxRunningJobs: String(derived.maxRunningJobs),
     maxRunningJobsPerTeam: String(derived.maxRunningJobsPerTeam),
+    maxConnectionsPerAddress: String(derived.maxConnectionsPerAddress),
   };
 }
 

@@ -1,6 +1,7 @@
 /** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
 import { LOG_LEVELS } from '../observe/log.ts';
 import {
+  duration,
   durationOrOff,
   list,
   of,
@@ -186,6 +187,36 @@ export const TABLE = {
       rateOrOff,
       'off',
       'How many requests may come from an address (of IPv6 from a /64) to this node, or off; one without a good key counts as ten.',
+    ),
+    maxConnections: whole(
+      1,
+      1_000_000,
+      10_000,
+      'How many connections may be open at once; beyond it, those that are idle are closed.',
+    ),
+    maxConnectionsPerAddress: whole(
+      1,
+      1_000_000,
+      unset('half of maxConnections', '5000'),
+      'How many of them may come from one address (of IPv6 from a /64), unless it is a proxy that trustProxy names.',
+    ),
+    headersTimeout: duration(
+      '1s',
+      '5m',
+      '15s',
+      'How long the headers of a request may take to arrive, and a new connection to be used.',
+    ),
+    requestTimeout: duration(
+      '1s',
+      '24h',
+      '60s',
+      'How long a request may take to arrive with its body; pushes of those with a good key may take any time.',
+    ),
+    keepAliveTimeout: duration(
+      '1s',
+      '1h',
+      '72s',
+      'How long a connection stays open between two requests; longer than a proxy in front keeps it.',
     ),
   },
   backups: {

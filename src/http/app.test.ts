@@ -26,6 +26,7 @@ import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { createApp } from './app.ts';
+import { ConnectionLimits } from './connection-limits.ts';
 import { Overload } from './overload.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -93,6 +94,8 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     isStopping: () => false,
     overload: new Overload({ underWay, waitMs: () => 0, log }),
     underWay,
+    connections: new ConnectionLimits({ most: 100, perAddress: 100, trustProxy: false, log }),
+    times: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
     trustProxy: false,
     corsOrigins: [],
   });

@@ -24,6 +24,7 @@ import { authenticate } from './authenticate.ts';
 import { authorOf, inTheNameOf, isAudited } from './author.ts';
 import type { Certificate } from './certificate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
 import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
 import type { NodeStatus } from './extensions/system.ts';
@@ -40,6 +41,7 @@ import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/pa
 import type { UiServices } from './ui/services.ts';
 import { authenticateSession } from './ui/session.ts';
 import type { UnderWay } from './under-way.ts';
+import { timesOfServer, type WireTimes } from './wire-times.ts';
 
 /** What the wire needs from the rest of the service. */
 export interface HttpServices {
@@ -71,6 +73,8 @@ export interface HttpServices {
   underWay: UnderWay;
   /** Only where the operator has set some. */
   rateLimits?: RateLimits;
+  connections: ConnectionLimits;
+  times: WireTimes;
   /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
   metrics?: Metrics;
   metricsAllow?: NetworkList | undefined;
@@ -104,8 +108,6 @@ export interface Arrival {
 
 const MAX_HEADER_BYTES = 16 * 1_024;
 const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
-/** How long a request may take to arrive, body included, unless its operation `hasTime`. */
-const REQUEST_TIMEOUT_MS = 60_000;
 /** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
 const STILL_MS = 10 * 60_000;
 
@@ -137,14 +139,19 @@ export function createApp(services: HttpServices): FastifyInstance {
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
   const unknownMethod = (target: string): Problem => unroutable(match(splitTarget(target).path));
 
-  const { certificate } = services;
-  const ofTheServer = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false };
+  const { certificate, connections, times } = services;
+  const ofTheServer = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    ...timesOfServer(times),
+  };
   // As an object: a server of HTTPS is one of HTTP to all that follows.
   const secured: object = certificate === undefined ? {} : { https: { ...ofTheServer, ...certificate.pair } };
   const app = fastify({
     http: ofTheServer,
     ...secured,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: times.requestMs,
+    keepAliveTimeout: times.keepAliveMs,
     connectionTimeout: STILL_MS,
     trustProxy: services.trustProxy ? services.trustProxy.trusts : false,
     genReqId: requestIdOf,
@@ -181,6 +188,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   certificate?.follow(app.server);
+  connections.follow(app.server);
   app.server.on('connect', answerConnect(unknownMethod));
   // Else Node answers an `expect` that it does not know with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -200,6 +208,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     }
     const weight = arrival.route?.operation.weight ?? 'brief';
     // Without a line of its own: what takes long is refused in less time than such a line takes.
+    if (!connections.admits(reply.raw)) return refuse(reply.header('connection', 'close'));
     if (!services.overload.admits(weight)) return refuse(reply);
     services.underWay.begin(reply.raw, weight);
     tellAtEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });

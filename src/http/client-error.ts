@@ -1,6 +1,7 @@
 /** Answers what never becomes a request: malformed HTTP, and methods that the parser does not know. */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
@@ -39,7 +40,9 @@ export function createClientErrorHandler(input: {
     if (closing.has(socket)) return;
     // Node says it once for each request and leaves the rest to us: who has time is bounded by other means.
     if (error.code === TOO_SLOW && current !== undefined && input.hasTime(current.req)) return;
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Whoever opened a connection and never asked for anything, as browsers do, is not told off.
+    const isUnused = error.code === TOO_SLOW && socket instanceof Socket && socket.bytesRead === 0;
+    if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
       socket.destroy();
       return;
     }
@@ -87,6 +90,13 @@ function firstLine({ rawPacket }: ParserError): string {
 
 /** An answer to HEAD has no body: a client would take it for the next answer. */
 function writeProblem(socket: Duplex, problem: Problem, { head }: { head: boolean }): void {
+  socket.end(refusalBytes(problem, { head }));
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(cut));
+}
+
+/** An answer as it goes over the wire, after which the connection is closed. */
+export function refusalBytes(problem: Problem, { head = false } = {}): string {
   const { status, headers, body } = renderProblem(problem);
   const lines = Object.entries({
     ...headers,
@@ -94,7 +104,5 @@ function writeProblem(socket: Duplex, problem: Problem, { head }: { head: boolea
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${head ? '' : body}`);
-  const cut = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once('close', () => clearTimeout(cut));
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${head ? '' : body}`;
 }

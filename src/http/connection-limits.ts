@@ -1,0 +1,109 @@
+/**
+ * Bounds on connections, so that nobody takes those of others: how many are open, how many of them an address may have,
+ * and how many requests may wait on one. How long a connection may take is Node's to watch: see `app.ts`.
+ *
+ *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, so that the next finds room
+ *         └────────▶ too many of its address? ──▶ 503
+ */
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Problem } from '../model/error.ts';
+import { subscriberOf } from '../net/subscriber.ts';
+import type { TrustedProxies } from '../net/trusted-proxies.ts';
+import type { Logger } from '../observe/log.ts';
+import { refusalBytes } from './client-error.ts';
+
+/** Requests on one connection that are not answered yet: of a chunk of 64 KiB Node makes a thousand at once. */
+const MAX_WAITING = 16;
+/** Whoever goes on for so long after that does not want to be answered. */
+const MAX_REFUSED = 10 * MAX_WAITING;
+const MAKE_ROOM_EVERY_MS = 1_000;
+const TELL_EVERY_MS = 60_000;
+
+export class ConnectionLimits {
+  readonly #most: number;
+  readonly #perAddress: number;
+  readonly #trustProxy: TrustedProxies | false;
+  readonly #log: Logger;
+  /** How many connections each address has. */
+  readonly #open = new Map<string, number>();
+  readonly #waiting = new WeakMap<Socket, number>();
+  #madeRoomAtMs = Number.NEGATIVE_INFINITY;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #refused = 0;
+
+  /** @param input.perAddress of one that is no trusted proxy, in front of which any number of clients may be */
+  constructor(input: { most: number; perAddress: number; trustProxy: TrustedProxies | false; log: Logger }) {
+    this.#most = input.most;
+    this.#perAddress = input.perAddress;
+    this.#trustProxy = input.trustProxy;
+    this.#log = input.log;
+  }
+
+  /** Connections that were refused since the start. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Watches over the connections of a server. */
+  follow(server: Server): void {
+    server.maxConnections = this.#most;
+    // Their bytes are bounded; else Node drops what comes after the 2,000th without a word, a key as well.
+    server.maxHeadersCount = 0;
+    server.on('connection', (socket: Socket) => this.#begin(socket));
+    server.on('drop', () => {
+      this.#note('in all');
+      const nowMs = performance.now();
+      if (nowMs - this.#madeRoomAtMs < MAKE_ROOM_EVERY_MS) return;
+      this.#madeRoomAtMs = nowMs;
+      server.closeIdleConnections();
+    });
+  }
+
+  /** Whether a request may wait on its connection until those before it are answered. */
+  admits(answer: ServerResponse): boolean {
+    const { socket } = answer.req;
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+    this.#waiting.set(socket, waiting);
+    // It also comes when the connection broke.
+    answer.once('close', () => this.#waiting.set(socket, (this.#waiting.get(socket) ?? 0) - 1));
+    if (waiting > MAX_REFUSED) socket.destroy();
+    return waiting <= MAX_WAITING;
+  }
+
+  #begin(socket: Socket): void {
+    const { remoteAddress } = socket;
+    // Gone already.
+    if (remoteAddress === undefined) return;
+    if (this.#trustProxy !== false && this.#trustProxy.trusts(remoteAddress)) return;
+    const address = subscriberOf(remoteAddress);
+    const open = (this.#open.get(address) ?? 0) + 1;
+    this.#open.set(address, open);
+    socket.once('close', () => this.#end(address));
+    if (open <= this.#perAddress) return;
+    this.#note('of one address');
+    // To whoever speaks TLS it tells nothing, and is as good as being closed.
+    socket.write(REFUSAL);
+    socket.destroySoon();
+  }
+
+  #end(address: string): void {
+    const open = (this.#open.get(address) ?? 1) - 1;
+    if (open === 0) this.#open.delete(address);
+    else this.#open.set(address, open);
+  }
+
+  #note(where: string): void {
+    this.#refused += 1;
+    const nowMs = performance.now();
+    if (nowMs - this.#toldAtMs < TELL_EVERY_MS) return;
+    this.#toldAtMs = nowMs;
+    this.#log.warn({ refused: this.#refused }, `connections.refused: too many are open ${where}`);
+  }
+}
+
+const REFUSAL = refusalBytes(
+  new Problem('overloaded', {
+    sentence: 'Too many connections are open from this address. Close some, or use one for several requests',
+  }),
+);
