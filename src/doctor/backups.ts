@@ -67,7 +67,7 @@ export const newestBackup: Check = ofSettings(
     if (manifest === undefined) {
       return skipped(
         `Nothing beside ${newest.name} says what it should be`,
-        'It was not made by `flowhook backup`, or its .json is gone',
+        'It was not made by `flowhook backup create`, or its .json is gone',
         `\`flowhook backup verify ${newest.name}\` reads all of it`,
       );
     }

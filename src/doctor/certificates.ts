@@ -2,6 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
@@ -10,7 +11,7 @@ import { type Check, error, ofSettings, ok, type Result, skipped, type Trouble, 
 const DAY_MS = 24 * 3_600_000;
 /** Whoever renews by itself does so 30 days before the end. */
 const SOON_MS = 21 * DAY_MS;
-const CONNECT_MS = 5_000;
+const CONNECT_MS = 10_000;
 
 export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
   const { tlsCert, tlsKey, publicUrl } = settings;
@@ -58,7 +59,7 @@ export function certificateResult(
 }
 
 function isFor(found: X509Certificate, host: string): boolean {
-  return found.checkHost(host) !== undefined || found.checkIP(host) !== undefined;
+  return (isIP(host) === 0 ? found.checkHost(host) : found.checkIP(host)) !== undefined;
 }
 
 export const publicCertificate: Check = ofSettings(

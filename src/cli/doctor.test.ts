@@ -1,0 +1,24 @@
+/** What flowhook doctor tells to do can be done: every command that it names is there. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { programOf } from '../main.ts';
+import { leavesOf } from './every-command.ts';
+
+const DOCTOR = join(import.meta.dirname, '..', 'doctor');
+
+test('every command that a finding names is one, with flags that it takes', async () => {
+  const leaves = leavesOf(await programOf(undefined));
+  const sources = readdirSync(DOCTOR).filter((name) => !name.endsWith('.test.ts'));
+  const named = sources.flatMap((name) => [
+    ...readFileSync(join(DOCTOR, name), 'utf8').matchAll(/`flowhook ([^`]+?)\\?`/g),
+  ]);
+  assert.ok(named.length > 20, 'they are found');
+  for (const [, words = ''] of named) {
+    const leaf = leaves.find(({ path }) => words === path || words.startsWith(`${path} `));
+    assert.ok(leaf !== undefined, `flowhook ${words} is no command`);
+    const known = leaf.command.options.map(({ long }) => long);
+    for (const flag of words.match(/--[a-z-]+/g) ?? []) assert.ok(known.includes(flag), `${words}: ${flag}`);
+  }
+});
