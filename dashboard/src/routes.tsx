@@ -126,6 +126,11 @@ const keys = createRoute({
   path: '/keys',
   component: page(() => import('./pages/keys/key-list.tsx'), 'KeyListPage'),
 });
+const audit = createRoute({
+  ...under,
+  path: '/keys/audit',
+  component: page(() => import('./pages/keys/audit-list.tsx'), 'AuditListPage'),
+});
 const reference = createRoute({
   ...under,
   path: '/reference',
@@ -163,6 +168,7 @@ export const router = createRouter({
     event,
     welcome,
     keys,
+    audit,
     reference,
     system,
   ]),

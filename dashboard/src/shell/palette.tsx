@@ -25,7 +25,7 @@ interface Entry {
 }
 
 type Page = Pick<Destination, 'label' | 'icon'> & {
-  to: Destination['to'] | '/welcome' | '/events/catalogue';
+  to: Destination['to'] | '/welcome' | '/events/catalogue' | '/keys/audit';
 };
 
 /** Pages that are not in the navigation. */

@@ -16,6 +16,7 @@ import { useList } from '../../queries/list.ts';
 import { useSession } from '../../session.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyActions } from './key-actions.tsx';
+import { KeyTabs } from './key-tabs.tsx';
 import { MadeKeyDialog } from './made-key.tsx';
 
 export function KeyListPage() {
@@ -35,6 +36,7 @@ export function KeyListPage() {
           )
         }
       />
+      {can('admin') && <KeyTabs shown="keys" />}
       {can('admin') ? (
         <Keys mineId={mine.id} onMade={setMade} />
       ) : (
@@ -84,9 +86,27 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         </Text>
       ),
     },
-    { id: 'state', header: 'State', width: '100px', cell: (key) => <StateBadge state={stateOf(key)} /> },
+    {
+      id: 'state',
+      header: 'State',
+      width: '130px',
+      cell: (key) =>
+        key.concern === null ? (
+          <StateBadge state={stateOf(key)} />
+        ) : (
+          <Badge variant="light" color="yellow" tt="none" title={CONCERNS[key.concern].advice}>
+            {CONCERNS[key.concern].label}
+          </Badge>
+        ),
+    },
     { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
     { id: 'created', header: 'Made', width: '105px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      id: 'used',
+      header: 'Last used',
+      width: '105px',
+      cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="never" />,
+    },
     {
       id: 'expires',
       header: 'Ends',
@@ -122,6 +142,11 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     </>
   );
 }
+
+const CONCERNS: Readonly<Record<NonNullable<Key['concern']>, { label: string; advice: string }>> = {
+  unused: { label: 'unused', advice: 'Nobody has used it for 90 days: revoke it if nobody needs it' },
+  expires_soon: { label: 'ends soon', advice: 'Make another one before it ends' },
+};
 
 function stateOf({ revokedAt, expiresAt }: Key): 'active' | 'revoked' | 'expired' {
   if (revokedAt !== null) return 'revoked';
