@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { CHECKS } from '../doctor/checks.ts';
 import { programOf } from '../main.ts';
 import { leavesOf } from './every-command.ts';
 
@@ -21,4 +22,14 @@ test('every command that a finding names is one, with flags that it takes', asyn
     const known = leaf.command.options.map(({ long }) => long);
     for (const flag of words.match(/--[a-z-]+/g) ?? []) assert.ok(known.includes(flag), `${words}: ${flag}`);
   }
+});
+
+test('its page says of every check what it looks at', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operate/doctor.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const names = rows.flatMap((row) => (row.split('|')[1] ?? '').match(/[a-z-]+/g) ?? []);
+  assert.deepEqual(
+    names,
+    CHECKS.map(({ name }) => name),
+  );
 });
