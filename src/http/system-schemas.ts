@@ -48,7 +48,7 @@ export const systemSchemas = {
       {
         ok: true,
         examinedAt: '2026-11-21T02:00:00.000Z',
-        tookMs: 412,
+        tookMs: 96,
         findings: [
           {
             group: 'machine',
