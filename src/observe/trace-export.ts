@@ -48,6 +48,7 @@ export class ExportedTraces implements Tracing {
   #pending = 0;
   /** Whether it was said that they cannot be sent. */
   #isSaid = false;
+  #stopped: Promise<void> | undefined;
 
   constructor(settings: TracingSettings, log: Logger) {
     this.#settings = settings;
@@ -92,7 +93,12 @@ export class ExportedTraces implements Tracing {
     return toTraceparent({ traceId, spanId: NO_SPAN, isSampled: this.#isSampled(traceId) });
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, STOP_MS);
     // What cannot be sent was counted and said when it was tried.
