@@ -30,7 +30,7 @@ import { EventWaits } from './event-waits.ts';
 import type { NodeStatus } from './extensions/system.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import type { Overload } from './overload.ts';
-import { isMeant, isOurs, renderProblem, toProblem } from './problem.ts';
+import { isOurs, isTold, renderProblem, toProblem } from './problem.ts';
 import { isRateLimitField, type RateLimits } from './rate-limits.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
@@ -247,7 +247,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
     // Who is gone was not failed: the work was broken off because of that.
-    if (isOurs(problem) && !isMeant(problem) && !request.raw.socket.destroyed) {
+    if (isOurs(problem) && !isTold(problem) && !request.raw.socket.destroyed) {
       const route = arrivalOf(request).match?.known.path ?? null;
       const { traceId } = arrivalOf(request).traced.trace ?? {};
       const err = problem.cause ?? problem;

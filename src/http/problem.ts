@@ -30,9 +30,18 @@ export function isOurs(problem: Problem): boolean {
   return problem.status >= 500;
 }
 
-/** Whether it is said on purpose, so often as it is asked for, and tells nothing that went wrong. */
-export function isMeant({ code }: Problem): boolean {
-  return code === 'overloaded' || code === 'stopping' || code === 'not_ready';
+/** What tells nothing that went wrong, or was told once where it was noticed: `disk.full`, `overload.refuses`. */
+const TOLD: ReadonlySet<ErrorCode> = new Set([
+  'overloaded',
+  'stopping',
+  'not_ready',
+  'disk_full',
+  'disk_failed',
+]);
+
+/** Whether the log says it already, however many are answered with it. */
+export function isTold({ code }: Problem): boolean {
+  return TOLD.has(code);
 }
 
 export function renderProblem(problem: Problem): ProblemAnswer {

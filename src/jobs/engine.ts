@@ -33,6 +33,8 @@ interface RunningJob {
   /** When the request was sent that last gave or renewed its lease, by the monotonic clock. */
   renewedAt: number;
   ended: Promise<void>;
+  /** Whether it was ended because the store took no beat of it. */
+  isRefused: boolean;
 }
 
 export interface EngineOptions extends RunJobDeps {
@@ -64,6 +66,10 @@ export class Engine {
   #claiming: Promise<void> | undefined;
   /** Whether a claim was not answered: it may have been committed all the same. */
   #isUnsure = false;
+  /** Whether it is the store that lets leases run out: a full disk, or a database that is away. */
+  #isRefused = false;
+  /** Attempts that are over here without the store having taken it. None of them is a crash. */
+  #unended: Held[] = [];
   #stopping = new AbortController();
 
   constructor(options: EngineOptions) {
@@ -155,8 +161,10 @@ export class Engine {
         if (lost.some(isOf(job))) this.#interrupt(job, 'fenced');
         else if (canceled.some(isOf(job))) job.cancel.abort();
       }
+      this.#isRefused = false;
       return true;
     } catch (err) {
+      this.#isRefused = err instanceof Problem;
       this.#options.log.error({ err, jobs: running.length }, 'engine.beat_failed');
       return false;
     }
@@ -164,6 +172,7 @@ export class Engine {
 
   /** Takes back running jobs of a dead node (`nodeId`), or those whose lease is over. */
   async reap(input: { nodeId: string | null }): Promise<void> {
+    await this.#giveBackUnended();
     const found = await this.#options.store.jobs.abandoned(input);
     await this.#reclaims.each(found, (abandoned) => this.#takeBack(abandoned, input));
   }
@@ -209,6 +218,7 @@ export class Engine {
     const limit = capacity - this.#running.size;
     if (this.#stopping.signal.aborted || limit <= 0) return;
     if (this.#isUnsure) await this.#giveBackUnanswered();
+    await this.#giveBackUnended();
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
     const input = { nodeId, limit, leaseMs: this.#leaseMs, perTeam, except };
@@ -238,6 +248,20 @@ export class Engine {
       log.warn({ jobs: held.length }, 'jobs.claimed_without_answer');
     }
     this.#isUnsure = false;
+  }
+
+  /** Those that somebody else has taken meanwhile are passed over. */
+  async #giveBackUnended(): Promise<void> {
+    const held = this.#unended;
+    if (held.length === 0) return;
+    this.#unended = [];
+    try {
+      await this.#options.store.jobs.release({ held });
+      this.#options.log.warn({ jobs: held.length }, 'jobs.given_back: the store did not take how they ended');
+    } catch (error) {
+      this.#unended.push(...held);
+      throw error;
+    }
   }
 
   async #isForUs({ job, workflow }: ClaimedJob): Promise<boolean> {
@@ -270,14 +294,19 @@ export class Engine {
     const ended = runJob(this.#options, claimed, { abort: abort.signal, cancel: cancel.signal })
       .then(
         () => undefined,
-        // The end could not be written: the lease runs out and the job is taken back.
-        (err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'),
+        // The end could not be written: it is given back when the store takes that, or taken back without a lease.
+        (err) => {
+          this.#options.log.error({ err, jobId }, 'job.end_not_written');
+          if (err instanceof Problem) this.#unended.push(running.held);
+        },
       )
       .finally(() => {
         this.#running.delete(running);
+        if (running.isRefused) this.#unended.push(running.held);
         this.#claims.nudge();
       });
-    const running = { held: { teamId, jobId, attempt }, abort, cancel, renewedAt, ended };
+    const held = { teamId, jobId, attempt };
+    const running: RunningJob = { held, abort, cancel, renewedAt, ended, isRefused: false };
     this.#running.add(running);
   }
 
@@ -287,6 +316,7 @@ export class Engine {
       const silentMs = performance.now() - job.renewedAt;
       if (job.abort.signal.aborted || silentMs < (2 * this.#leaseMs) / 3) continue;
       this.#options.log.error({ ...job.held, silentMs: Math.round(silentMs) }, 'job.fenced_by_silence');
+      job.isRefused = this.#isRefused;
       this.#interrupt(job, 'fenced');
     }
   }

@@ -83,6 +83,8 @@ interface PushSurroundings extends PushDeps {
   waiting: Set<Push>;
   /** Ends all waiting. */
   turnedAway: AbortController;
+  /** Each writes the end of a push that the store did not take: its disk was full, say. */
+  unended: Set<() => Promise<void>>;
 }
 
 /** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
@@ -94,7 +96,13 @@ export class PushJobs {
 
   constructor(deps: PushDeps) {
     const beats = new Map<string, () => void>();
-    this.#deps = { ...deps, beats, waiting: new Set(), turnedAway: new AbortController() };
+    this.#deps = {
+      ...deps,
+      beats,
+      waiting: new Set(),
+      turnedAway: new AbortController(),
+      unended: new Set(),
+    };
     // A beat learns what is to be canceled.
     this.#unwatch = deps.store.watch(({ cancels }) => {
       if (cancels) for (const beat of beats.values()) beat();
@@ -177,6 +185,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
   const giveUpAt = performance.now() + waitMs;
+  await writeEnds(deps);
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -200,6 +209,16 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
     }
   } finally {
     waiting.delete(push);
+  }
+}
+
+/** What the store refuses again is kept; what it knows to be over is done with. */
+async function writeEnds({ unended }: PushSurroundings): Promise<void> {
+  for (const write of [...unended]) {
+    unended.delete(write);
+    await write().catch((error) => {
+      if (error instanceof Problem) unended.add(write);
+    });
   }
 }
 
@@ -247,11 +266,12 @@ async function attempt(
   } catch (error) {
     if (error instanceof FencedError) return await afterFence(deps.store, held, over);
     if (error instanceof Problem && error.code === 'push_canceled') throw error;
-    const ended = (ending: Promise<void>, end: AttemptEnd) =>
-      ending.then(
+    const ended = (write: () => Promise<void>, end: AttemptEnd) =>
+      write().then(
         () => over(end),
         (err) => {
-          // The lease runs out, and the job is ended as lost.
+          // Until the next push has written it, or the lease runs out and the job is ended as lost.
+          if (err instanceof Problem) deps.unended.add(write);
           log.error({ err }, 'job.end_not_written');
           over({ outcome: 'interrupted', reason: 'end_not_written' });
         },
@@ -259,7 +279,7 @@ async function attempt(
     if (error instanceof CanceledError) {
       reporter.line('warn', 'Canceled: nothing of the push is published');
       await reporter.flush();
-      await ended(deps.store.jobs.endCanceled({ held }), { outcome: 'canceled' });
+      await ended(() => deps.store.jobs.endCanceled({ held }), { outcome: 'canceled' });
       throw canceledPush(job);
     }
     const failure = failureOf(error);
@@ -267,8 +287,8 @@ async function attempt(
     reporter.line('error', `Failed (${reason}): ${message}`);
     await reporter.flush();
     const then: AfterFailure = { state: 'failed' };
-    const failing = deps.store.jobs.fail({ held, reason, error: message, failures: 0, then });
-    await ended(failing, { outcome: 'failed', reason, error: message });
+    const fail = () => deps.store.jobs.fail({ held, reason, error: message, failures: 0, then });
+    await ended(fail, { outcome: 'failed', reason, error: message });
     throw failure.toThrow(job);
   } finally {
     clearTimeout(deadline);

@@ -115,13 +115,30 @@ export interface ChildEnd {
 
 /** Starts a program. Rejects with a sentence when it cannot be started. */
 export async function startChild(input: ChildInput): Promise<Child> {
-  const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix));
+  const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix)).catch(refused);
   try {
     return await startIn(temporary, await input.launch(temporary), input);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
-    throw error;
+    return refused(error);
   }
+}
+
+/** What a full or read-only temporary directory is told as; everything else as it is. */
+function refused(cause: unknown): never {
+  const { code, path } = cause as NodeJS.ErrnoException;
+  const isElsewhere = path !== undefined && !path.startsWith(tmpdir());
+  const why = {
+    ENOSPC: 'is full: free space (or inodes) there',
+    EDQUOT: 'takes no more, because a quota is used up: free space there',
+    EROFS: 'is read-only: make it writable',
+    EACCES: 'may not be written to: allow it',
+  }[code ?? ''];
+  if (why === undefined || isElsewhere) throw cause;
+  throw new Error(
+    `The temporary directory ${tmpdir()} ${why}, or name another one with TMPDIR. A run needs a directory of its own there`,
+    { cause },
+  );
 }
 
 async function startIn(temporary: string, launch: Launch, input: ChildInput): Promise<Child> {
