@@ -64,5 +64,12 @@ async function committed<Input, Result>(
 /** What is wrong outside as a Problem; everything else as it is. */
 export function asProblem(error: unknown): unknown {
   if (error instanceof Problem || !isOutside(error)) return error;
+  if (isFull(error)) {
+    return new Problem('disk_full', {
+      sentence:
+        'The disk of the database server is full: nothing can be written, and reads go on. The operator has to free space there; writing then goes on by itself',
+      cause: error,
+    });
+  }
   return new Problem(isBusy(error) ? 'database_busy' : 'database_unavailable', { cause: error });
 }
