@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { parse } from 'yaml';
 import { environmentName } from '../src/config/names.ts';
 import { SETTINGS } from '../src/config/settings.ts';
@@ -123,7 +123,6 @@ test('with everything else read-only a job runs, an answer is kept and a backup 
     return;
   }
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-image-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
   await mkdir(join(directory, 'workflows', 'default'), { recursive: true });
   await mkdir(join(directory, 'data'));
   await mkdir(join(directory, 'tmp'));
@@ -135,21 +134,28 @@ test('with everything else read-only a job runs, an answer is kept and a backup 
       '  catch (error) { yield { id: (error as { code: string }).code }; }\n' +
       '}\n',
   );
-  const url = await startReadOnly(t, directory);
+  const service = await startReadOnly(directory);
+  try {
+    await runAndReadTwice(service.url);
+    const env = { PATH: process.env.PATH ?? '', FLOWHOOK_DATA: join(directory, 'data') };
+    execFileSync(process.execPath, [join(root, 'bin/flowhook.js'), 'backup', 'create', '--quiet'], { env });
+  } finally {
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+async function runAndReadTwice(url: string): Promise<void> {
   const headers = { 'x-api-key': KEY };
   const queued = await fetch(`${url}/v1/workflows/module/queue`, { method: 'POST', headers });
-  const jobId = queued.headers.get('x-job-id');
-  // Answers when the job has ended: the log of a job is followed to its end.
-  await (
-    await fetch(`${url}/v1/jobs/${jobId}/logs`, { headers: { ...headers, accept: 'text/event-stream' } })
-  ).text();
+  const log = `${url}/v1/jobs/${queued.headers.get('x-job-id')}/logs`;
+  // Followed to the end of its job.
+  await (await fetch(log, { headers: { ...headers, accept: 'text/event-stream' } })).text();
   for (const _ of ['written into a file of its own', 'sent from there']) {
     const data = await fetch(`${url}/v1/workflows/module/data`, { headers });
     assert.deepEqual(await data.json(), [{ id: 'EROFS' }]);
   }
-  const env = { PATH: process.env.PATH ?? '', FLOWHOOK_DATA: join(directory, 'data') };
-  execFileSync(process.execPath, [join(root, 'bin/flowhook.js'), 'backup', 'create', '--quiet'], { env });
-});
+}
 
 const KEY = 'key-of-the-read-only-service';
 
@@ -165,10 +171,12 @@ function mayMount(): boolean {
   }
 }
 
-/** The service where only `data` and `tmp` of a directory can be written to. Resolves with its address. */
-async function startReadOnly(t: TestContext, directory: string): Promise<string> {
+/** The service where only `data` and `tmp` of a directory can be written to. */
+async function startReadOnly(directory: string): Promise<{ url: string; stop(): Promise<void> }> {
   const script =
-    'mount --make-rprivate / && for one in data tmp; do mount --bind "$PLACE/$one" "$PLACE/$one"; done && ' +
+    // Its own directory may lie on a file system of its own. What is mounted from there is read-only like it.
+    'mount --make-rprivate / && mount --bind "$PLACE" "$PLACE" && mount -o remount,bind,ro "$PLACE" && ' +
+    'for one in data tmp; do mount --bind "$PLACE/$one" "$PLACE/$one" && mount -o remount,bind,rw "$PLACE/$one"; done && ' +
     'mount -o remount,bind,ro / && ! touch "$PLACE/x" 2>/dev/null && exec "$@"';
   const child: ChildProcess = spawn(
     'unshare',
@@ -188,20 +196,23 @@ async function startReadOnly(t: TestContext, directory: string): Promise<string>
     },
   );
   const exited = once(child, 'exit');
-  t.after(async () => {
-    child.kill('SIGTERM');
-    await exited;
-  });
   const lines: string[] = [];
   const { stdout, stderr } = child;
   assert.ok(stdout !== null && stderr !== null);
   createInterface({ input: stderr }).on('line', (line) => lines.push(line));
-  return new Promise((resolve, reject) => {
+  const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: stdout }).on('line', (line) => {
       lines.push(line);
-      const url = /^flowhook listening on (\S+)$/.exec(line)?.[1];
-      if (url !== undefined) resolve(url);
+      const found = /^flowhook listening on (\S+)$/.exec(line)?.[1];
+      if (found !== undefined) resolve(found);
     });
     void exited.then(() => reject(new Error(`The service has ended:\n${lines.join('\n')}`)));
   });
+  return {
+    url,
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** The package, packed and installed in an empty directory, as its users get it. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,6 +20,14 @@ export interface Installation {
   remove(): Promise<void>;
 }
 
+/** All that a package is made of. */
+const SOURCES = [
+  ...['bin', 'client', 'dashboard', 'docs', 'src', 'templates'],
+  ...['package.json', 'tsconfig.json', 'tsconfig.build.json', '.npmrc'],
+  ...['CHANGELOG.md', 'LICENSE', 'README.md', 'compose.yaml'],
+];
+const LEFT_OUT = /\/(dist|\.build|images)$|\.test\.tsx?$/;
+
 interface Packed {
   filename: string;
   size: number;
@@ -35,16 +43,28 @@ interface Packed {
  */
 export async function installPackage(options: { byNpm: boolean }): Promise<Installation> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
-  const tarballs = join(directory, 'tarballs');
-  await mkdir(tarballs);
-  await run('npm', ['run', '--silent', 'build'], { cwd: root });
+  const copy = join(directory, 'copy');
+  // Beside these sources: what they build here, others may be reading.
+  for (const name of SOURCES) {
+    await cp(join(root, name), join(copy, name), {
+      recursive: true,
+      filter: (path) => !LEFT_OUT.test(path),
+    });
+  }
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  await run('npm', ['run', '--silent', 'build'], { cwd: copy }).catch(({ stdout, stderr }) => {
+    // The compiler says there what is wrong.
+    throw new Error(`The package cannot be built:\n${stderr}${stdout.slice(-4_000)}`);
+  });
   // Building is what `prepack` does; it would say so in the midst of the JSON.
-  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', tarballs];
-  const { stdout } = await run('npm', pack, { cwd: root, maxBuffer: 16_000_000 });
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], {
+    cwd: copy,
+    maxBuffer: 16_000_000,
+  });
   // A list up to npm 11, by name afterwards.
   const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
-  const tarball = join(tarballs, packed.filename);
+  const tarball = join(copy, packed.filename);
   const installed = join(directory, 'node_modules', 'flowhook');
   if (options.byNpm) {
     await writeFile(join(directory, 'package.json'), '{"private":true}\n');
@@ -60,7 +80,7 @@ export async function installPackage(options: { byNpm: boolean }): Promise<Insta
       await symlink(join(root, 'node_modules', name), link);
     }
   }
-  await rm(tarballs, { recursive: true });
+  await rm(copy, { recursive: true });
   return {
     directory,
     program: join(installed, 'bin', 'flowhook.js'),
