@@ -34,6 +34,7 @@ import type { Logger } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
 import { observeAll } from './observe/observer.ts';
 import { processMetrics } from './observe/process-metrics.ts';
+import { traceMetrics } from './observe/trace-metrics.ts';
 import { startTracing } from './observe/tracing.ts';
 import { wideLines } from './observe/wide-lines.ts';
 import { workMetrics } from './observe/work-metrics.ts';
@@ -329,6 +330,7 @@ export async function startService(
     overload.start();
     if (metrics !== undefined) {
       processMetrics(metrics, eventLoop);
+      traceMetrics(metrics, tracing);
       nodeMetrics(metrics, {
         version: VERSION,
         role: config.role,

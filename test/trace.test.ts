@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fromTraceparent } from '../src/observe/trace-context.ts';
 import { startReceiver } from './support/receiver.ts';
+import { amountOf, scrapeUntil } from './support/scrape.ts';
 import { startService } from './support/service.ts';
 import { type ReceivedSpan, startTraceReceiver } from './support/trace-receiver.ts';
 
@@ -113,8 +114,13 @@ test('one trace goes from the request of a caller through the job to what its we
     spanId: finished.spanId,
     isSampled: true,
   });
-  const event = String(finished.attributes['flowhook.event.id']);
-  assert.equal(arrived?.event.id, event);
+  assert.equal(arrived?.event.id, finished.attributes['flowhook.event.id']);
+
+  const sent = { result: 'sent' };
+  await scrapeUntil(
+    service.url,
+    (families) => (amountOf(families, 'flowhook_trace_spans_total', sent) ?? 0) > 0,
+  );
 });
 
 test('attempts that fail are told with a word, and stand under the request that queued the job', async () => {

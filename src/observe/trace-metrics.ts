@@ -1,0 +1,15 @@
+/** What becomes of the spans of this node. */
+import type { Metrics } from './metrics.ts';
+import type { Tracing } from './tracing.ts';
+
+/** Without tracing it has no value. */
+export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
+  metrics.gauge({
+    name: 'flowhook_trace_spans_total',
+    help: 'Spans by what became of them: sent, or dropped, because their receiver was away or too many waited.',
+    labels: ['result'],
+    grows: true,
+    read: () =>
+      Object.entries(tracing?.spans ?? {}).map(([result, value]) => ({ labels: { result }, value })),
+  });
+}
