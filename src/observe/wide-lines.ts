@@ -60,11 +60,16 @@ function jobFields(done: JobAttemptDone): object {
     ...done.read,
     ...done.published,
     ...(done.reason === null ? {} : { reason: done.reason }),
-    ...(done.error === null ? {} : { error: done.error }),
+    ...(done.error === null ? {} : { error: withoutQuotation(done.error) }),
     ...(outcome === 'retrying' || outcome === 'failed' ? { state: outcome } : {}),
     ...(nextAt === null ? {} : { next: isoOf(nextAt) }),
     ...traceField(done),
   };
+}
+
+/** Behind a colon stands what the source said or held: that is for its team, which has it in the log of the job. */
+function withoutQuotation(sentence: string): string | undefined {
+  return sentence.split(/: |\. The end of its standard error|\n/, 1)[0];
 }
 
 function deliveryFields(done: DeliveryAttemptDone): object {
