@@ -6,6 +6,7 @@ import { damage, database, encryptionKey, log, notifications, schema } from './d
 import { diskWrites, fileSystem, rooms } from './disk.ts';
 import { exposure, networks, settings } from './exposure.ts';
 import { deletions, failingWorkflows, schedules, waitingJobs } from './jobs.ts';
+import { keys } from './keys.ts';
 import { clock, memory, openFiles, versions } from './machine.ts';
 import { names, outbound } from './network.ts';
 import { dataDirectory, encryptionKeyFile, secretFiles } from './permissions.ts';
@@ -54,5 +55,6 @@ export const CHECKS: readonly Check[] = [
   waitingJobs,
   webhookHealth,
   deliveries,
+  keys,
   deletions,
 ];

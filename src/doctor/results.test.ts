@@ -1,6 +1,7 @@
 /** Where the checks draw their lines: what is fine, what is a warning, what is an error. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ApiKey } from '../model/team.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { parseTrustedProxies } from '../net/trusted-proxies.ts';
 import { backupAgeResult } from './backups.ts';
@@ -8,6 +9,7 @@ import type { Result } from './check.ts';
 import { databaseResult, logResult } from './database.ts';
 import { diskWritesResult, fileSystemResult, roomResult } from './disk.ts';
 import { exposureResult, networksResult } from './exposure.ts';
+import { keysResult } from './keys.ts';
 import { memoryResult, openFilesResult, versionsResult } from './machine.ts';
 import { deliveriesResult, webhooksResult } from './webhooks.ts';
 
@@ -136,6 +138,28 @@ test('webhooks: those that have failed for an hour, or were paused while they fa
   assert.equal(status({ state: 'paused' }), 'ok', 'on purpose');
   assert.equal(status({ state: 'paused', failingSince: 0 }), 'warning');
   assert.equal(status({}, 3), 'warning');
+});
+
+test('keys: those that end soon, and those that nobody uses', () => {
+  const key: ApiKey = {
+    id: 'key_1',
+    teamId: 'team_1',
+    name: 'zapier',
+    hash: '',
+    prefix: 'fh_',
+    scopes: ['read'],
+    createdAt: 0,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: 200 * DAY_MS,
+    watchedFrom: 0,
+  };
+  const look = (change: Partial<ApiKey>) => keysResult([{ ...key, ...change }], 201 * DAY_MS);
+  assert.equal(statusOf(look({})), 'ok');
+  assert.equal(statusOf(look({ lastUsedAt: null })), 'warning');
+  assert.match(look({ lastUsedAt: null }).what, /nobody has used for long: key_1 \(zapier\)/);
+  assert.match(look({ expiresAt: 203 * DAY_MS }).what, /these end soon: key_1/);
+  assert.equal(statusOf(look({ lastUsedAt: null, revokedAt: 1 })), 'ok');
 });
 
 test('deliveries: an hour is longer than a few tries take', () => {
