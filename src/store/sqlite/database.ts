@@ -1,5 +1,5 @@
 /** One connection to an SQLite file: the only importer of node:sqlite, whose classes are being renamed. */
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 /** What a statement's `?` may stand for. */
@@ -40,8 +40,7 @@ export class Database {
   /** Opens the file, making it unless `readOnly`. Throws an Error with a sentence if this SQLite is too old. */
   constructor(path: string, options: DatabaseOptions = {}) {
     const { readOnly = false, synchronous = 'FULL', busyMs = BUSY_MS } = options;
-    // For its owner alone from its first byte on, whatever the umask; the files beside it follow it.
-    if (!readOnly && !existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+    if (!readOnly) makeForOwner(path);
     this.#handle = new DatabaseSync(path, { readOnly, timeout: busyMs });
     try {
       refuseOldSqlite(this.#handle);
@@ -145,6 +144,15 @@ export function isBusy(error: unknown): boolean {
 export function isFull(error: unknown): boolean {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' && (code & 0xff) === 13;
+}
+
+/** For its owner alone from its first byte on, whatever the umask; the files beside it follow it. */
+function makeForOwner(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It is there, or it cannot be made: then SQLite says so.
+  }
 }
 
 function refuseOldSqlite(handle: DatabaseSync): void {
