@@ -149,7 +149,7 @@ export async function startService(
     const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
     const tracing = config.tracing === null ? undefined : kept(await startTracing(config.tracing, log));
     const traces = tracing === undefined ? [] : [tracing.observer];
-    const observer = observeAll([wideLines(log), ...counted, ...traces]);
+    const observer = observeAll([wideLines(log, config.logRequests), ...counted, ...traces]);
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;

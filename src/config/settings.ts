@@ -1,5 +1,6 @@
 /** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
 import { LOG_LEVELS } from '../observe/log.ts';
+import { LOGGED_REQUESTS } from '../observe/wide-lines.ts';
 import {
   duration,
   durationOrOff,
@@ -249,6 +250,11 @@ export const TABLE = {
       ['auto', 'json', 'pretty'],
       'auto',
       'How lines of the log look; auto is pretty where standard error is a terminal, else json.',
+    ),
+    logRequests: oneOf(
+      LOGGED_REQUESTS,
+      'all',
+      'Which requests have a line in the log: all, those that were slow (a second) or failed, errors alone, or off.',
     ),
     metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
     metricsAllow: of(

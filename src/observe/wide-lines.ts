@@ -6,16 +6,23 @@ import type { Traced } from './trace-context.ts';
 /** Health checks and scrapes come every few seconds and would bury the rest. */
 const QUIET = new Set<string | null>(['/livez', '/readyz', '/metrics']);
 
+/** Which requests have a line; those that failed here have another one, `request.failed`, in any case. */
+export const LOGGED_REQUESTS = ['all', 'slow', 'errors', 'off'] as const;
+export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
+
+const SLOW_MS = 1_000;
+
 /**
  * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted` and
  * `delivery.attempted`. What went well or is somebody else's mistake is `info`, what an operator should see `warn`.
  */
-export function wideLines(log: Logger): Required<Observer> {
+export function wideLines(log: Logger, requests: LoggedRequests = 'all'): Required<Observer> {
   return {
     requestDone(done) {
+      if (requests === 'off' || QUIET.has(done.route)) return;
       const isWrong = done.status >= 500 && !done.aborted;
-      if (QUIET.has(done.route) && !isWrong) return;
-      log[isWrong ? 'warn' : 'info'](requestFields(done), 'request.completed');
+      const isTold = requests === 'all' || isWrong || (requests === 'slow' && done.durationMs >= SLOW_MS);
+      if (isTold) log[isWrong ? 'warn' : 'info'](requestFields(done), 'request.completed');
     },
     jobAttemptDone(done) {
       const { outcome } = done;
