@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startReceiver } from './support/receiver.ts';
 import { startServerProcess } from './support/server-process.ts';
+import { until } from './support/until.ts';
 
 const KEY = 'test-key-of-the-default-team';
 const WORKFLOWS = {
@@ -174,18 +175,4 @@ async function smallDisk(t: TestContext, size: string) {
     },
     free: () => rm(filler),
   };
-}
-
-/** Asks again and again, and answers the first thing that is there. */
-async function until<Found>(
-  what: string,
-  look: () => Found | undefined | false | Promise<Found | undefined | false>,
-): Promise<Found> {
-  const deadline = performance.now() + 90_000;
-  while (performance.now() < deadline) {
-    const found = await look();
-    if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return assert.fail(`Still waiting until ${what}`);
 }

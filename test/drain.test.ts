@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { bodyOf } from './support/reading.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
+import { until } from './support/until.ts';
 
 const KEY = 'test-key-of-the-default-team';
 const WORKFLOWS = {
@@ -162,20 +163,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** Asks again and again, and answers the first thing that is there. */
-async function until<Found>(
-  what: string,
-  look: () => Found | undefined | false | Promise<Found | undefined | false>,
-): Promise<Found> {
-  const deadline = performance.now() + 60_000;
-  while (performance.now() < deadline) {
-    const found = await look();
-    if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return assert.fail(`Still waiting until ${what}`);
 }
 
 async function placeOf(t: TestContext) {

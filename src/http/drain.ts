@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { UnderWay } from './under-way.ts';
 
 /** Whoever has sent half of a request when nothing else is left has so long for the other half. */
-const HALF_SENT_MS = 500;
+const HALF_SENT_MS = 750;
 
 /**
  * Closes the application. The listener goes at once, idle connections with it.
