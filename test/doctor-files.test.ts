@@ -75,6 +75,17 @@ test('files of another user in the data directory are told', {
   );
 });
 
+test('a database that this user may not see is not taken for one that is not there', {
+  skip: !isRoot && 'only root can become another user',
+}, async (t) => {
+  const { find } = await makeInstallation(t);
+  // What is loaded only now another user might not be allowed to read.
+  assert.equal((await find('database')).status, 'ok');
+  process.seteuid?.(65_534);
+  const found = await find('database').finally(() => process.seteuid?.(0));
+  assertTold(found, 'error', /EACCES/);
+});
+
 test('workflow files: as applied, changed, gone, broken, and a directory that is not there', async (t) => {
   const { directory, configure, find } = await makeInstallation(t, {
     'default/one.yaml': PUSH,

@@ -22,7 +22,7 @@ export const database: Check = ofSettings('database', 'database', async (setting
       why: 'Without its database the service does not start, and answers nothing but 503',
       fix: isPostgres(settings.databaseUrl)
         ? 'Start PostgreSQL, or correct FLOWHOOK_DATABASE'
-        : 'If the file is damaged, put back a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
+        : 'Let this user read and write it. If it is damaged, put back a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
     });
   }
   if (store === undefined)

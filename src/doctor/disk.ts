@@ -30,6 +30,7 @@ const REMOTE: Readonly<Record<number, string>> = {
   1702057286: 'a file system of a program (FUSE)',
 };
 const TMPFS = 0x01021994;
+const OVERLAY = 0x794c7630;
 
 export const rooms: readonly Check[] = [
   ofSettings('machine', 'disk-space-data', async (settings) =>
@@ -106,6 +107,13 @@ export function fileSystemResult(type: number, path: string): Result {
       what: `The data directory ${path} lies in memory (tmpfs)`,
       why: 'When the machine or the container starts anew, all of it is gone',
       fix: 'Put it on a disk, or a volume, with FLOWHOOK_DATA',
+    });
+  }
+  if (type === OVERLAY) {
+    return warning({
+      what: `The data directory ${path} lies in a container's own layer (overlayfs)`,
+      why: 'When the container is removed, or made anew for an upgrade, all of it is gone',
+      fix: 'Mount a volume there, or name the place of one with FLOWHOOK_DATA',
     });
   }
   return ok(`The data directory ${path} lies on a disk of this machine, as far as it says`);

@@ -1,4 +1,5 @@
 /** Opens the database of an installation for an examination, if that can be done without changing it. */
+import { statSync } from 'node:fs';
 import { silentLogger } from '../observe/log.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { isOwned, openStore, readSchema } from '../store/open.ts';
@@ -16,6 +17,8 @@ export async function openDatabase(settings: ExaminedSettings): Promise<Examined
   const { databaseUrl } = settings;
   let schema: ExaminedDatabase['schema'];
   try {
+    // A file that this user may not see is not a file that is not there.
+    if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
       return { ...NONE, schema, without: 'There is no database yet: the first start makes it' };

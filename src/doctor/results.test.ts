@@ -58,7 +58,7 @@ test('disk space: for what comes, for the next backup, for files at all', () => 
 
 test('file systems: a disk of the machine, not the network and not memory', () => {
   assert.equal(statusOf(fileSystemResult(0xef53, '/data')), 'ok');
-  for (const type of [0x6969, 0xfe534d42, 0x01021997, 0x01021994]) {
+  for (const type of [0x6969, 0xfe534d42, 0x01021997, 0x01021994, 0x794c7630]) {
     assert.equal(statusOf(fileSystemResult(type, '/data')), 'warning');
   }
 });
