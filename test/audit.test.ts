@@ -1,10 +1,11 @@
 /** The audit through the front door: every call that changes something leaves a line that says who, what, from where. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { UNAUDITED } from '../src/http/author.ts';
 import { routes } from '../src/http/routes.ts';
 import { SESSION_ROUTES } from '../src/http/ui/paths.ts';
@@ -40,6 +41,10 @@ before(async () => {
     },
   });
   admin = await keyOf('default', ['admin']);
+  // The files may still be read when it is ready: their lines come first.
+  while ((await newest(1_000)).filter(({ author }) => author.kind === 'file').length < 3) {
+    await service.call('GET', '/v1/me');
+  }
 });
 after(async () => {
   await service.stop();
@@ -248,7 +253,7 @@ const NOT_OURS: Readonly<Record<string, string>> = {
 /** One that has failed once, and waits for minutes. */
 async function makeWaitingJob(): Promise<string> {
   const id = await makeJob('failing');
-  const end = Date.now() + 60_000;
+  const end = Date.now() + 300_000;
   while ((await call('GET', `/v1/jobs/${id}`)).state !== 'retrying') assert.ok(Date.now() < end);
   return id;
 }
@@ -442,6 +447,29 @@ test('a command is told with the user of the system, and the audit can be read a
     assert.match(text, /^\S+ {2}- +teams\.delete +team_\w+ +.*sudo by grace.* acme\n$/);
   } finally {
     await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('the audit of a server can be read at a shell', async () => {
+  const id = await makeWebhook();
+  const args = ['audit', 'list', '--url', service.url, '--target', id, '--limit', '5', '--json'];
+  const env = { PATH: process.env.PATH ?? '', FLOWHOOK_KEY: admin.key };
+  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { env, cwd: root });
+  const [line, ...others] = JSON.parse(stdout) as Json[];
+  assert.equal(line?.action, 'webhooks.subscribe');
+  assert.deepEqual(line?.actor, { kind: 'key', id: admin.id, name: 'laptop' });
+  assert.deepEqual(others, []);
+});
+
+test('behind a proxy that is believed the address is the one that it has seen', async () => {
+  const behind = await startService({ settings: { FLOWHOOK_TRUST_PROXY: 'loopback' } });
+  try {
+    const from = { 'x-forwarded-for': '198.51.100.9, 192.0.2.7' };
+    assert.equal((await behind.call('POST', '/v1/inspectors', {}, from)).status, 200);
+    const { lines } = await behind.store.audit.list({ action: 'inspectors.create', limit: 1 });
+    assert.equal(lines[0]?.author.address, '192.0.2.7');
+  } finally {
+    await behind.stop();
   }
 });
 
