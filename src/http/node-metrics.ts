@@ -1,5 +1,6 @@
 /** What a scrape asks of the parts of this node, and of the database; requests, jobs and deliveries count themselves. */
 import { statfs } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Representations } from '../records/representations.ts';
 import { listBackups } from '../store/backup-files.ts';
@@ -149,13 +150,12 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   });
 }
 
-async function readAll(store: Store) {
-  const [database, work, due] = await Promise.all([
-    store.status.database(),
-    store.status.work({ most: MOST }),
-    store.status.due(),
-  ]);
-  return { database, work, due };
+/** One after the other: reads of an embedded database end within the turn in which they begin. */
+async function readAll({ status }: Store) {
+  const database = await status.database();
+  const work = await status.work({ most: MOST });
+  await nextTurn();
+  return { database, work, due: await status.due() };
 }
 
 function ofLanes(metrics: Metrics, lanes: Lanes): void {
