@@ -52,7 +52,7 @@ async function place(t: { after(end: () => Promise<void>): void }) {
     },
     async serve(use: (url: string) => Promise<void>): Promise<string> {
       const child = spawn('sh', ['-c', script, 'sh', 'serve'], { cwd: directory, env });
-      const exited = once(child, 'exit');
+      const exited = once(child, 'close');
       let said = '';
       child.stderr.on('data', (part) => {
         said += part;
