@@ -167,6 +167,7 @@ export async function startService(
       publicUrl,
       log,
       poolSize: config.databasePool,
+      quotas: config.quotas,
       listen: config.databaseListen,
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
@@ -370,6 +371,7 @@ export async function startService(
         log,
         limit: config.maxWebhooksPerWorkflow,
       },
+      quotas: config.quotas,
       node: () => ({
         version: VERSION,
         role: config.role,

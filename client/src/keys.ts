@@ -38,6 +38,13 @@ export interface Me {
     maxPageSize: number;
     maxBodyBytes: number;
     maxWebhooksPerWorkflow: number;
+    /** Of the team; null: any number. */
+    maxWorkflows: number | null;
+    maxWebhooks: number | null;
+    /** In the current versions of its workflows. */
+    maxRecords: number | null;
+    /** At once; others wait. */
+    maxRunningJobs: number | null;
   };
 }
 

@@ -53,6 +53,7 @@ export async function withStore(
     openStore(config.databaseUrl, {
       own,
       poolSize: config.databasePool,
+      quotas: config.quotas,
       listen: config.databaseListen,
       // That a new database was made has been said: only what goes wrong is worth a line.
       log: createLogger({

@@ -8,6 +8,7 @@ import { UsageError } from './exit.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { addTeamQuotas } from './team-quotas.ts';
 import { columns } from './words.ts';
 
 export function addTeams(program: Command): void {
@@ -21,6 +22,7 @@ export function addTeams(program: Command): void {
       .description('create a team; one that is there stays as it is')
       .argument('<slug>', 'a–z, 0–9 and -, as its folder of workflow files is called'),
   ).action(createTeam);
+  addTeamQuotas(teams);
   addDeleteTeam(teams);
 }
 

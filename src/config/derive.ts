@@ -1,6 +1,7 @@
 /** What follows from several settings: defaults that depend on others, and what does not go together. */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import type { Quotas } from '../model/quota.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { maskedUrl } from '../std/masked-url.ts';
@@ -22,6 +23,7 @@ export interface Derived {
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
   maxConnectionsPerAddress: number;
+  quotas: Quotas;
   backupDirectory: string;
   logPretty: boolean;
 }
@@ -41,6 +43,12 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
     metricsAllow: metricsAllow === 'none' ? undefined : metricsAllow,
     maxRunningJobs,
     maxRunningJobsPerTeam: values.maxRunningJobsPerTeam ?? maxRunningJobs,
+    quotas: {
+      workflows: values.maxWorkflowsPerTeam ?? null,
+      webhooks: values.maxWebhooksPerTeam ?? null,
+      records: values.maxRecordsPerTeam ?? null,
+      runningJobs: values.maxRunningJobsPerTeam ?? maxRunningJobs,
+    },
     maxConnectionsPerAddress: values.maxConnectionsPerAddress ?? Math.ceil(values.maxConnections / 2),
     backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),
     logPretty:

@@ -189,6 +189,24 @@ export const TABLE = {
       'off',
       'How many requests may come from an address (of IPv6 from a /64) to this node, or off; one without a good key counts as ten.',
     ),
+    maxWorkflowsPerTeam: whole(
+      0,
+      1_000_000,
+      unset('any number', '100'),
+      'How many workflows a team may have, unless `flowhook teams set-quota` says otherwise for it; as all quotas.',
+    ),
+    maxWebhooksPerTeam: whole(
+      0,
+      1_000_000,
+      unset('any number', '100'),
+      'How many webhooks a team may have, over all its workflows.',
+    ),
+    maxRecordsPerTeam: whole(
+      0,
+      1_000_000_000_000,
+      unset('any number', '5000000'),
+      'How many records a team may have in the current versions of its workflows; a run that would publish more fails.',
+    ),
     maxConnections: whole(
       1,
       1_000_000,

@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
+import { NO_QUOTAS } from '../model/quota.ts';
 import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createResolver } from '../net/resolver.ts';
@@ -74,6 +75,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     }),
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: { ...addressed, limit: 10 },
+    quotas: NO_QUOTAS,
     node: () => assert.fail('Nobody asks'),
     examine: () => assert.fail('Nobody asks'),
     inspection: new Inspection({ ...addressed, publicUrl: () => '' }),

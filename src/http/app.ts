@@ -4,6 +4,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
 import type { Examination } from '../model/finding.ts';
+import type { Quotas } from '../model/quota.ts';
 import type { NetworkList } from '../net/network-list.ts';
 import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observe/log.ts';
@@ -50,6 +51,8 @@ export interface HttpServices {
   representations: Representations;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
+  /** What teams may have of which nothing else was said. */
+  quotas: Quotas;
   inspection: Inspection;
   /** How this node stands. */
   node(): NodeStatus;

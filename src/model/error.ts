@@ -71,6 +71,8 @@ const TABLE = {
 
   inspector_limit: [400, 'The team has as many inspectors as it may have. Remove one first'],
 
+  quota_reached: [400, 'The team has as much as it may have'],
+
   workflow_of_file: [409, 'This workflow is defined by a file of the operator: change it there'],
   precondition_failed: [
     412,

@@ -4,6 +4,7 @@
  * forgotten, every write of a driver stands here or, with its reason, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
+import type { OwnQuotas } from '../model/quota.ts';
 import type { Store } from './store.ts';
 
 /** What an operation has changed; `keyId` when only it knows who asked. */
@@ -19,6 +20,10 @@ type Table = {
 };
 
 const at = (kind: Target['kind'], id: string): Target => ({ kind, id });
+const quotaWords = (quotas: OwnQuotas) =>
+  Object.entries(quotas)
+    .map(([name, most]) => `${name} ${most ?? 'off'}`)
+    .join(', ') || 'all as the instance has them';
 const until = (ms: number | null) => (ms === null ? 'for good' : `until ${new Date(ms).toISOString()}`);
 
 export const AUDITED = {
@@ -32,6 +37,7 @@ export const AUDITED = {
       result?.outcome === 'retired'
         ? { teamId: OF_INSTANCE, action: 'teams.delete', target: at('team', teamId), summary: result.slug }
         : undefined,
+    setQuotas: ({ teamId, quotas }) => ({ target: at('team', teamId), summary: quotaWords(quotas) }),
   },
   keys: {
     create: (_, key, now) =>

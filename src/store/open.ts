@@ -1,6 +1,7 @@
 /** A database URL in, a Store out: the only file that names a driver. */
 import { join } from 'node:path';
 import type { Author } from '../model/audit.ts';
+import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import type { BackupProgress, Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup.ts';
@@ -17,6 +18,8 @@ export interface OpenOptions {
   /** Where the service is reached from outside; asked at every write, because the port may be known late. */
   publicUrl: () => string;
   log: Logger;
+  /** What teams may have of which nothing else was said; any number unless told. */
+  quotas?: Quotas;
   /** What a commit to SQLite waits for: `FULL` (the default) survives a power cut, `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
   /**
@@ -49,13 +52,13 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 }
 
 async function openDriver(url: string, options: OpenOptions): Promise<Store> {
-  const { publicUrl, log, clock, own = false } = options;
+  const { publicUrl, log, clock, own = false, quotas = NO_QUOTAS } = options;
   const mistake = databaseUrlMistake(url);
   if (mistake !== undefined) throw new Error(`The database URL must be ${mistake}`);
   if (isPostgres(url)) {
     const { openPostgres } = await import('./postgres/postgres.ts');
     const { poolSize = POOL_SIZE, listen = true } = options;
-    return openPostgres({ url, clock, publicUrl, log, poolSize, own, listen });
+    return openPostgres({ url, clock, publicUrl, quotas, log, poolSize, own, listen });
   }
   const path = pathOf(url);
   // Only here: a thread that opens a reader would wait for all of it.
@@ -64,6 +67,7 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
     path,
     clock: clock ?? Date.now,
     publicUrl,
+    quotas,
     log,
     synchronous: options.synchronous ?? 'FULL',
     own,

@@ -9,6 +9,7 @@
  * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
  * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt no longer runs.
  */
+import type { Holdings, OwnQuotas } from '../model/quota.ts';
 import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 import type { AuditOperations } from './audit-operations.ts';
@@ -116,6 +117,12 @@ export interface TeamOperations {
    * its job. To be called until done: then nothing is left of it. Rejects with an Error for a team that is in use.
    */
   delete(input: { teamId: string; limit: number }): Promise<{ done: boolean }>;
+  /** Says what a team may have, in place of all that was said before; of the rest it has what the instance allows. */
+  setQuotas(input: { teamId: string; quotas: OwnQuotas }): Promise<void>;
+  /** What was said of a team. */
+  quotas(input: { teamId: string }): Promise<OwnQuotas>;
+  /** How much a team has of what there are quotas for. */
+  holdings(input: { teamId: string }): Promise<Holdings>;
 }
 
 /** An ed25519 key of a team. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */

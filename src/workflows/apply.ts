@@ -108,22 +108,24 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
     teamIds.set(slug, (await store.teams.ensure({ slug })).id);
   }
   for (let from = 0; from < found.length; from += APPLIED_AT_ONCE) {
-    const outcomes = found.slice(from, from + APPLIED_AT_ONCE).map(async ({ team, id, definition, hash }) => {
-      const teamId = teamIds.get(team) as string;
-      const outcome =
-        definition &&
-        (await store.workflows.apply({
-          teamId,
-          id,
-          definition,
-          hash,
-          nextRunAt: firstRunAt(definition, store.now()),
-        }));
-      return { name: `${team}/${id}`, outcome: outcome ?? 'unchanged' } as const;
-    });
+    const outcomes = found
+      .slice(from, from + APPLIED_AT_ONCE)
+      .map(async ({ team, id, file, definition, hash }) => {
+        const teamId = teamIds.get(team) as string;
+        const outcome =
+          definition &&
+          (await store.workflows
+            .apply({ teamId, id, definition, hash, nextRunAt: firstRunAt(definition, store.now()) })
+            .catch((error: unknown) => {
+              if (!(error instanceof Problem) || error.code !== 'quota_reached') throw error;
+              report.mistakes.push({ file, line: null, message: error.message });
+              return 'stale' as const;
+            }));
+        return { name: `${team}/${id}`, outcome: outcome ?? 'unchanged' } as const;
+      });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      // Only who says what it expects is told so.
+      // Who says what it expects is told so; what the team has no room for is among the mistakes.
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }

@@ -9,6 +9,10 @@ import { isoTime } from '../webhook-schemas.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
 const integer = (description: string) => ({ type: 'integer', description });
+const quota = (description: string) => ({
+  type: ['integer', 'null'],
+  description: `${description}; null: any number`,
+});
 
 /** GET /v1/me */
 export const readMe: Operation<KeyedCall> = {
@@ -38,22 +42,37 @@ export const readMe: Operation<KeyedCall> = {
       },
       limits: {
         type: 'object',
-        required: ['defaultPageSize', 'maxPageSize', 'maxBodyBytes', 'maxWebhooksPerWorkflow'],
+        required: [
+          'defaultPageSize',
+          'maxPageSize',
+          'maxBodyBytes',
+          'maxWebhooksPerWorkflow',
+          'maxWorkflows',
+          'maxWebhooks',
+          'maxRecords',
+          'maxRunningJobs',
+        ],
         properties: {
           defaultPageSize: integer('Items of a list without `limit`'),
           maxPageSize: integer('The highest `limit` of most lists'),
           maxBodyBytes: integer('Of a request body; a push may be of any length'),
           maxWebhooksPerWorkflow: integer('Active ones'),
+          maxWorkflows: quota('Of the team'),
+          maxWebhooks: quota('Of the team, over all its workflows'),
+          maxRecords: quota('Of the team, in the current versions of its workflows'),
+          maxRunningJobs: quota('Of the team at once; others wait'),
         },
       },
     },
   }),
 
-  async handle({ services: { store, webhooks }, caller: { teamId, keyId } }) {
+  async handle({ services: { store, webhooks, quotas }, caller: { teamId, keyId } }) {
     const team = await store.teams.get({ teamId });
+    const own = await store.teams.quotas({ teamId });
     const key = (await store.keys.list({ teamId })).find(({ id }) => id === keyId);
     // It was there a moment ago; its team may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
+    const { workflows, webhooks: hooks, records, runningJobs } = { ...quotas, ...own };
     return {
       team: { id: team.id, slug: team.slug },
       key: {
@@ -68,6 +87,10 @@ export const readMe: Operation<KeyedCall> = {
         maxPageSize: MAX_LIMIT,
         maxBodyBytes: MAX_BODY_BYTES,
         maxWebhooksPerWorkflow: webhooks.limit,
+        maxWorkflows: workflows,
+        maxWebhooks: hooks,
+        maxRecords: records,
+        maxRunningJobs: runningJobs,
       },
     };
   },

@@ -25,6 +25,7 @@ export const TABLES: readonly Table[] = [
   { name: 'team', key: ['id'] },
   { name: 'api_key', key: ['id'] },
   { name: 'signing_key', key: ['team_id', 'id'] },
+  { name: 'quota', key: ['team_id', 'name'] },
   { name: 'workflow', key: ['team_id', 'id'], long: ['definition', 'state'] },
   { name: 'version', key: ['team_id', 'workflow_id', 'number'], long: ['fields'] },
   { name: 'job', key: ['team_id', 'id'], long: ['error', 'progress'] },

@@ -157,11 +157,14 @@ const DUE = `
       select * from unnest($14::text[]) with ordinality as served (team_id, turn)
     ),
     open as materialized (
-      select waiting.team_id, coalesce(running.jobs, 0) as running, coalesce(served.turn, 0) as served
+      select waiting.team_id, coalesce(running.jobs, 0) as running, coalesce(served.turn, 0) as served,
+             coalesce(quota.most, $3) as most
       from waiting
+      left join quota on quota.team_id = waiting.team_id and quota.name = 'runningJobs'
       left join running on running.team_id = waiting.team_id
       left join served on served.team_id = waiting.team_id
-      where waiting.team_id is not null and coalesce(running.jobs, 0) < $3 and not waiting.team_id = any($9::text[])
+      where waiting.team_id is not null and coalesce(running.jobs, 0) < coalesce(quota.most, $3)
+        and not waiting.team_id = any($9::text[])
     ),
     turn as materialized (
       select * from open order by running, served, team_id limit $8
@@ -179,7 +182,7 @@ const DUE = `
       from level where level.priority is not null
     ),
     candidate as materialized (
-      select turn.team_id, turn.running, turn.served, due.id, due.attempt, due.run_at,
+      select turn.team_id, turn.running, turn.served, turn.most, due.id, due.attempt, due.run_at,
              row_number() over (partition by turn.team_id
                                 order by level.priority desc, due.misdated, due.run_at, due.id) as place
       from turn
@@ -190,7 +193,7 @@ const DUE = `
       select team_id, id, attempt,
              row_number() over (order by running + place, case place when 1 then served end nulls last,
                                          run_at, team_id, place) as rank
-      from candidate where running + place <= $3
+      from candidate where running + place <= most
       order by rank limit $4
     ),
     free as materialized (
@@ -253,7 +256,7 @@ async function roomOf(
   { perTeam, bounds }: Asked,
 ): Promise<Map<string, number>> {
   const teams = [...new Set(jobs.map((job) => job.team_id))];
-  const [open, running] = await Promise.all([
+  const [open, running, own] = await Promise.all([
     tx.db.all<{ id: string }>(
       'select id from team where id = any($1::text[]) order by id for no key update skip locked',
       teams,
@@ -267,9 +270,14 @@ async function roomOf(
       bounds.running.map(({ teamId }) => teamId),
       bounds.running.map(({ id }) => id),
     ),
+    tx.db.all<{ team_id: string; most: number | null }>(
+      `select team_id, most from quota where team_id = any($1::text[]) and name = 'runningJobs'`,
+      teams,
+    ),
   ]);
+  const most = new Map(own.map((row) => [row.team_id, row.most]));
   const counted = new Map(running.map((row) => [row.team_id, row.jobs]));
-  return new Map(open.map(({ id }) => [id, perTeam - (counted.get(id) ?? 0)]));
+  return new Map(open.map(({ id }) => [id, (most.get(id) ?? perTeam) - (counted.get(id) ?? 0)]));
 }
 
 function takeRoom(room: Map<string, number>, teamId: string): boolean {

@@ -19,6 +19,7 @@ import { testLanes } from '../conformance/lanes.ts';
 import { testOutbox } from '../conformance/outbox.ts';
 import { testPublishing } from '../conformance/publishing.ts';
 import { testPush } from '../conformance/push.ts';
+import { testQuotas } from '../conformance/quotas.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
@@ -46,6 +47,7 @@ const db = new Database(pool);
 
 describe('PostgreSQL', () => {
   testTeams(open);
+  testQuotas(open);
   testSessions(open);
   testAudit(open);
   testRemovingTeams(open);

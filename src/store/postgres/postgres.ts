@@ -1,5 +1,6 @@
 /** The Store on PostgreSQL: any number of processes work on one database, and any of them may die. */
 import { Problem } from '../../model/error.ts';
+import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store, Touched } from '../store.ts';
@@ -28,6 +29,7 @@ import { outbox } from './outbox.ts';
 import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import * as quotas from './quotas.ts';
 import * as records from './records.ts';
 import * as removeTeam from './remove-team.ts';
 import * as schedules from './schedules.ts';
@@ -56,6 +58,8 @@ export interface PostgresOptions {
   /** Instead of the database's: for tests. */
   clock: Clock | undefined;
   publicUrl: () => string;
+  /** What teams may have of which nothing else was said. */
+  quotas: Quotas;
   log: Logger;
   /** Connections at most, beside two for leases and one that listens. */
   poolSize: number;
@@ -104,7 +108,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const now = clock ?? (measured?.now as Clock);
 
   const writingWith = (connections: typeof pool, shares?: TeamShares) => {
-    const perform = writing({ pool: connections, now, publicUrl, onTouched, shares });
+    const perform = writing({ pool: connections, now, publicUrl, quotas: options.quotas, onTouched, shares });
     return <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
       const run = perform(operation);
       return (input: Input): Promise<Result> => {
@@ -141,6 +145,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       retire: write(removeTeam.retire),
       retired: read(removeTeam.retired) as Store['teams']['retired'],
       delete: write(removeTeam.remove),
+      setQuotas: write(quotas.setQuotas),
+      quotas: read(quotas.quotas),
+      holdings: read(quotas.holdings),
     },
     keys: {
       create: write(keys.create),

@@ -11,6 +11,7 @@ import {
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
+import { recordsMistake } from '../../model/quota.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
@@ -19,6 +20,7 @@ import { countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { withoutMessage } from './let-go.ts';
+import { quotaOf, recordsBeside } from './quotas.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 
@@ -46,7 +48,9 @@ export async function publish(
   }
   const before = await publishedVersion(tx, workflow);
   const records = countRecords(workflow, before.total);
-  const error = guardMistake({ guards, before: before.total, after: records.total });
+  const error =
+    guardMistake({ guards, before: before.total, after: records.total }) ??
+    (await quotaMistake(tx, workflow, before.total, records.total));
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
@@ -95,6 +99,12 @@ async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unk
     version,
     state === undefined ? null : JSON.stringify(state),
   );
+}
+
+async function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, before: number, after: number) {
+  const most = after > before ? await quotaOf(tx, team_id, 'records') : null;
+  if (most === null) return undefined;
+  return recordsMistake({ most, others: await recordsBeside(tx, team_id, id), before, after });
 }
 
 interface VersionSizes {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import type { Held } from '../../model/job.ts';
+import { NO_QUOTAS } from '../../model/quota.ts';
 import { planWrites, type StagedWrite } from '../../model/staging.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
@@ -142,6 +143,7 @@ async function explaining<Result>(operation: (tx: Tx) => Promise<Result>): Promi
       db: new Explaining(client),
       now: store.now(),
       publicUrl: '',
+      quotas: NO_QUOTAS,
       touched: untouched(),
       sequences: new Map(),
     };

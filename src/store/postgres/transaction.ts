@@ -1,4 +1,5 @@
 /** What the functions of the store are handed: a connection, the time, and what a commit will have touched. */
+import type { Quotas } from '../../model/quota.ts';
 import type { Touched } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -15,6 +16,8 @@ export interface View {
 export interface Tx extends View {
   /** Where the service is reached from outside; stands in the bodies of events. */
   readonly publicUrl: string;
+  /** What teams may have of which nothing else was said. */
+  readonly quotas: Quotas;
   /** What the watchers will be told after the commit. */
   readonly touched: Touched;
   /** The last number that an event of a team has been given here: nobody else gives any until the commit. */

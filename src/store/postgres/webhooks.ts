@@ -10,6 +10,7 @@ import {
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface Target {
@@ -51,6 +52,7 @@ export async function subscribe(
     };
   }
 
+  await requireRoom(tx, teamId, 'webhooks');
   const row = (await tx.db.get<WebhookRow>(
     `insert into webhook
        (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)

@@ -9,6 +9,7 @@ import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 import { UNFINISHED } from './unfinished.ts';
 
@@ -31,6 +32,7 @@ export async function apply(
   if (expectedHash !== undefined && (found?.archived_at !== null || found.definition_hash !== expectedHash)) {
     return 'stale';
   }
+  if (found === undefined || found.archived_at !== null) await requireRoom(tx, teamId, 'workflows');
   const stored = found ?? (await create(tx, input, definition));
   if (stored === 'created') return stored;
   if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';

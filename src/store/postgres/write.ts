@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { Problem } from '../../model/error.ts';
+import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { untouched } from '../touched.ts';
@@ -17,6 +18,7 @@ export interface Writing {
   pool: pg.Pool;
   now: Clock;
   publicUrl: () => string;
+  quotas: Quotas;
   /** Called after every commit that touched something. */
   onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
   /** How much of the pool one team may hold, where others wait for it. */
@@ -37,12 +39,12 @@ export function writing(options: Writing) {
 }
 
 async function committed<Input, Result>(
-  { pool, now, publicUrl, onTouched }: Writing,
+  { pool, now, publicUrl, quotas, onTouched }: Writing,
   operation: (tx: Tx, input: Input) => Promise<Result>,
   input: Input,
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
-    const told = { publicUrl: publicUrl(), touched: untouched(), sequences: new Map() };
+    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), sequences: new Map() };
     let tx: Tx | undefined;
     try {
       const result = await inTransaction(pool, async (db) => {

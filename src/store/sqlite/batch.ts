@@ -5,6 +5,7 @@
  * commit itself fails, or the disk or another process stands in the way, the whole batch is refused.
  */
 import { FencedError, Problem } from '../../model/error.ts';
+import { NO_QUOTAS, type Quotas } from '../../model/quota.ts';
 import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
 import { note } from './audit.ts';
@@ -43,9 +44,10 @@ export interface BatchResult {
 const MAX_CANCELED = 500;
 
 /** Runs a batch to its commit. Never throws: what went wrong is in the answers. */
-export function runBatch(db: Database, batch: Batch): BatchResult {
+export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): BatchResult {
   const touched = untouched();
-  const tx: Tx = { db, now: batch.now, publicUrl: batch.publicUrl, touched, cancelable: MAX_CANCELED };
+  const { now, publicUrl } = batch;
+  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelable: MAX_CANCELED };
   try {
     const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
     return { answers, touched, cancelMore: tx.cancelable === 0 };

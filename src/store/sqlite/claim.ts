@@ -19,7 +19,7 @@ export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
   let teams = waitingTeams(tx, except);
   const claimed: ClaimedJob[] = [];
   while (claimed.length < limit) {
-    teams = teams.filter((team) => team.next !== undefined && team.running < perTeam);
+    teams = teams.filter((team) => team.next !== undefined && team.running < (team.most ?? perTeam));
     if (teams.length === 0) break;
     const team = teams.reduce((first, other) => (goesBefore(other, first) ? other : first));
     claimed.push(start(tx, team.next as DueJob, { nodeId, leaseMs }));
@@ -34,6 +34,8 @@ export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
 interface WaitingTeam {
   teamId: string;
   running: number;
+  /** How many it may have running, where that is not as for others. */
+  most: number | null;
   /** When a job of it was last claimed. */
   claimedAt: number;
   /** The priorities at which its jobs wait, the highest first; one is dropped when nothing is due there. */
@@ -80,14 +82,22 @@ const WAITING = `
               order by priority desc limit 1)
       from level where priority is not null
     )
-  select level.team_id, level.priority, team.claimed_at
+  select level.team_id, level.priority, team.claimed_at, quota.most
   from level join team on team.id = level.team_id
+    left join quota on quota.team_id = level.team_id and quota.name = 'runningJobs'
   where level.priority is not null`;
+
+interface WaitingRow {
+  team_id: string;
+  priority: number;
+  claimed_at: number;
+  most: number | null;
+}
 
 function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): WaitingTeam[] {
   const running = runningByTeam(tx);
   const teams = new Map<string, WaitingTeam>();
-  for (const row of tx.db.all<{ team_id: string; priority: number; claimed_at: number }>(WAITING)) {
+  for (const row of tx.db.all<WaitingRow>(WAITING)) {
     const teamId = row.team_id;
     const team = teams.get(teamId);
     if (team !== undefined) {
@@ -97,6 +107,7 @@ function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): Waitin
     teams.set(teamId, {
       teamId,
       running: running.get(teamId) ?? 0,
+      most: row.most,
       // A time that is still to come was written before the clock was set back.
       claimedAt: row.claimed_at > tx.now ? 0 : row.claimed_at,
       priorities: [row.priority],

@@ -16,6 +16,7 @@ import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
 import { begin } from './push.ts';
+import { setQuotas } from './quotas.ts';
 import { remove as deleteTeam, retire } from './remove-team.ts';
 import { replay, startReplay, stepReplays } from './replays.ts';
 import { fire } from './schedules.ts';
@@ -42,6 +43,7 @@ export const WRITES = {
   'teams.ensureSigningKey': ensureSigningKey,
   'teams.retire': retire,
   'teams.delete': deleteTeam,
+  'teams.setQuotas': setQuotas,
   'keys.create': create,
   'keys.revoke': revoke,
   'keys.rotate': rotateKey,

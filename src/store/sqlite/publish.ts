@@ -4,12 +4,14 @@ import { type ChangedRecord, changesUrl, differences, publishedData } from '../.
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
+import { recordsMistake } from '../../model/quota.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
 import { countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, heldJob, moveUp } from './jobs.ts';
+import { quotaOf, recordsBeside } from './quotas.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
@@ -35,7 +37,9 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
   const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
   const before = publishedVersion(tx, workflow);
   const records = countRecords(workflow, before.total);
-  const error = guardMistake({ guards, before: before.total, after: records.total });
+  const error =
+    guardMistake({ guards, before: before.total, after: records.total }) ??
+    quotaMistake(tx, workflow, before.total, records.total);
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
@@ -75,6 +79,12 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
   appendJobEvent(tx, finished, 'workflow_finished', published);
   moveUp(tx, finished);
   return { outcome: changed ? 'published' : 'unchanged', version, records };
+}
+
+function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, before: number, after: number) {
+  const most = after > before ? quotaOf(tx, team_id, 'records') : null;
+  if (most === null) return undefined;
+  return recordsMistake({ most, others: recordsBeside(tx, team_id, id), before, after });
 }
 
 interface VersionSizes {

@@ -24,6 +24,7 @@ import { testLanes } from '../conformance/lanes.ts';
 import { testOutbox } from '../conformance/outbox.ts';
 import { testPublishing } from '../conformance/publishing.ts';
 import { testPush } from '../conformance/push.ts';
+import { testQuotas } from '../conformance/quotas.ts';
 import { testRandomRuns } from '../conformance/random-runs.ts';
 import { testReading } from '../conformance/reading.ts';
 import { testRecords } from '../conformance/records.ts';
@@ -50,6 +51,7 @@ const withDisk: Open = () => open('FULL');
 
 describe('SQLite, synchronous=OFF', () => {
   testTeams(withoutDisk);
+  testQuotas(withoutDisk);
   testSessions(withoutDisk);
   testAudit(withoutDisk);
   testRemovingTeams(withoutDisk);

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
+import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store, Touched } from '../store.ts';
@@ -29,6 +30,7 @@ import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
+import * as quotas from './quotas.ts';
 import { reading } from './reader.ts';
 import * as records from './records.ts';
 import { retired } from './remove-team.ts';
@@ -51,6 +53,8 @@ export interface SqliteOptions {
   path: string;
   clock: Clock;
   publicUrl: () => string;
+  /** What teams may have of which nothing else was said. */
+  quotas: Quotas;
   log: Logger;
   synchronous: 'FULL' | 'OFF';
   own: boolean;
@@ -71,6 +75,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       synchronous,
       clock,
       publicUrl: options.publicUrl,
+      quotas: options.quotas,
       log,
       onTouched: (touched) => tell(listeners, touched, log),
     });
@@ -142,6 +147,9 @@ function compose(parts: {
       retire: write('teams.retire'),
       retired: read(retired) as Store['teams']['retired'],
       delete: write('teams.delete'),
+      setQuotas: write('teams.setQuotas'),
+      quotas: read(quotas.quotas),
+      holdings: read(quotas.holdings),
     },
     keys: {
       create: write('keys.create'),

@@ -10,6 +10,7 @@ import {
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface Target {
@@ -54,6 +55,7 @@ export function subscribe(
     return { outcome: 'existing', webhook: resume(tx, { teamId, id: same.id }) as Webhook, resumed: true };
   }
 
+  requireRoom(tx, teamId, 'webhooks');
   const row = tx.db.get<WebhookRow>(
     `insert into webhook
        (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)

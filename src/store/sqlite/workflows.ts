@@ -9,6 +9,7 @@ import {
   toWorkflow,
   type WorkflowRow as WorkflowColumns,
 } from '../workflow-row.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface WorkflowRow extends WorkflowColumns {
@@ -36,6 +37,7 @@ export function apply(
   ) {
     return 'stale';
   }
+  if (stored === undefined || stored.archived_at !== null) requireRoom(tx, teamId, 'workflows');
   if (stored === undefined) {
     tx.db.run(
       `insert into workflow (team_id, id, number, definition, definition_hash, next_run_at, created_at, updated_at)

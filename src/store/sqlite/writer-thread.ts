@@ -1,5 +1,6 @@
 /** The writer thread: owns the only connection that writes, runs one batch at a time, answers after its commit. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { Quotas } from '../../model/quota.ts';
 import { type Batch, type BatchResult, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
@@ -18,6 +19,7 @@ const CANCEL_REMOVED: Batch = {
 export interface WriterData {
   path: string;
   synchronous: 'FULL' | 'OFF';
+  quotas: Quotas;
 }
 
 /** What the thread is told. Batches are answered in the order in which they came. */
@@ -34,7 +36,7 @@ export type FromWriter =
 
 if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
-function serve(port: MessagePort, { path, synchronous }: WriterData): void {
+function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): void {
   const db = new Database(path, { synchronous });
   // The number changes only when another connection commits: this one is the only one here that does.
   let seen = dataVersion(db);
@@ -50,7 +52,7 @@ function serve(port: MessagePort, { path, synchronous }: WriterData): void {
 
   port.on('message', (message: ToWriter) => {
     if ('batch' in message) {
-      const result = runBatch(db, message.batch);
+      const result = runBatch(db, message.batch, quotas);
       say({ result });
       if (result.trouble !== undefined) probe();
       if (result.cancelMore) cancelMore();

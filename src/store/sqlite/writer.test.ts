@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../../model/error.ts';
+import { NO_QUOTAS } from '../../model/quota.ts';
 import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
 import type { Touched } from '../store.ts';
@@ -17,6 +18,7 @@ const options: WriterOptions = {
   path: '/nowhere/flowhook.db',
   synchronous: 'OFF',
   clock: () => 1,
+  quotas: NO_QUOTAS,
   publicUrl: () => 'http://localhost',
   log: silentLogger,
   onTouched: () => {},

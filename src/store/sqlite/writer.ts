@@ -48,10 +48,10 @@ export interface WriterOptions extends WriterData {
 
 /** Starts the thread; resolves when it can write, rejects if it cannot open the database. */
 export async function startWriter(options: WriterOptions): Promise<Writer> {
-  const { path, synchronous } = options;
+  const { path, synchronous, quotas } = options;
   // Derived from this file's own name, so that the compiled form finds the compiled thread.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
-  const workerData = { path, synchronous } satisfies WriterData;
+  const workerData = { path, synchronous, quotas } satisfies WriterData;
   const writer = new Writer(() => new Worker(script, { workerData }), options);
   await writer.start();
   return writer;

@@ -1,0 +1,86 @@
+/** `flowhook teams quotas` and `set-quota`: how much teams have, and how much they may have. */
+import type { Command } from 'commander';
+import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../model/quota.ts';
+import type { Team } from '../model/team.ts';
+import { UsageError } from './exit.ts';
+import { findTeams } from './find.ts';
+import { addStoreOptions, print, withStore } from './open.ts';
+import type { Options } from './settings.ts';
+import { columns } from './words.ts';
+
+export function addTeamQuotas(teams: Command): void {
+  addStoreOptions(
+    teams
+      .command('quotas')
+      .description('show how much teams have of what there are quotas for')
+      .argument('[slug]', 'one team, as `flowhook teams list` shows it; all unless told'),
+  ).action(showQuotas);
+  addStoreOptions(
+    teams
+      .command('set-quota')
+      .description('say how much a team may have; a server that runs goes by it at once')
+      .argument('<slug>', 'as `flowhook teams list` shows it')
+      .argument('<quota>', QUOTAS.join(', '))
+      .argument(
+        '<most>',
+        'a whole number; off for any number; default for what the settings allow every team',
+      ),
+  ).action(setQuota);
+}
+
+interface Shown {
+  team: string;
+  quota: Quota;
+  has: number;
+  /** null: any number. */
+  most: number | null;
+  own: boolean;
+}
+
+async function showQuotas(slug: string | undefined, options: Options): Promise<void> {
+  await withStore(options, { make: false }, async (store, config) => {
+    const shown: Shown[] = [];
+    for (const { id: teamId, slug: team } of await findTeams(store, slug)) {
+      const own = await store.teams.quotas({ teamId });
+      const most = { ...config.quotas, ...own };
+      const has = await store.teams.holdings({ teamId });
+      for (const quota of QUOTAS) {
+        shown.push({ team, quota, has: has[quota], most: most[quota], own: quota in own });
+      }
+    }
+    print(
+      options,
+      shown,
+      columns(
+        shown.map(({ team, quota, has, most, own }) => [
+          team,
+          quota,
+          has.toLocaleString('en-GB'),
+          most === null ? 'of any number' : `of ${most.toLocaleString('en-GB')}`,
+          own ? 'its own' : '',
+        ]),
+      ),
+    );
+  });
+}
+
+async function setQuota(slug: string, name: string, text: string, options: Options): Promise<void> {
+  const quota = QUOTAS.find((one) => one === name);
+  if (quota === undefined) throw new UsageError(`There is no quota "${name}": ${QUOTAS.join(', ')}`);
+  const most = parseQuota(text);
+  if (most === 'mistake') {
+    throw new UsageError(`How many must be a whole number, off or default, found "${text}"`);
+  }
+  if (quota === 'runningJobs' && most === null) {
+    throw new UsageError('A node runs no more jobs than it can: give runningJobs a number, or say default');
+  }
+  await withStore(options, { make: false }, async (store) => {
+    const [team] = (await findTeams(store, slug)) as [Team];
+    const { [quota]: _before, ...others } = await store.teams.quotas({ teamId: team.id });
+    const quotas: OwnQuotas = most === undefined ? others : { ...others, [quota]: most };
+    await store.teams.setQuotas({ teamId: team.id, quotas });
+    const words =
+      most === undefined ? 'what the settings allow' : (most?.toLocaleString('en-GB') ?? 'any number');
+    print(options, { team: slug, quotas }, [`${slug}: ${quota} ${words}`]);
+  });
+}

@@ -1,0 +1,52 @@
+/** Quotas: how much a team may have, and what is said when it has that much. */
+import { Problem } from './error.ts';
+
+export const QUOTAS = ['workflows', 'webhooks', 'records', 'runningJobs'] as const;
+export type Quota = (typeof QUOTAS)[number];
+
+/**
+ * How much of each a team may have; null: any number. `records` are those of its current versions; of `runningJobs` more
+ * wait, and a node runs no more than it can.
+ */
+export type Quotas = Readonly<Record<Quota, number | null>>;
+
+/** What was said of one team; what is missing is as the instance has it. */
+export type OwnQuotas = Partial<Quotas>;
+
+/** How much of each a team has. */
+export type Holdings = Readonly<Record<Quota, number>>;
+
+export const NO_QUOTAS: Quotas = { workflows: null, webhooks: null, records: null, runningJobs: null };
+
+/** As people write it: a whole number, `off` for any number, `default` for what the instance has (null, undefined). */
+export function parseQuota(text: string): number | null | undefined | 'mistake' {
+  if (text === 'off') return null;
+  if (text === 'default') return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : 'mistake';
+}
+
+const ASK = 'or ask the operator for more (`flowhook teams set-quota`)';
+
+/** What somebody is told who makes one more of something than the team may have. */
+export function quotaReached(quota: 'workflows' | 'webhooks', most: number): Problem {
+  const way = quota === 'workflows' ? 'Archive one first' : 'Unsubscribe one first';
+  return new Problem('quota_reached', {
+    sentence: `The team has as many ${quota} as it may have (${most}). ${way}, ${ASK}`,
+  });
+}
+
+/** Why a run may not publish, as a sentence; nothing when it may. Whoever has too many may always have fewer. */
+export function recordsMistake(input: {
+  most: number | null;
+  /** Of all the team's other workflows. */
+  others: number;
+  before: number;
+  after: number;
+}): string | undefined {
+  const { most, others, before, after } = input;
+  if (most === null || after <= before || others + after <= most) return undefined;
+  return (
+    `The quota of the team refused to publish: it may have ${most} records, and with these it would have ` +
+    `${others + after}. The published records stay as they are. Publish fewer, remove those of other workflows, ${ASK}`
+  );
+}

@@ -1,0 +1,150 @@
+/** What every driver must do with quotas of teams. */
+import assert from 'node:assert/strict';
+import type { OwnQuotas } from '../../model/quota.ts';
+import type { Store } from '../store.ts';
+import {
+  CLAIM,
+  caseWith,
+  claimOne,
+  definition,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  people,
+  publishRun,
+  stageRecords,
+} from './setup.ts';
+
+const REACHED = { name: 'Problem', code: 'quota_reached' };
+const hook = { events: ['*'], secret: 'sealed', limit: 1_000 };
+const NAMES = { a: 'Ada', b: 'Bea', c: 'Cleo' };
+
+export function testQuotas(open: Open): void {
+  const it = caseWith(open);
+
+  async function teamWith(store: Store, quotas: OwnQuotas): Promise<string> {
+    const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+    await store.teams.setQuotas({ teamId, quotas });
+    return teamId;
+  }
+
+  const apply = (store: Store, teamId: string, id: string, hash = 'h') =>
+    store.workflows.apply({ teamId, id, definition: definition(), hash, nextRunAt: null });
+
+  it('keeps what was said of a team, in place of what was said before', async ({ store }) => {
+    const teamId = await teamWith(store, { workflows: 3, records: null });
+    assert.deepEqual(await store.teams.quotas({ teamId }), { workflows: 3, records: null });
+    await store.teams.setQuotas({ teamId, quotas: { runningJobs: 0 } });
+    assert.deepEqual(await store.teams.quotas({ teamId }), { runningJobs: 0 });
+    const { id: other } = await store.teams.ensure({ slug: 'other' });
+    assert.deepEqual(await store.teams.quotas({ teamId: other }), {});
+  });
+
+  it('makes and restores workflows up to the quota, and changes those that are there', async ({ store }) => {
+    const teamId = await teamWith(store, { workflows: 2 });
+    assert.equal(await apply(store, teamId, 'a'), 'created');
+    assert.equal(await apply(store, teamId, 'b'), 'created');
+    await assert.rejects(apply(store, teamId, 'c'), { ...REACHED, message: /as many workflows .*\(2\)/ });
+    assert.equal(await apply(store, teamId, 'a', 'changed'), 'changed');
+    assert.equal(await store.workflows.archive({ teamId, ids: ['a'] }), 1);
+    assert.equal(await apply(store, teamId, 'c'), 'created');
+    await assert.rejects(apply(store, teamId, 'a'), REACHED);
+    const { id: other } = await store.teams.ensure({ slug: 'other' });
+    for (const id of ['a', 'b', 'c']) assert.equal(await apply(store, other, id), 'created');
+    assert.equal((await store.teams.holdings({ teamId })).workflows, 2);
+  });
+
+  it('makes no more workflows than the quota, however many ask at once', async ({ store, another }) => {
+    const teamId = await teamWith(store, { workflows: 3 });
+    const second = await another();
+    try {
+      const made = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, n) => apply(n % 2 === 0 ? store : second, teamId, `w${n}`)),
+      );
+      assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 3);
+      assert.equal((await store.workflows.list({ teamId })).length, 3);
+    } finally {
+      await second.close();
+    }
+  });
+
+  it('subscribes webhooks up to the quota, over all workflows, and repeats all the same', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { id: 'other' });
+    const { teamId } = await makeWorkflow(store);
+    await store.teams.setQuotas({ teamId, quotas: { webhooks: 2 } });
+    const subscribe = (to: { teamId: string; workflowId: string | null }, n: number) =>
+      store.webhooks.subscribe({ ...to, ...hook, url: `https://a.test/${n}` });
+    assert.equal((await subscribe(at, 1)).outcome, 'created');
+    assert.equal((await subscribe({ teamId, workflowId: null }, 2)).outcome, 'created');
+    await assert.rejects(subscribe(other, 3), { ...REACHED, message: /as many webhooks .*\(2\)/ });
+    assert.equal((await subscribe(at, 1)).outcome, 'existing');
+    const [first] = await store.webhooks.list({ teamId });
+    const target = { teamId, id: first?.id ?? '' };
+    await store.webhooks.pause({ ...target, reason: 'rest' });
+    await assert.rejects(subscribe(other, 3), REACHED);
+    await store.webhooks.unsubscribe({ teamId, ids: [target.id] });
+    assert.equal((await subscribe(other, 3)).outcome, 'created');
+    assert.equal((await store.teams.holdings({ teamId })).webhooks, 2);
+  });
+
+  it('publishes records up to the quota, over all workflows, and always fewer', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { id: 'other' });
+    const { teamId } = at;
+    assert.equal((await publishRun(store, at, NAMES)).outcome, 'published');
+    await store.teams.setQuotas({ teamId, quotas: { records: 4 } });
+    assert.equal((await publishRun(store, other, { a: 'Ada' })).outcome, 'published');
+    assert.equal((await store.teams.holdings({ teamId })).records, 4);
+
+    await makeJob(store, other);
+    const held = await claimOne(store);
+    await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Bea' }));
+    const refused = await store.records.publish({
+      held,
+      guards: { minRecords: 0, maxDropPercent: null },
+      state: undefined,
+      fields: ['id', 'name'],
+    });
+    assert.equal(refused.outcome, 'guarded');
+    const { error } = refused as { error: string };
+    assert.match(error, /may have 4 records, and with these it would have 5/);
+    assert.equal((await store.teams.holdings({ teamId })).records, 4);
+
+    await store.teams.setQuotas({ teamId, quotas: { records: 1 } });
+    assert.equal((await publishRun(store, at, { a: 'Ada', b: 'Bea' })).outcome, 'published');
+    assert.equal((await store.teams.holdings({ teamId })).records, 3);
+    await store.workflows.archive({ teamId, ids: ['other'] });
+    assert.equal((await store.teams.holdings({ teamId })).records, 2);
+  });
+
+  it('starts as many jobs of a team as it may have running, and the others when it may', async ({
+    store,
+  }) => {
+    const teamId = await teamWith(store, { runningJobs: 2 });
+    const { id: otherId } = await store.teams.ensure({ slug: 'other' });
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await makeJob(store, await makeWorkflow(store, { id }));
+      await makeJob(store, await makeWorkflow(store, { id, team: 'other' }));
+    }
+    const claim = async (perTeam: number) => {
+      const claimed = await store.jobs.claim({ ...CLAIM, perTeam });
+      return claimed.map(({ job }) => job.teamId);
+    };
+    const first = await claim(3);
+    assert.deepEqual(
+      [first.filter((id) => id === teamId).length, first.filter((id) => id === otherId).length],
+      [2, 3],
+    );
+    assert.equal((await store.teams.holdings({ teamId })).runningJobs, 2);
+    assert.deepEqual(await claim(3), []);
+    await store.teams.setQuotas({ teamId, quotas: { runningJobs: 4 } });
+    assert.deepEqual(await claim(3), [teamId, teamId]);
+    await store.teams.setQuotas({ teamId: otherId, quotas: { runningJobs: 0 } });
+    assert.deepEqual(await claim(10), []);
+    await store.teams.setQuotas({ teamId: otherId, quotas: {} });
+    assert.deepEqual(await claim(10), [otherId]);
+  });
+}

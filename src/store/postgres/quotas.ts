@@ -1,0 +1,82 @@
+/** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
+import { type Holdings, type OwnQuotas, type Quota, quotaReached } from '../../model/quota.ts';
+import type { Tx, View } from './transaction.ts';
+
+export async function setQuotas(
+  tx: Tx,
+  { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
+): Promise<void> {
+  await lockTeam(tx, teamId);
+  await tx.db.run('delete from quota where team_id = $1', teamId);
+  await tx.db.run(
+    `insert into quota (team_id, name, most)
+     select $1, name, most from unnest($2::text[], $3::bigint[]) as own (name, most)`,
+    teamId,
+    Object.keys(quotas),
+    Object.values(quotas),
+  );
+  // Jobs may wait that are no more too many.
+  tx.touched.jobs = true;
+}
+
+export async function quotas(view: View, { teamId }: { teamId: string }): Promise<OwnQuotas> {
+  const rows = await view.db.all<{ name: Quota; most: number | null }>(
+    'select name, most from quota where team_id = $1 order by name',
+    teamId,
+  );
+  return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
+}
+
+export async function holdings(view: View, { teamId }: { teamId: string }): Promise<Holdings> {
+  return {
+    workflows: await count(view, WORKFLOWS, teamId),
+    webhooks: await count(view, WEBHOOKS, teamId),
+    records: await count(view, RECORDS, teamId, ''),
+    runningJobs: await count(view, RUNNING, teamId),
+  };
+}
+
+/** How much of something the team may have; null: any number. */
+export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<number | null> {
+  const own = await tx.db.get<{ most: number | null }>(
+    'select most from quota where team_id = $1 and name = $2',
+    teamId,
+    name,
+  );
+  return own === undefined ? tx.quotas[name] : own.most;
+}
+
+/** Throws a Problem unless the team may have one more. Then nobody else makes one until the commit. */
+export async function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): Promise<void> {
+  const most = await quotaOf(tx, teamId, name);
+  if (most === null) return;
+  await lockTeam(tx, teamId);
+  const held = await count(tx, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+  if (held >= most) throw quotaReached(name, most);
+}
+
+/**
+ * The records of the team's current versions, but for one workflow's; nobody else publishes any until the commit. Two
+ * rows are read for each workflow.
+ */
+export async function recordsBeside(tx: Tx, teamId: string, workflowId: string): Promise<number> {
+  await lockTeam(tx, teamId);
+  return count(tx, RECORDS, teamId, workflowId);
+}
+
+async function lockTeam(tx: Tx, teamId: string): Promise<void> {
+  await tx.db.run('select 1 from team where id = $1 for no key update', teamId);
+}
+
+const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
+const WEBHOOKS = "select count(*) as held from webhook where team_id = $1 and state <> 'deleted'";
+const RECORDS = `
+  select coalesce(sum(version.total), 0)::bigint as held
+  from workflow join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+    and version.number = workflow.current_version
+  where workflow.team_id = $1 and workflow.archived_at is null and workflow.id <> $2`;
+const RUNNING = "select count(*) as held from job where team_id = $1 and state = 'running'";
+
+async function count(view: View, sql: string, ...at: string[]): Promise<number> {
+  return (await view.db.get<{ held: number }>(sql, ...at))?.held ?? 0;
+}

@@ -1,0 +1,68 @@
+/** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
+import { type Holdings, type OwnQuotas, type Quota, quotaReached } from '../../model/quota.ts';
+import type { Tx, View } from './transaction.ts';
+
+export function setQuotas(tx: Tx, { teamId, quotas }: { teamId: string; quotas: OwnQuotas }): void {
+  tx.db.run('delete from quota where team_id = ?', teamId);
+  for (const [name, most] of Object.entries(quotas)) {
+    tx.db.run('insert into quota (team_id, name, most) values (?, ?, ?)', teamId, name, most);
+  }
+  // Jobs may wait that are no more too many.
+  tx.touched.jobs = true;
+}
+
+export function quotas(view: View, { teamId }: { teamId: string }): OwnQuotas {
+  const rows = view.db.all<{ name: Quota; most: number | null }>(
+    'select name, most from quota where team_id = ? order by name',
+    teamId,
+  );
+  return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
+}
+
+export function holdings(view: View, { teamId }: { teamId: string }): Holdings {
+  return {
+    workflows: count(view, WORKFLOWS, teamId),
+    webhooks: count(view, WEBHOOKS, teamId),
+    records: count(view, RECORDS, teamId, ''),
+    runningJobs: count(view, RUNNING, teamId),
+  };
+}
+
+/** How much of something the team may have; null: any number. */
+export function quotaOf(tx: Tx, teamId: string, name: Quota): number | null {
+  const own = tx.db.get<{ most: number | null }>(
+    'select most from quota where team_id = ? and name = ?',
+    teamId,
+    name,
+  );
+  return own === undefined ? tx.quotas[name] : own.most;
+}
+
+/** Throws a Problem unless the team may have one more. */
+export function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): void {
+  const most = quotaOf(tx, teamId, name);
+  if (most === null) return;
+  const held = count(tx, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+  if (held >= most) throw quotaReached(name, most);
+}
+
+/** The records of the team's current versions, but for one workflow's. Two rows are read for each workflow. */
+export function recordsBeside(tx: Tx, teamId: string, workflowId: string): number {
+  return count(tx, RECORDS, teamId, workflowId);
+}
+
+const WORKFLOWS = 'select count(*) as held from workflow where team_id = ? and archived_at is null';
+// The index of those that are not deleted is named, because the planner would walk through all that ever were.
+const WEBHOOKS =
+  "select count(*) as held from webhook indexed by webhook_same where team_id = ? and state <> 'deleted'";
+const RECORDS = `
+  select coalesce(sum(version.total), 0) as held
+  from workflow cross join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+    and version.number = workflow.current_version
+  where workflow.team_id = ? and workflow.archived_at is null and workflow.id <> ?`;
+const RUNNING = `
+  select count(*) as held from job indexed by job_running where team_id = ? and state = 'running'`;
+
+function count(view: View, sql: string, ...at: string[]): number {
+  return view.db.get<{ held: number }>(sql, ...at)?.held ?? 0;
+}
