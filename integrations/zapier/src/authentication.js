@@ -1,0 +1,63 @@
+/** How one connects: the address of one's own service and an API key of a team. */
+import { ask, baseUrl } from './ask.js';
+
+/** @import { Bundle, ZObject } from 'zapier-platform-core' */
+
+/**
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @throws `z.errors.Error` for a key that could not even fill the drop-downs
+ */
+async function test(z, bundle) {
+  const { data } = await ask(z, bundle, { path: '/v1/me' });
+  if (typeof data?.team?.slug !== 'string') {
+    throw new z.errors.Error(
+      `What answers at ${baseUrl(z, bundle)} is not Flowhook. Enter its base URL, such as https://flowhook.example.com`,
+      'BaseUrl',
+    );
+  }
+  if (!data.key.scopes.includes('read')) {
+    throw new z.errors.Error(
+      'This API key lacks the scope "read". Make one with the scopes read, queue and webhooks (those a key has when none are named)',
+      'scope_missing',
+    );
+  }
+  return {
+    team: data.team.slug,
+    teamId: data.team.id,
+    key: data.key.name,
+    host: new URL(baseUrl(z, bundle)).host,
+  };
+}
+
+/**
+ * @param {ZObject} _z
+ * @param {Bundle} bundle with the answer of the test as its `inputData`
+ */
+function connectionLabel(_z, bundle) {
+  return `Team ${bundle.inputData.team} at ${bundle.inputData.host}`;
+}
+
+export const authentication = {
+  type: 'custom',
+  test,
+  connectionLabel,
+  fields: [
+    {
+      key: 'baseUrl',
+      label: 'Base URL',
+      type: 'string',
+      required: true,
+      placeholder: 'https://flowhook.example.com',
+      helpText: 'The address of your Flowhook, as Zapier can reach it from the Internet.',
+    },
+    {
+      key: 'apiKey',
+      label: 'API Key',
+      type: 'password',
+      required: true,
+      helpText:
+        'A key of one team with the scopes read, queue and webhooks: `flowhook keys create --team default --name zapier`. It is shown once.',
+    },
+  ],
+};

@@ -1,0 +1,170 @@
+/** Every type of event that a Zap can start with: the service's catalogue, in the words of Zapier. */
+
+const QUEUED_AT = '2026-01-01T06:00:00.000Z';
+const STARTED_AT = '2026-01-01T06:00:00.120Z';
+const FINISHED_AT = '2026-01-01T06:00:03.120Z';
+const JOB = { workflowId: 'crm-contacts', jobId: 'job_01kadz8v3s7v0s8e1c3q5m2n4p' };
+const TIMES = { queuedAt: QUEUED_AT, startedAt: STARTED_AT, finishedAt: FINISHED_AT };
+const PUBLISHED = {
+  version: 17,
+  records: { total: 120, added: 1, changed: 1, removed: 0 },
+  dataUrl: 'https://flowhook.example/v1/workflows/crm-contacts/data',
+};
+const WEBHOOK_ID = 'wh_01kadz8v3s7v0s8e1c3q5m2n4p';
+
+/**
+ * @typedef {object} EventKind
+ * @property {string} key the type of the event, and the key of its trigger
+ * @property {string} noun
+ * @property {string} label
+ * @property {string} description
+ * @property {Record<string, any>} sample the example of `GET /v1/events/types`: a test holds the two together
+ */
+
+/** @type {readonly EventKind[]} */
+export const EVENTS = [
+  {
+    key: 'workflow_finished',
+    noun: 'Job',
+    label: 'Job Finished',
+    description: 'Triggers when a job has ended well, whether it has changed any records or not.',
+    sample: ofJob('workflow_finished', { ...JOB, state: 'finished', ...TIMES, ...PUBLISHED }),
+  },
+  {
+    key: 'workflow_data_change',
+    noun: 'Change',
+    label: 'Records Changed',
+    description:
+      'Triggers when a run has published records that differ from those before, with the differences as far as they fit.',
+    sample: ofJob('workflow_data_change', {
+      ...JOB,
+      state: 'finished',
+      ...TIMES,
+      ...PUBLISHED,
+      previousVersion: 16,
+      differences: [
+        {
+          type: 'changed',
+          id: '1',
+          fields: [{ key: 'email', value: 'ada@example.com', previousValue: 'ada@example.org' }],
+        },
+        {
+          type: 'added',
+          id: '2',
+          fields: [
+            { key: 'id', value: '2' },
+            { key: 'name', value: 'Grace Hopper' },
+          ],
+        },
+      ],
+      truncated: false,
+      changesUrl: 'https://flowhook.example/v1/workflows/crm-contacts/changes?since=16&until=17',
+    }),
+  },
+  {
+    key: 'workflow_failed',
+    noun: 'Job',
+    label: 'Job Failed',
+    description: 'Triggers when a job has failed for good: no attempt follows.',
+    sample: ofJob('workflow_failed', {
+      ...JOB,
+      state: 'failed',
+      ...TIMES,
+      reason: 'error',
+      error: 'The command ended with exit code 7',
+      attempt: 3,
+    }),
+  },
+  {
+    key: 'workflow_canceled',
+    noun: 'Job',
+    label: 'Job Canceled',
+    description: 'Triggers when a job was canceled, before it started or while it ran.',
+    sample: ofJob('workflow_canceled', {
+      ...JOB,
+      state: 'canceled',
+      ...TIMES,
+      error: 'Canceled over the API',
+      attempt: 1,
+    }),
+  },
+  {
+    key: 'workflow_queued',
+    noun: 'Job',
+    label: 'Job Queued',
+    description: 'Triggers when a job was queued for a workflow.',
+    sample: ofJob('workflow_queued', { ...JOB, state: 'queued', queuedAt: QUEUED_AT }),
+  },
+  {
+    key: 'workflow_started',
+    noun: 'Job',
+    label: 'Job Started',
+    description: 'Triggers when the first attempt of a job has started.',
+    sample: ofJob('workflow_started', {
+      ...JOB,
+      state: 'running',
+      queuedAt: QUEUED_AT,
+      startedAt: STARTED_AT,
+    }),
+  },
+  {
+    key: 'webhook_paused',
+    noun: 'Webhook',
+    label: 'Webhook Paused',
+    description:
+      'Triggers when another webhook is paused because nothing was delivered to it for long, and gets nothing until it is resumed.',
+    sample: ofWebhook('webhook_paused', {
+      webhookId: WEBHOOK_ID,
+      url: 'https://example.com/hook',
+      pausedAt: FINISHED_AT,
+      reason: 'No delivery has succeeded for 5 days',
+    }),
+  },
+  {
+    key: 'webhook_test',
+    noun: 'Test',
+    label: 'Webhook Tested',
+    description: 'Triggers when somebody tries out the webhook of this very Zap in Flowhook.',
+    sample: ofWebhook('webhook_test', {
+      webhookId: WEBHOOK_ID,
+      message: 'This is a test: nothing has happened',
+    }),
+  },
+];
+
+/**
+ * @param {string} type
+ * @param {Record<string, any>} data
+ */
+function ofJob(type, data) {
+  return {
+    ...head(type, data.finishedAt ?? STARTED_AT),
+    jobId: JOB.jobId,
+    ...(data.finishedAt === undefined ? {} : { finishedAt: data.finishedAt }),
+    data,
+  };
+}
+
+/**
+ * @param {string} type
+ * @param {Record<string, any>} data
+ */
+function ofWebhook(type, data) {
+  return { ...head(type, STARTED_AT), data };
+}
+
+/**
+ * @param {string} type
+ * @param {string} timestamp
+ */
+function head(type, timestamp) {
+  return {
+    id: 'evt_01kadz8v3s7v0s8e1c3q5m2n4p',
+    teamId: 'team_01kadz8v3s7v0s8e1c3q5m2n4p',
+    type,
+    eventType: type,
+    timestamp,
+    sequence: 42,
+    workflowId: JOB.workflowId,
+  };
+}

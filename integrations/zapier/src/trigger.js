@@ -1,0 +1,137 @@
+/** One trigger: a Zap that is switched on is a webhook, and one that is switched off leaves none behind. */
+import { ask } from './ask.js';
+import { outputFields } from './output-fields.js';
+import { subscribe, unsubscribe } from './subscriptions.js';
+import { isSigned } from './verify.js';
+import { workflowField } from './workflow-lists.js';
+
+/** @import { Bundle, ZObject } from 'zapier-platform-core' */
+/** @import { EventKind } from './events.js' */
+
+/** For how long what has started a Zap is remembered: most of what comes twice comes within minutes. */
+const REMEMBERED_S = 3600;
+
+/** @param {EventKind} event */
+export function eventTrigger({ key, noun, label, description, sample }) {
+  return {
+    key,
+    noun,
+    display: { label, description },
+    operation: {
+      type: 'hook',
+      inputFields: [
+        workflowField({
+          required: false,
+          helpText: 'Leave it empty to hear about every workflow of the team, also of those that come later.',
+        }),
+      ],
+      performSubscribe: (z, bundle) => switchOn(z, bundle, key),
+      performUnsubscribe: switchOff,
+      perform: (z, bundle) => receive(z, bundle, key),
+      performList: async (z, bundle) => (await ask(z, bundle, { path: `/v1/samples/${key}` })).data,
+      sample,
+      outputFields: outputFields(sample),
+    },
+  };
+}
+
+/**
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @param {string} type
+ * @returns {Promise<{ id: string, teamId: string, publicKeys: string[] }>}
+ */
+async function switchOn(z, bundle, type) {
+  // First what can fail without leaving a webhook behind.
+  const me = await ask(z, bundle, { path: '/v1/me' });
+  const teamId = me.data.team.id;
+  const publicKeys = await signingKeys(z, bundle, teamId);
+  const url = String(bundle.targetUrl);
+  const id = await subscribe(z, bundle, {
+    workflowId: bundle.inputData.workflowId ? String(bundle.inputData.workflowId) : undefined,
+    url,
+    events: [type],
+  });
+  return { id, teamId, publicKeys };
+}
+
+/**
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ */
+async function switchOff(z, bundle) {
+  await unsubscribe(z, bundle, { id: bundle.subscribeData?.id, url: bundle.targetUrl });
+  return {};
+}
+
+/**
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @param {string} type
+ * @returns {Promise<Record<string, any>[]>} the event, or nothing: when it has been here before, or when it is a test
+ *   of the webhook, which is sent whatever was subscribed
+ * @throws `z.errors.Error` when the team has not signed it
+ */
+async function receive(z, bundle, type) {
+  const event = await verifiedEvent(z, bundle);
+  if (event.type !== type) return [];
+  return (await isNew(z, bundle, event.id)) ? [event] : [];
+}
+
+/**
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @returns {Promise<Record<string, any>>}
+ */
+async function verifiedEvent(z, bundle) {
+  const { content, headers = {} } = bundle.rawRequest ?? {};
+  const trusted = /** @type {{ teamId?: string, publicKeys?: string[] }} */ (bundle.subscribeData ?? {});
+  if (content !== undefined && trusted.teamId !== undefined) {
+    const request = { content, headers };
+    const signed =
+      isSigned(request, trusted.publicKeys ?? []) ||
+      // Keys may have been added since the Zap was switched on.
+      isSigned(request, await signingKeys(z, bundle, trusted.teamId));
+    if (signed) return JSON.parse(content);
+  }
+  throw new z.errors.Error(
+    'This request was not signed by your Flowhook, and starts nothing. If Flowhook did send it, switch the Zap off and on again',
+    'NotVerified',
+    401,
+  );
+}
+
+/**
+ * The public keys of a team; reading them takes no API key.
+ *
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @param {string} teamId
+ * @returns {Promise<string[]>}
+ */
+async function signingKeys(z, bundle, teamId) {
+  const { data } = await ask(z, bundle, {
+    path: `/.well-known/webhook-signing-keys/${encodeURIComponent(teamId)}`,
+  });
+  return data.keys.map((one) => one.key);
+}
+
+/**
+ * A service that is killed while a request is under way sends it once more, under the same id. Each Zap remembers for
+ * itself: two may hear of one event.
+ *
+ * @param {ZObject} z
+ * @param {Bundle} bundle
+ * @param {string} eventId
+ */
+async function isNew(z, bundle, eventId) {
+  const key = z.hash('sha256', `${bundle.subscribeData?.id} ${eventId}`);
+  try {
+    if ((await z.cache.get(key)) !== null) return false;
+    return (await z.cache.set(key, true, REMEMBERED_S, undefined, true)) !== false;
+  } catch (error) {
+    // Rather twice than never.
+    z.console.log(`Cannot remember ${eventId}: ${error}`);
+    return true;
+  }
+}

@@ -1,0 +1,379 @@
+/** What a Zap can do: queue, run, push and find, against a real service. */
+import assert from 'node:assert/strict';
+import { createServer, request as forward } from 'node:http';
+import { after, afterEach, before, test } from 'node:test';
+import { countAsked, undocumented } from './support/documented.js';
+import { App, appTester, runStep } from './support/run.js';
+import { startService, until } from './support/service.js';
+import { startZapierSide } from './support/zapier-side.js';
+
+const waitsForGate = `source:
+  type: command
+  command: ["sh", "-c", "until [ -e $GATE ]; do sleep 0.02; done; echo '{\\"id\\": 1, \\"name\\": \\"Ada\\"}'"]
+`;
+
+/** @type {Awaited<ReturnType<typeof startService>>} */
+let service;
+/** @type {Awaited<ReturnType<typeof startZapierSide>>} */
+let zapierSide;
+
+before(async () => {
+  zapierSide = await startZapierSide();
+  service = await startService({
+    'default/people.yaml': `name: People
+source:
+  type: command
+  command: ["sh", "-c", "for i in 1 2 3 4 5; do echo \\"{\\\\\\"id\\\\\\": $i, \\\\\\"name\\\\\\": \\\\\\"Person $i\\\\\\"}\\"; done"]
+`,
+    'default/held.yaml': `name: Held\n${waitsForGate}`,
+    'default/buffered.yaml': `name: Buffered\noverlap: buffer\n${waitsForGate}`,
+    'default/broken.yaml':
+      'name: Broken\nretries: { max: 0 }\nsource: { type: command, command: ["sh", "-c", "echo no such host >&2; exit 7"] }\n',
+    'default/inbox.yaml': 'name: Inbox\nmode: upsert\nsource: { type: push }\n',
+  });
+});
+after(async () => {
+  await service?.stop();
+  await zapierSide?.stop();
+});
+afterEach(async () => {
+  delete process.env.FLOWHOOK_WAIT_SECONDS;
+  await service.openGate();
+  await until(
+    'the jobs to end',
+    () => service.call('GET', '/v1/jobs?state=queued,running,retrying'),
+    (answer) => answer.body.jobs.length === 0,
+  );
+  await service.closeGate();
+});
+
+const bundle = (inputData = {}, more = {}) => ({
+  authData: service.authData(),
+  inputData,
+  meta: {},
+  ...more,
+});
+/** @returns {Promise<any>} */
+const act = (key, inputData, more) => appTester(App.creates[key].operation.perform, bundle(inputData, more));
+/** The sentence of an error of the platform, which adds a code as JSON or the story of the call as more lines. */
+const sentenceOf = (error) => {
+  try {
+    return JSON.parse(error.message).message;
+  } catch {
+    return error.message.split('\n')[0];
+  }
+};
+/**
+ * @param {Promise<unknown>} step
+ * @param {{ name: string, sentence: RegExp }} expected
+ */
+const refused = async (step, { name, sentence }) => {
+  await assert.rejects(step, (error) => {
+    assert.ok(error instanceof Error);
+    assert.equal(error.name, name, error.message);
+    assert.match(sentenceOf(error), sentence);
+    return true;
+  });
+};
+
+test('"Queue Job" queues one, and says in words why it does not queue a second', async () => {
+  const first = await act('queue_job', { workflowId: 'held' });
+  assert.equal(first.queued, true);
+  assert.match(first.id, /^job_/);
+  await refused(act('queue_job', { workflowId: 'held' }), {
+    name: 'HaltedError',
+    sentence: new RegExp(
+      `^A job is already queued for this workflow \\(held\\)\\. The job in the way is ${first.id}$`,
+    ),
+  });
+  const second = await act('queue_job', { workflowId: 'held', whenBusy: 'skip' });
+  assert.deepEqual([second.id, second.queued], [first.id, false]);
+});
+
+test('"Queue Job" waits until there is room, and then has Zapier try again later', async () => {
+  await act('queue_job', { workflowId: 'held' });
+  process.env.FLOWHOOK_WAIT_SECONDS = '0';
+  await refused(act('queue_job', { workflowId: 'held', whenBusy: 'wait' }), {
+    name: 'ThrottledError',
+    sentence: /already queued.*tries again/,
+  });
+  process.env.FLOWHOOK_WAIT_SECONDS = '20';
+  const waiting = act('queue_job', { workflowId: 'held', whenBusy: 'wait' });
+  await service.openGate();
+  assert.equal((await waiting).queued, true);
+});
+
+test('"Queue Job" that is repeated for the same event queues nothing more', async () => {
+  const once = { workflowId: 'held', onceFor: 'evt_é 1' };
+  const first = await act('queue_job', once);
+  assert.deepEqual(await act('queue_job', once), first);
+});
+
+test('a workflow that is unknown, or receives its records, is told in the words of the service', async () => {
+  await refused(act('queue_job', { workflowId: 'nobody' }), {
+    name: 'AppError',
+    sentence: /^No workflow found$/,
+  });
+  await refused(act('queue_job', { workflowId: 'inbox' }), {
+    name: 'AppError',
+    sentence: /receives its records by push/,
+  });
+});
+
+test('"Run Workflow" gives the records of the run, as many as were asked for', async () => {
+  const all = await act('run_workflow', { workflowId: 'people' });
+  assert.equal(all.state, 'finished');
+  assert.deepEqual([all.total, all.complete], [5, true]);
+  assert.deepEqual(all.records[4], { id: '5', name: 'Person 5' });
+  const two = await act('run_workflow', { workflowId: 'people', limit: '2' });
+  assert.deepEqual(
+    two.records.map((record) => record.id),
+    ['1', '2'],
+  );
+  assert.equal(two.complete, false);
+  const changed = await act('run_workflow', { workflowId: 'people', which: 'changed' });
+  assert.deepEqual([changed.records, changed.complete, changed.total], [[], true, 5]);
+});
+
+test('"Run Workflow" gives what a run has added or changed alone, where that was asked for', async () => {
+  await act('push_records', { workflowId: 'inbox', records: [{ id: 'old', name: 'Old' }] });
+  await service.openGate();
+  const run = await act('run_workflow', { workflowId: 'buffered', which: 'changed' });
+  assert.deepEqual(run.records, [{ id: '1', name: 'Ada' }]);
+});
+
+test('"Run Workflow" reads in pages', async () => {
+  const many = Array.from({ length: 2_345 }, (_, i) => ({ id: `page-${i}` }));
+  await act('push_records', { workflowId: 'inbox', json: JSON.stringify(many) });
+  const { jobId } = (await service.call('GET', '/v1/jobs?workflowId=inbox&limit=1')).body.jobs.map((job) => ({
+    jobId: job.id,
+  }))[0];
+  const { results } = await runStep('creates.run_workflow.operation.performResume', {
+    ...bundle({ workflowId: 'inbox', limit: 2_000 }),
+    outputData: { jobId, webhookId: 'wh_gone' },
+  });
+  assert.equal(results.records.length, 2_000);
+  assert.equal(new Set(results.records.map((record) => record.id)).size, 2_000);
+  assert.equal(results.complete, false);
+});
+
+test('"Run Workflow" says why a job has failed, and that one was canceled', async () => {
+  await refused(act('run_workflow', { workflowId: 'broken' }), {
+    name: 'AppError',
+    sentence: /^The job job_\w+ has failed \(error\): .*no such host/s,
+  });
+  process.env.FLOWHOOK_WAIT_SECONDS = '20';
+  const run = act('run_workflow', { workflowId: 'held' });
+  const rejected = refused(run, { name: 'HaltedError', sentence: /^The job job_\w+ was canceled: / });
+  const job = await until(
+    'the job',
+    () => service.call('GET', '/v1/jobs?workflowId=held&state=queued,running&limit=1'),
+    (answer) => answer.body.jobs.length === 1,
+  );
+  await service.call('POST', `/v1/jobs/${job.body.jobs[0].id}/cancel`);
+  await rejected;
+});
+
+test('"Run Workflow" joins the job that is there, or stops, as it was told', async () => {
+  const { id } = await act('queue_job', { workflowId: 'held' });
+  await refused(act('run_workflow', { workflowId: 'held', whenBusy: 'stop' }), {
+    name: 'HaltedError',
+    sentence: /already queued/,
+  });
+  process.env.FLOWHOOK_WAIT_SECONDS = '20';
+  const joined = act('run_workflow', { workflowId: 'held' });
+  await service.openGate();
+  assert.equal((await joined).id, id);
+});
+
+test('"Run Workflow" sleeps while a job takes long, and wakes with its records and without a webhook', async () => {
+  process.env.FLOWHOOK_WAIT_SECONDS = '0';
+  const step = bundle({ workflowId: 'held' });
+  const asleep = await runStep('creates.run_workflow.operation.perform', step, {
+    callbackUrl: zapierSide.url('callback'),
+  });
+  assert.equal(asleep.status, 'CALLBACK');
+  assert.deepEqual(
+    (await service.webhooks()).map(({ id, url }) => ({ id, url })),
+    [{ id: asleep.results.webhookId, url: zapierSide.url('callback') }],
+  );
+  await service.openGate();
+  const [call] = await zapierSide.until('callback', (all) => all.length > 0);
+  assert.equal(call?.cleanedRequest.jobId, asleep.results.jobId);
+  const resume = { ...step, ...call, outputData: asleep.results };
+  const awake = await runStep('creates.run_workflow.operation.performResume', resume);
+  assert.equal(awake.status, 'SUCCESS');
+  assert.deepEqual(
+    [awake.results.id, awake.results.records],
+    [asleep.results.jobId, [{ id: '1', name: 'Ada' }]],
+  );
+  assert.deepEqual(await service.webhooks(), []);
+});
+
+test('"Run Workflow" is woken even when the job ends just before its webhook is there', async () => {
+  process.env.FLOWHOOK_WAIT_SECONDS = '0';
+  // Stands before the service and lets a subscription through when the job has ended.
+  const slow = createServer((incoming, outgoing) => {
+    const pass = () =>
+      incoming.pipe(
+        forward(
+          service.url + incoming.url,
+          { method: incoming.method, headers: incoming.headers },
+          (answer) => {
+            outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+            answer.pipe(outgoing);
+          },
+        ),
+      );
+    if (incoming.url !== '/v1/integrations/webhooks/subscribe') return pass();
+    service
+      .openGate()
+      .then(() =>
+        until(
+          'the job to end',
+          () => service.call('GET', '/v1/workflows/held'),
+          (answer) => answer.body.currentJob === null,
+        ),
+      )
+      .then(pass, () => outgoing.destroy());
+  });
+  await new Promise((resolve) => slow.listen(0, '127.0.0.1', () => resolve(undefined)));
+  try {
+    const { port } = /** @type {import('node:net').AddressInfo} */ (slow.address());
+    const step = bundle(
+      { workflowId: 'held' },
+      { authData: { ...service.authData(), baseUrl: `http://127.0.0.1:${port}` } },
+    );
+    const asleep = await runStep('creates.run_workflow.operation.perform', step, {
+      callbackUrl: zapierSide.url('late'),
+    });
+    assert.equal(asleep.status, 'CALLBACK');
+    const [call] = await zapierSide.until('late', (all) => all.length > 0);
+    const resume = { ...step, ...call, outputData: asleep.results };
+    const awake = await runStep('creates.run_workflow.operation.performResume', resume);
+    assert.equal(awake.results.id, asleep.results.jobId);
+    assert.equal(awake.results.records.length, 1);
+    assert.deepEqual(await service.webhooks(), []);
+  } finally {
+    slow.close();
+    slow.closeAllConnections();
+  }
+});
+
+test('"Run Workflow" that is woken by the job before its own looks again later', async () => {
+  await act('queue_job', { workflowId: 'buffered' });
+  process.env.FLOWHOOK_WAIT_SECONDS = '0';
+  const step = bundle({ workflowId: 'buffered' });
+  const asleep = await runStep('creates.run_workflow.operation.perform', step, {
+    callbackUrl: zapierSide.url('buffered'),
+  });
+  assert.equal(asleep.status, 'CALLBACK');
+  const resume = () =>
+    runStep('creates.run_workflow.operation.performResume', { ...step, outputData: asleep.results });
+  await refused(resume(), { name: 'ThrottledError', sentence: /has not ended yet/ });
+  assert.deepEqual(await service.webhooks(), []);
+  await service.openGate();
+  process.env.FLOWHOOK_WAIT_SECONDS = '20';
+  assert.equal((await resume()).results.id, asleep.results.jobId);
+});
+
+test('the editor does not sleep: it is shown what is published so far', async () => {
+  process.env.FLOWHOOK_WAIT_SECONDS = '0';
+  const { status, results } = await runStep(
+    'creates.run_workflow.operation.perform',
+    bundle({ workflowId: 'held' }, { meta: { isLoadingSample: true } }),
+    { callbackUrl: zapierSide.url('never') },
+  );
+  assert.equal(status, 'SUCCESS');
+  assert.ok(['queued', 'running'].includes(results.state), results.state);
+  assert.deepEqual(await service.webhooks(), []);
+  assert.deepEqual(zapierSide.at('never'), []);
+});
+
+test('"Push Records" publishes line items and JSON, once for each event', async () => {
+  const pushed = await act('push_records', {
+    workflowId: 'inbox',
+    records: [
+      { id: 'p1', name: 'Ada', email: '' },
+      { id: 'p2', name: 'Grace {{bundle.authData.apiKey}}' },
+    ],
+    onceFor: 'evt_1',
+  });
+  assert.equal(pushed.added, 2);
+  const again = { workflowId: 'inbox', records: [{ id: 'p9' }], onceFor: 'evt_1' };
+  assert.deepEqual(await act('push_records', again), pushed);
+  const { added, changed } = await act('push_records', {
+    workflowId: 'inbox',
+    json: '[{"id": "p1", "name": "Ada", "age": 36}, {"id": "p3"}]',
+  });
+  assert.deepEqual([added, changed], [1, 1]);
+  const { body } = await service.call('GET', '/v1/workflows/inbox/data');
+  const byId = new Map(body.map((record) => [record.id, record]));
+  assert.deepEqual(byId.get('p1'), { id: 'p1', name: 'Ada', age: 36 });
+  assert.equal(byId.get('p2').name, 'Grace {{bundle.authData.apiKey}}');
+  assert.equal(byId.has('p9'), false);
+});
+
+test('"Push Records" refuses what is no record in words, and never pushes nothing', async () => {
+  await refused(act('push_records', { workflowId: 'inbox', json: '[{"name": "nobody"}]' }), {
+    name: 'AppError',
+    sentence: /id/,
+  });
+  await refused(act('push_records', { workflowId: 'inbox', json: '{"id": ' }), {
+    name: 'AppError',
+    sentence: /^"Records as JSON" is not JSON: /,
+  });
+  await refused(
+    act('push_records', { workflowId: 'inbox', records: [{ id: '', name: '' }], mode: 'replace' }),
+    {
+      name: 'HaltedError',
+      sentence: /^There are no records to push$/,
+    },
+  );
+  await refused(act('push_records', { workflowId: 'people', records: [{ id: '1' }] }), {
+    name: 'AppError',
+    sentence: /fetches its records itself/,
+  });
+});
+
+test('the fields of a record are those that were named', async () => {
+  const fields = await appTester(
+    (z, own) =>
+      App.creates.push_records.operation.inputFields.find((field) => typeof field === 'function')(z, own),
+    bundle({ fieldNames: ['id', 'Full Name', ''] }),
+  );
+  assert.deepEqual(
+    fields[0].children.map((child) => child.key),
+    ['id', 'Full Name'],
+  );
+});
+
+test('"Find Workflow" finds by id and by a part of the name, the exact id first', async () => {
+  const find = (text) => appTester(App.searches.find_workflow.operation.perform, bundle({ text }));
+  assert.equal((await find('inbox'))[0].name, 'Inbox');
+  assert.deepEqual(
+    (await find('EOPL')).map((workflow) => workflow.id),
+    ['people'],
+  );
+  assert.deepEqual(await find('nobody'), []);
+});
+
+test('the drop-downs list workflows in pages, and those that take pushes', async () => {
+  const cursors = {};
+  const page = async (key, number) =>
+    (
+      await runStep(
+        `triggers.${key}.operation.perform`,
+        bundle({}, { meta: { page: number, isFillingDynamicDropdown: true } }),
+        { cursors },
+      )
+    ).results.map((workflow) => workflow.id);
+  assert.deepEqual(await page('workflows', 0), ['broken', 'buffered', 'held', 'inbox', 'people']);
+  assert.deepEqual(await page('workflows', 1), [], 'there is no second page');
+  assert.deepEqual(await page('push_workflows', 0), ['inbox']);
+});
+
+test('the app has asked nothing that openapi.json does not describe', () => {
+  assert.ok(countAsked() > 5);
+  assert.deepEqual(undocumented(), []);
+});
