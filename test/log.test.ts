@@ -1,10 +1,9 @@
 /** The log of a service at work, as its operator gets it: one line for each unit of work, joined by ids. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { makePlace } from './support/place.ts';
 import { startReceiver } from './support/receiver.ts';
-import { startServerProcess } from './support/server-process.ts';
+import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 import { startTraceReceiver } from './support/trace-receiver.ts';
 
 type Line = Record<string, unknown>;
@@ -35,13 +34,20 @@ async function start(t: TestContext, settings: Record<string, string>) {
   return { ask, server };
 }
 
-/** Looks at what a process has said until that satisfies, for as long as the test may last. */
-async function until<T>(look: () => T | undefined): Promise<T> {
-  for (;;) {
-    const found = look();
-    if (found !== undefined) return found;
-    await pause(20);
-  }
+/** Resolves when what a process has said satisfies. */
+function until<T>({ process: { stderr } }: ServerProcess, look: () => T | undefined): Promise<T> {
+  return new Promise((resolve) => {
+    const check = () => {
+      const found = look();
+      if (found === undefined) return;
+      stderr?.off('data', later);
+      resolve(found);
+    };
+    // Behind whoever makes lines of it.
+    const later = () => setImmediate(check);
+    stderr?.on('data', later);
+    check();
+  });
 }
 
 test('a request, its job and its delivery have a line each, which name each other', async (t) => {
@@ -64,7 +70,7 @@ test('a request, its job and its delivery have a line each, which name each othe
       (line) => line.msg === message && Object.entries(fields).every(([name, value]) => line[name] === value),
     );
   const one = async (message: string, fields: Line) => {
-    const found = await until(() => named(message, fields)[0]);
+    const found = await until(server, () => named(message, fields)[0]);
     assert.equal(named(message, fields).length, 1, message);
     return found;
   };
@@ -107,7 +113,7 @@ test('people get the same as readable lines, and only the requests that they wan
   const { ask, server } = await start(t, { FLOWHOOK_LOG_FORMAT: 'pretty', FLOWHOOK_LOG_REQUESTS: 'off' });
   const queued = await ask('POST', '/v1/workflows/people/queue');
   const jobId = queued.headers.get('x-job-id') ?? '';
-  const line = await until(() =>
+  const line = await until(server, () =>
     server
       .output()
       .split('\n')
