@@ -30,7 +30,11 @@ export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
     const { teamId } = at;
     await store.webhooks.test({ teamId, id: (await store.webhooks.list({ teamId }))[0]?.id ?? '' });
     await makeJob(store, at);
-    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'retired', running: [], slug: 'acme' });
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), {
+      outcome: 'retired',
+      running: [],
+      slug: 'acme',
+    });
     advance(3_600_000);
     assert.equal(await store.keys.byHash({ hash: 'key of acme' }), undefined);
     assert.deepEqual(await store.teams.list(), []);
@@ -53,9 +57,17 @@ export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
     const held = await makeRunning(store, at);
     const { teamId } = at;
     const running = [held.jobId];
-    assert.deepEqual(await store.teams.retire({ teamId, force: false }), { outcome: 'running', running, slug: 'acme' });
+    assert.deepEqual(await store.teams.retire({ teamId, force: false }), {
+      outcome: 'running',
+      running,
+      slug: 'acme',
+    });
     assert.equal((await store.teams.bySlug({ slug: 'acme' }))?.id, teamId);
-    assert.deepEqual(await store.teams.retire({ teamId, force: true }), { outcome: 'retired', running, slug: 'acme' });
+    assert.deepEqual(await store.teams.retire({ teamId, force: true }), {
+      outcome: 'retired',
+      running,
+      slug: 'acme',
+    });
     await stageRecords(store, held, 'replace', people({ a: 'Ada' }));
     while (!(await store.teams.delete({ teamId, limit: 1 })).done);
     await assert.rejects(
