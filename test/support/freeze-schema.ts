@@ -121,9 +121,10 @@ async function live(directory: string, databaseUrl: string | undefined): Promise
   await promisify(execFile)(process.execPath, [values.program, 'dashboard'], {
     env: { PATH: process.env.PATH ?? '', ...settings },
   }).catch(() => undefined);
+  const done = new Date().toISOString();
   await waitUntil(async () => {
     const { status, body } = await call('GET', '/v1/usage?by=hour');
-    return status !== 200 || JSON.stringify(body).includes('"finished":2');
+    return status !== 200 || body.countedUntil > done;
   });
   const held = await call('POST', '/v1/workflows/held/queue');
   const job = `/v1/jobs/${held.headers.get('x-job-id')}`;
