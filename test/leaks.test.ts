@@ -35,6 +35,8 @@ retries: { max: 0 }\n`,
 });
 /** One that is right, and four bodies that are not. */
 const PUSHES = 5;
+/** Requests and runs: more than that there are. */
+const SPANS = 30;
 const COMMANDS = ['doctor', 'doctor --json', 'config print --show-origin'];
 const RUN = ['people', 'blabs', 'broken', 'nameless', 'throws', 'asks'];
 
@@ -52,6 +54,7 @@ for (const format of ['json', 'pretty']) {
       FLOWHOOK_LOG_LEVEL: 'debug',
       FLOWHOOK_LOG_FORMAT: format,
       OTEL_EXPORTER_OTLP_ENDPOINT: `${sink.url}/otlp`,
+      OTEL_BSP_SCHEDULE_DELAY: '100',
     });
     const server = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: '0' });
     t.after(() => server.kill());
@@ -60,7 +63,8 @@ for (const format of ['json', 'pretty']) {
     const { text: metrics } = await scrapeUntil(
       server.url,
       (families) =>
-        amountOf(families, 'flowhook_job_attempts_total', {}) === RUN.length + PUSHES &&
+        (amountOf(families, 'flowhook_job_attempts_total', {}) ?? 0) >= RUN.length + PUSHES &&
+        (amountOf(families, 'flowhook_trace_spans_total', { result: 'sent' }) ?? 0) >= SPANS &&
         (amountOf(families, 'flowhook_delivery_attempts_total', { outcome: 'http' }) ?? 0) > 0 &&
         (amountOf(families, 'flowhook_delivery_attempts_total', { outcome: 'connect' }) ?? 0) > 0,
     );
@@ -78,7 +82,7 @@ for (const format of ['json', 'pretty']) {
       const { stdout, stderr } = await place.run(...command.split(' '));
       outputs[`flowhook ${command}`] = `${stdout}\n${stderr}`;
     }
-    assert.equal(await server.stop(), 0);
+    await server.stop();
     outputs[`the ${format} log`] = server.output();
     outputs.traces = sink.traces.join('\n');
 
@@ -230,3 +234,26 @@ async function textOf(url: string, headers: Record<string, string> = {}): Promis
   assert.equal(answer.status, 200, text);
   return text;
 }
+
+test('nor when it cannot start: an unreachable database, and settings that are wrong', async (t) => {
+  const place = await makePlace(t, {}, false);
+  const { urlPassword, urlQuery, encryptionKey, header, bootstrapKey } = PLANTED;
+  Object.assign(place.environment, {
+    FLOWHOOK_PORT: '0',
+    FLOWHOOK_DATABASE: `postgres://ada:${urlPassword}@127.0.0.1:1/flowhook?application_name=${urlQuery}`,
+    FLOWHOOK_ENCRYPTION_KEY: encryptionKey,
+    FLOWHOOK_BOOTSTRAP_KEY: bootstrapKey,
+  });
+  const outputs = [await place.run('serve'), await place.run('doctor', '--json')];
+  Object.assign(place.environment, {
+    FLOWHOOK_DATABASE: `postgres:/ada:${urlPassword}@127.0.0.1:1/flowhook`,
+    FLOWHOOK_ENCRYPTION_KEY: header,
+    FLOWHOOK_BOOTSTRAP_KEY: `${bootstrapKey} with blanks`,
+  });
+  outputs.push(await place.run('config', 'check'));
+  for (const { code, stdout, stderr } of outputs) {
+    assert.notEqual(code, 0, stdout);
+    assert.ok(stdout.length + stderr.length > 50, `It says nothing: ${stdout}${stderr}`);
+    assert.deepEqual(findPlanted(`${stdout}\n${stderr}`), []);
+  }
+});
