@@ -2,8 +2,8 @@
 
 /** @import { Bundle, HttpResponse, ZObject } from 'zapier-platform-core' */
 
-/** Zapier ends a step after 30 s: what does not answer within this has to be said before. */
-const TIMEOUT_MS = 10_000;
+/** Zapier ends a step after 30 s: what does not answer has to be said before. */
+const TIMEOUT_MS = 20_000;
 /** Where `retry-after` does not say it. */
 const RETRY_S = 60;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
