@@ -441,7 +441,7 @@ export async function startService(
         part('deliveries', () => lanes.stop({ graceMs: withinMs })),
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
-    }, 'requests, jobs and deliveries');
+    }, 'what is under way');
     // Who waits for an examination would hold up the requests' end.
     started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port });
