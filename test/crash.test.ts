@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
-import { call, elapsed, KEY, queueAgainAndAgain, subscribe } from './support/crash.ts';
+import { call, KEY, lived, queueAgainAndAgain, subscribe } from './support/crash.ts';
 import { startReceiver } from './support/receiver.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 import { onPostgres, testDatabase } from './support/test-database.ts';
@@ -67,7 +67,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
     const load = new AbortController();
     const working = [...WORKFLOWS.map((id) => queueAgainAndAgain(server, id, accepted, load.signal))];
     working.push(readAgainAndAgain(server, reads, load.signal));
-    await elapsed(Math.random() * MAX_LIFE_MS);
+    await lived({ round, accepted, maxMs: MAX_LIFE_MS });
     await server.kill();
     load.abort();
     await Promise.all(working);

@@ -13,7 +13,7 @@ import { MAX_LIMIT } from '../src/model/lane.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
-import { elapsed, KEY, queueAgainAndAgain, subscribe } from './support/crash.ts';
+import { KEY, lived, queueAgainAndAgain, subscribe } from './support/crash.ts';
 import { type Receiver, startReceiver } from './support/receiver.ts';
 import { startServerProcess } from './support/server-process.ts';
 
@@ -51,7 +51,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
   for (let round = 0; round < ROUNDS; round++) {
     const load = new AbortController();
     const working = WORKFLOWS.map((id) => queueAgainAndAgain(server, id, accepted, load.signal));
-    await elapsed(Math.random() * MAX_LIFE_MS);
+    await lived({ round, accepted, maxMs: MAX_LIFE_MS });
     await server.kill();
     load.abort();
     await Promise.all(working);

@@ -42,6 +42,24 @@ export function call(server: ServerProcess, method: string, path: string, body?:
   });
 }
 
+/**
+ * The random end of a life. Every other one begins when the load has been taken once more, so that a machine that is
+ * slow to start it cannot make a test of lives in which nothing happened.
+ */
+export async function lived(input: {
+  round: number;
+  accepted: ReadonlySet<string>;
+  maxMs: number;
+}): Promise<void> {
+  const before = input.accepted.size;
+  const giveUpAt = performance.now() + 60_000;
+  while (input.round % 2 === 0 && input.accepted.size === before) {
+    assert.ok(performance.now() < giveUpAt, 'nothing was accepted for a minute');
+    await elapsed(5);
+  }
+  await elapsed(Math.random() * input.maxMs);
+}
+
 /** The random moment of the crash is the one thing here that time itself must bring. */
 export function elapsed(ms: number): Promise<void> {
   return new Promise((arrive) => {
