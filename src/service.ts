@@ -75,6 +75,8 @@ import { apiSecrets, runSecrets } from './workflows/secrets.ts';
 /** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
 const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
+/** Connections that wait to be accepted. Of more, what they send is only looked at when it is sent again, seconds later. */
+const BACKLOG = 4_096;
 /** Of the time that stopping may take so much is kept for what follows when work has come to rest. */
 const MAX_CLOSING_MS = 3_000;
 const DAY_MS = 24 * 3_600_000;
@@ -444,7 +446,7 @@ export async function startService(
     }, 'what is under way');
     // Who waits for an examination would hold up the requests' end.
     started.push(() => doctor.stop(), 'an examination');
-    await app.listen({ host: config.host, port: config.port });
+    await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
     // Not before there is a start to tell it: it is shown once, and a port may be taken.

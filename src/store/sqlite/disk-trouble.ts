@@ -1,4 +1,5 @@
 /** A disk that takes nothing more: what is said of it, and how it is found out that it does again. */
+import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Database } from './database.ts';
 
@@ -20,6 +21,14 @@ export function refusalOf(cause: unknown): Problem {
 
 export function troubleOf({ code }: Problem): DiskTrouble | undefined {
   return code === 'disk_full' || code === 'disk_failed' ? code : undefined;
+}
+
+/** An error of opening a database, as a sentence where it speaks of the disk. */
+export function unopened(cause: unknown, path: string): unknown {
+  const code = Number((cause as { errcode?: unknown } | null)?.errcode) & 0xff;
+  if (code !== FULL) return cause;
+  const sentence = `The disk of ${dirname(path)} is full, and opening a database takes a few pages. Free space there, and start again`;
+  return new Error(sentence, { cause });
 }
 
 /** So much must fit before the disk counts as well: a single page may find room in the log of a full one. */

@@ -12,6 +12,7 @@ import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
+import { unopened } from './disk-trouble.ts';
 import * as erase from './erase.ts';
 import { history as eventHistory, ofEvent } from './event-history.ts';
 import * as events from './events.ts';
@@ -64,9 +65,10 @@ export interface SqliteOptions {
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, clock, log, synchronous } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const ownership = options.own ? takeOwnership(path) : undefined;
+  let ownership: Ownership | undefined;
   let reader: Database | undefined;
   try {
+    ownership = options.own ? takeOwnership(path) : undefined;
     migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
     const listeners = new Set<(touched: Touched) => void>();
@@ -83,7 +85,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   } catch (error) {
     reader?.close();
     ownership?.release();
-    throw error;
+    throw unopened(error, path);
   }
 }
 
