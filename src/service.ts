@@ -413,7 +413,7 @@ export async function startService(
           }),
       connections: new ConnectionLimits({
         most: config.maxConnections,
-        perAddress: config.maxConnectionsPerAddress,
+        perAddress: config.maxAddressConnections,
         trustProxy: config.trustProxy,
         log,
       }),

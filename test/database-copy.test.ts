@@ -65,6 +65,7 @@ async function fill() {
   });
   const found = { webhookId: id, secret: (told.body as { secret: string }).secret, data: await read.text() };
   while (!(await service.store.usage.count({ graceMs: 0, limit: 100 })).done);
+  await service.store.teams.setQuotas({ teamId: service.team.id, quotas: { workflows: 9, records: null } });
   await service.stop();
   return found;
 }

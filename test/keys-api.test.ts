@@ -39,6 +39,8 @@ test('a key of any scope learns who it is, and no key learns nothing', async () 
   const { key, id } = await keyOf('default', ['webhooks']);
   const me = (await as(key, 'GET', '/v1/me')).body as Json;
   const { id: teamId } = await service.store.teams.ensure({ slug: 'default' });
+  const { maxRunningJobs } = (me as { limits: { maxRunningJobs: number } }).limits;
+  assert.ok(maxRunningJobs >= 2, 'as many as there are processors');
   assert.deepEqual(me, {
     team: { id: teamId, slug: 'default' },
     key: { id, name: 'test', prefix: key.slice(0, 7), scopes: ['webhooks'], expiresAt: null },
@@ -47,6 +49,10 @@ test('a key of any scope learns who it is, and no key learns nothing', async () 
       maxPageSize: 1_000,
       maxBodyBytes: 65_536,
       maxWebhooksPerWorkflow: 1_000,
+      maxWorkflows: null,
+      maxWebhooks: null,
+      maxRecords: null,
+      maxRunningJobs,
     },
   });
   refused(await as('nobody', 'GET', '/v1/me'), 401, /Unauthorized/);

@@ -22,7 +22,7 @@ export interface Derived {
   metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
-  maxConnectionsPerAddress: number;
+  maxAddressConnections: number;
   quotas: Quotas;
   backupDirectory: string;
   logPretty: boolean;
@@ -49,7 +49,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
       records: values.maxRecordsPerTeam ?? null,
       runningJobs: values.maxRunningJobsPerTeam ?? maxRunningJobs,
     },
-    maxConnectionsPerAddress: values.maxConnectionsPerAddress ?? Math.ceil(values.maxConnections / 2),
+    maxAddressConnections: values.maxAddressConnections ?? Math.ceil(values.maxConnections / 2),
     backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),
     logPretty:
       values.logFormat === 'pretty' || (values.logFormat === 'auto' && process.stderr.isTTY === true),
@@ -91,7 +91,7 @@ export function shownValues(derived: Derived): Partial<Record<SettingName, strin
     metricsAllow: derived.metricsAllow?.text ?? 'none',
     maxRunningJobs: String(derived.maxRunningJobs),
     maxRunningJobsPerTeam: String(derived.maxRunningJobsPerTeam),
-    maxConnectionsPerAddress: String(derived.maxConnectionsPerAddress),
+    maxAddressConnections: String(derived.maxAddressConnections),
   };
 }
 

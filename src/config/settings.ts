@@ -213,7 +213,7 @@ export const TABLE = {
       10_000,
       'How many connections may be open at once; beyond it, those that are idle are closed.',
     ),
-    maxConnectionsPerAddress: whole(
+    maxAddressConnections: whole(
       1,
       1_000_000,
       unset('half of maxConnections', '5000'),

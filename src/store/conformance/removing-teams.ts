@@ -113,6 +113,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   const { teamId } = at;
   const hash = `key of ${team}`;
   await store.keys.create({ teamId, name: '', hash, prefix: 'fh_', scopes: [], expiresAt: null });
+  await store.teams.setQuotas({ teamId, quotas: { workflows: 9, records: null } });
   await store.teams.ensureSigningKey({ teamId, id: 'sk_1', publicKey: 'AA', privateKey: 'x', createdAt: 1 });
   const webhookId = await subscribe(store, { ...at, workflowId: null });
   await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: 'once' });
