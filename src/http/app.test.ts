@@ -76,7 +76,17 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: { ...addressed, limit: 10 },
     quotas: NO_QUOTAS,
-    node: () => assert.fail('Nobody asks'),
+    node: () => ({
+      version: '0.0.0',
+      role: 'all',
+      nodeId: 'local',
+      startedAt: 0,
+      url: '',
+      listening: { host: '127.0.0.1', port: 0 },
+      openCircuits: 0,
+      eventLoop: { p50Ms: 0, p99Ms: 0, maxMs: 0 },
+      settings: [],
+    }),
     examine: () => assert.fail('Nobody asks'),
     inspection: new Inspection({ ...addressed, publicUrl: () => '' }),
     pushes: new PushJobs({
