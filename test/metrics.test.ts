@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { Flowhook } from '../client/src/flowhook-client.ts';
 import { listBackups } from '../src/store/backup-files.ts';
@@ -45,7 +44,8 @@ const worked = (async () => {
   }
   await fetch(`${service.url}/v1/nowhere-at-all`, { method: 'PROPFIND' });
   // Directories are looked at every half minute, and for the first time at the first scrape.
-  while (listBackups(join(service.directory, 'data', 'backups')).length === 0) await pause(50);
+  const backups = join(service.directory, 'data', 'backups');
+  while (listBackups(backups).length === 0) await service.call('GET', '/livez');
   // In no order: what was answered or sent may be counted a little later.
   return scrapeUntil(service.url, (families) => {
     const counted = (name: string, labels: Record<string, string>) => amountOf(families, name, labels) ?? 0;
