@@ -82,6 +82,18 @@ export class OpenLoop {
     }
   }
 
+  /**
+   * Opens all connections there may be, a few at a time. libuv takes one from the queue in each turn of the loop, so that of
+   * many that come at once in overload the last one waits for as many turns: that is a measure of another thing.
+   */
+  async warm(): Promise<void> {
+    while (this.#all.size < this.#options.maxConnections) {
+      for (let n = 0; n < 10; n += 1) this.#open();
+      const isConnecting = ({ socket }: Connection) => socket.connecting;
+      while ([...this.#all].some(isConnecting)) await later();
+    }
+  }
+
   /** Resolves when all is answered. */
   async drained(): Promise<void> {
     while (this.open > 0) await later();

@@ -1,6 +1,6 @@
 /**
  * `npm run soak -- --overload [--minutes N]`: three times as many requests as can be answered. What can be answered is
- * found first, by 128 connections that each ask again when they have their answer; then as many connections as it takes
+ * found first, by 128 connections that each ask again when they have their answer; then up to 1,000, open before,
  * ask at three times that rate, whatever comes back. Writes, reads of single things and whole reads are mixed. Prints, for
  * every few seconds, what was answered and refused, how long accepted requests took from when they were due, and the
  * server's memory; at the end what all of that was against the beginning. Nothing here passes or fails.
@@ -11,7 +11,7 @@ import { type Answered, type Ask, OpenLoop } from './open-loop.ts';
 const CONNECTIONS = 128;
 const TIMES = 3;
 /** Beyond it arrivals wait on this side: a bound of ours, not of the service. */
-const MAX_CONNECTIONS = 4_000;
+const MAX_CONNECTIONS = 1_000;
 const FIND_MS = 5_000;
 const WINDOW_MS = 5_000;
 const WEBHOOKS = 50;
@@ -49,6 +49,7 @@ export async function soakOverload({ minutes }: { minutes: number }): Promise<vo
     maxConnections: MAX_CONNECTIONS,
   });
 
+  await loop.warm();
   await loop.closed(CONNECTIONS, FIND_MS);
   seen = new Window();
   await loop.closed(CONNECTIONS, FIND_MS);
