@@ -408,7 +408,6 @@ export async function startService(
             rateLimits: new RateLimits({
               perKey: config.rateLimitPerKey,
               perAddress: config.rateLimitPerAddress,
-              trustProxy: config.trustProxy,
             }),
           }),
       connections: new ConnectionLimits({

@@ -53,7 +53,7 @@ export const TABLE = {
       trustedProxies,
       'false',
       'Whose X-Forwarded-* headers are believed: loopback, private, CIDRs and addresses with commas between; ' +
-        'true believes everybody, so that nobody else may reach this port.',
+        'true believes whoever is connected, so that nobody but the proxy may reach this port.',
     ),
     tlsCert: path(
       'file',

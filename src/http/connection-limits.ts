@@ -75,7 +75,7 @@ export class ConnectionLimits {
     const { remoteAddress } = socket;
     // Gone already.
     if (remoteAddress === undefined) return;
-    if (this.#trustProxy !== false && this.#trustProxy.trusts(remoteAddress)) return;
+    if (this.#trustProxy !== false && this.#trustProxy.trusts(remoteAddress, 0)) return;
     const address = subscriberOf(remoteAddress);
     const open = (this.#open.get(address) ?? 0) + 1;
     this.#open.set(address, open);

@@ -9,7 +9,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../model/error.ts';
 import type { Rate } from '../model/rate.ts';
 import { subscriberOf } from '../net/subscriber.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 
 /** So much more than others a request costs its address whose key is not good. */
@@ -29,12 +28,9 @@ export function isRateLimitField(name: string): boolean {
 
 export class RateLimits {
   readonly #windows: { readonly [P in Policy]?: RateLimitWindow };
-  readonly #trustProxy: TrustedProxies | false;
 
   /** @param input.perKey the rate of each key, if it has one */
-  constructor(input: { perKey: Rate | null; perAddress: Rate | null; trustProxy: TrustedProxies | false }) {
-    const { perKey, perAddress, trustProxy } = input;
-    this.#trustProxy = trustProxy;
+  constructor({ perKey, perAddress }: { perKey: Rate | null; perAddress: Rate | null }) {
     this.#windows = {
       ...(perAddress === null ? {} : { address: new RateLimitWindow(perAddress) }),
       ...(perKey === null ? {} : { key: new RateLimitWindow(perKey) }),
@@ -47,7 +43,7 @@ export class RateLimits {
    * @throws Problem `rate_limited` when that has no more
    */
   countAddress(request: FastifyRequest, reply: FastifyReply): void {
-    this.#count('address', () => this.#addressOf(request), reply);
+    this.#count('address', () => subscriberOf(request.ip), reply);
   }
 
   /**
@@ -63,7 +59,7 @@ export class RateLimits {
   countWrongKey(request: FastifyRequest, reply: FastifyReply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
-    const standing = window.take(this.#addressOf(request), performance.now(), WRONG_KEY_COST - 1);
+    const standing = window.take(subscriberOf(request.ip), performance.now(), WRONG_KEY_COST - 1);
     reply.header('ratelimit', standingItem('address', standing));
   }
 
@@ -77,12 +73,6 @@ export class RateLimits {
       sentence: SENTENCES[policy],
       headers: { 'retry-after': String(secondsOf(standing.untilMs)) },
     });
-  }
-
-  /** Where anybody may say from where they come, whom the proxy in front has seen counts. */
-  #addressOf({ ip, ips }: FastifyRequest): string {
-    const isSaid = this.#trustProxy !== false && this.#trustProxy.isEverybody;
-    return subscriberOf((isSaid ? ips?.[1] : undefined) ?? ip);
   }
 }
 

@@ -7,7 +7,7 @@ import { parseTrustedProxies } from './trusted-proxies.ts';
 function believed(text: string, addresses: string[]): boolean[] {
   const proxies = parseTrustedProxies(text);
   assert.ok(proxies);
-  return addresses.map((address) => proxies.trusts(address));
+  return addresses.map((address) => proxies.trusts(address, 0));
 }
 
 test('addresses and networks of both families are told apart, however a socket writes them', () => {
@@ -35,8 +35,11 @@ test('loopback and private are words for their networks', () => {
   assert.equal(believed('loopback,private', addresses).at(-1), false);
 });
 
-test('true is everybody, false is nobody, and what is neither is refused', () => {
+test('true is whoever is connected and nobody behind, false is nobody, and what is neither is refused', () => {
   assert.deepEqual(believed('true', ['8.8.8.8']), [true]);
+  const everybody = parseTrustedProxies('true');
+  assert.ok(everybody);
+  assert.equal(everybody.trusts('8.8.8.8', 1), false);
   assert.equal(parseTrustedProxies('false'), false);
   for (const text of ['', 'yes', '10.0.0.0/33', '10.0.0.1,', 'example.com', '::1/200']) {
     assert.equal(parseTrustedProxies(text), undefined, text);

@@ -112,7 +112,7 @@ async function tried(
 ): Promise<Begun> {
   if (typeof value !== 'string') return invalid(`\`${name}\` must be a string`);
   const { limit, refused } = uiOf({ services });
-  const address = addressOf(request);
+  const address = request.ip;
   const waitMs = limit.take(address, services.store.now());
   if (waitMs > 0) {
     throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
@@ -125,11 +125,6 @@ async function tried(
   }
   limit.give(address);
   return begun;
-}
-
-/** Whose tries are counted: whom the proxy in front has seen, for what stands further away is said by the client. */
-function addressOf({ ip, ips }: FastifyRequest): string {
-  return ips?.[1] ?? ip;
 }
 
 async function shown({ services: { store } }: Call, { session, key }: SignedIn) {
