@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Conflict, Flowhook, type Job } from 'flowhook-client';
 import { readConfig } from '../../src/config/config.ts';
 import { silentLogger } from '../../src/observe/log.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { type Service, startService } from '../../src/service/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const HOUR_MS = 3_600_000;

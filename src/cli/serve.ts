@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
 import { createLogger } from '../observe/log.ts';
-import { type Service, startService } from '../service.ts';
+import { type Service, startService } from '../service/service.ts';
 import { countWords } from '../std/amounts.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
-import { type Service, startService as start } from '../../src/service.ts';
+import { type Service, startService as start } from '../../src/service/service.ts';
 import type { Clock } from '../../src/std/clock.ts';
 import { type TestDatabase, testDatabase } from './test-database.ts';
 

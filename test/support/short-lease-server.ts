@@ -1,7 +1,7 @@
 /** A server whose leases are short: a program for `startServerProcess`, where a test has no time for 30 s. */
 import { readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/observe/log.ts';
-import { startService } from '../../src/service.ts';
+import { startService } from '../../src/service/service.ts';
 
 const config = readConfig({});
 const log = createLogger({ level: config.logLevel, pretty: false });

@@ -18,7 +18,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['jobs', 'doctor'],
   ['http'],
   ['config'],
-  ['service.ts'],
+  ['service'],
   ['cli'],
   ['main.ts'],
 ];

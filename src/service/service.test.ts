@@ -5,8 +5,8 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startService } from '../test/support/service.ts';
-import { onPostgres } from '../test/support/test-database.ts';
+import { startService } from '../../test/support/service.ts';
+import { onPostgres } from '../../test/support/test-database.ts';
 
 // On PostgreSQL the key is never a file that is made here.
 const skip = onPostgres();

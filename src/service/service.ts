@@ -4,82 +4,62 @@ import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config } from './config/config.ts';
-import { misspeltVariables } from './config/names.ts';
-import type { Role } from './config/settings.ts';
-import { VERSION } from './config/version.ts';
-import { doctorOfNode } from './doctor/doctor.ts';
-import { createApp } from './http/app.ts';
-import { Certificate } from './http/certificate.ts';
-import { ConnectionLimits } from './http/connection-limits.ts';
-import { drain } from './http/drain.ts';
-import { nodeMetrics } from './http/node-metrics.ts';
-import { Overload } from './http/overload.ts';
-import { RateLimits } from './http/rate-limits.ts';
-import { openDashboard } from './http/ui/dashboard.ts';
-import { browsableUrl, linkUrl } from './http/ui/link-url.ts';
-import { UnderWay } from './http/under-way.ts';
-import { Engine } from './jobs/engine.ts';
-import { PushJobs } from './jobs/push-job.ts';
-import { jobRetention } from './jobs/retention.ts';
-import { createScheduler } from './jobs/schedule.ts';
-import { localAuthor } from './model/audit.ts';
-import { EVENT_TYPES } from './model/event.ts';
-import { FAILURE_REASONS } from './model/job.ts';
-import type { Team } from './model/team.ts';
-import { createGuardedDispatcher } from './net/dispatcher.ts';
-import { createResolver } from './net/resolver.ts';
-import { EventLoopMonitor } from './observe/event-loop.ts';
-import type { Logger } from './observe/log.ts';
-import { Metrics } from './observe/metrics.ts';
-import { observeAll } from './observe/observer.ts';
-import { processMetrics } from './observe/process-metrics.ts';
-import { traceMetrics } from './observe/trace-metrics.ts';
-import { startTracing } from './observe/tracing.ts';
-import { wideLines } from './observe/wide-lines.ts';
-import { workMetrics } from './observe/work-metrics.ts';
-import { BodyWriter } from './records/body-writer.ts';
-import { Ingester } from './records/ingester.ts';
-import { Representations } from './records/representations.ts';
-import { recordRetention } from './records/retention.ts';
-import { loadSuppression } from './records/suppress.ts';
-import type { Clock } from './std/clock.ts';
-import { newId } from './std/id.ts';
-import { isOpenToOthers } from './std/open-to-others.ts';
-import { serviceUrl } from './std/service-url.ts';
-import { StopOrder } from './std/stop-order.ts';
-import { authoredBy } from './store/audited.ts';
-import { backupSchedule } from './store/backup-schedule.ts';
-import { isPostgres } from './store/database-url.ts';
-import { openStore, ownDirectory } from './store/open.ts';
-import type { Store } from './store/store.ts';
-import { auditRetention } from './teams/audit-retention.ts';
-import { usageCounting } from './teams/count-usage.ts';
-import { deletionFinishing } from './teams/finish-deletions.ts';
-import { mintFirstKey, storeBootstrapKey } from './teams/first-keys.ts';
-import { Authenticator } from './teams/keys.ts';
-import { LastUsed } from './teams/last-used.ts';
-import { openSealer } from './teams/open-sealer.ts';
-import { sessionRetention } from './teams/session-retention.ts';
-import { makeLink } from './teams/sessions.ts';
-import { Inspection } from './webhooks/inspection.ts';
-import { Lanes } from './webhooks/lanes.ts';
-import { webhookReplay } from './webhooks/replay.ts';
-import { webhookRetention } from './webhooks/retention.ts';
-import type { ApplyReport } from './workflows/apply.ts';
-import { applyAtStart, isWithoutWorkflows } from './workflows/apply-at-start.ts';
-import { findWorkflowFile } from './workflows/files.ts';
-import { type Comparison, LocalFiles } from './workflows/local-files.ts';
-import { apiSecrets, runSecrets } from './workflows/secrets.ts';
+import type { Config } from '../config/config.ts';
+import { misspeltVariables } from '../config/names.ts';
+import type { Role } from '../config/settings.ts';
+import { VERSION } from '../config/version.ts';
+import { doctorOfNode } from '../doctor/doctor.ts';
+import { Certificate } from '../http/certificate.ts';
+import { drain } from '../http/drain.ts';
+import { nodeMetrics } from '../http/node-metrics.ts';
+import { Overload } from '../http/overload.ts';
+import { openDashboard } from '../http/ui/dashboard.ts';
+import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
+import { UnderWay } from '../http/under-way.ts';
+import { Engine } from '../jobs/engine.ts';
+import { PushJobs } from '../jobs/push-job.ts';
+import { createScheduler } from '../jobs/schedule.ts';
+import { localAuthor } from '../model/audit.ts';
+import type { Team } from '../model/team.ts';
+import { createGuardedDispatcher } from '../net/dispatcher.ts';
+import { createResolver } from '../net/resolver.ts';
+import { EventLoopMonitor } from '../observe/event-loop.ts';
+import type { Logger } from '../observe/log.ts';
+import { processMetrics } from '../observe/process-metrics.ts';
+import { traceMetrics } from '../observe/trace-metrics.ts';
+import { BodyWriter } from '../records/body-writer.ts';
+import { Ingester } from '../records/ingester.ts';
+import { Representations } from '../records/representations.ts';
+import { loadSuppression } from '../records/suppress.ts';
+import type { Clock } from '../std/clock.ts';
+import { newId } from '../std/id.ts';
+import { isOpenToOthers } from '../std/open-to-others.ts';
+import { serviceUrl } from '../std/service-url.ts';
+import { StopOrder } from '../std/stop-order.ts';
+import { authoredBy } from '../store/audited.ts';
+import { isPostgres } from '../store/database-url.ts';
+import { openStore, ownDirectory } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { mintFirstKey, storeBootstrapKey } from '../teams/first-keys.ts';
+import { Authenticator } from '../teams/keys.ts';
+import { LastUsed } from '../teams/last-used.ts';
+import { openSealer } from '../teams/open-sealer.ts';
+import { makeLink } from '../teams/sessions.ts';
+import { Lanes } from '../webhooks/lanes.ts';
+import type { ApplyReport } from '../workflows/apply.ts';
+import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts';
+import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
+import { runSecrets } from '../workflows/secrets.ts';
+import { createChores } from './chores.ts';
+import { startObservation } from './observation.ts';
+import { stopTimes } from './stop-times.ts';
+import { createWire } from './wire.ts';
 
 /** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
 const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
 /** Connections that wait to be accepted. Of more, what they send is only looked at when it is sent again, seconds later. */
 const BACKLOG = 4_096;
-/** Of the time that stopping may take so much is kept for what follows when work has come to rest. */
-const MAX_CLOSING_MS = 3_000;
-const DAY_MS = 24 * 3_600_000;
 
 /** A running service. */
 export interface Service {
@@ -133,7 +113,7 @@ export async function startService(
 ): Promise<Service> {
   const random = options.random ?? Math.random;
   const started = new StopOrder();
-  const stopMs = timesOfStop(config);
+  const stopMs = stopTimes(config);
   let cut: StopReport['cut'] = { requests: 0, jobs: 0, deliveries: 0 };
   const stop = async (): Promise<StopReport> => ({
     stuck: await started.stop({ withinMs: stopMs.allMs }),
@@ -146,12 +126,9 @@ export async function startService(
       started.push(() => part.stop());
       return part;
     };
-    const metrics = config.metrics ? new Metrics() : undefined;
-    const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
-    const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
-    const tracing = config.tracing === null ? undefined : kept(await startTracing(config.tracing, log));
-    const traces = tracing === undefined ? [] : [tracing.observer];
-    const observer = observeAll([wideLines(log, config.logRequests), ...counted, ...traces]);
+    const observation = await startObservation(config, log);
+    const { observer, metrics, tracing } = observation;
+    started.push(() => tracing?.stop());
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
@@ -230,42 +207,12 @@ export async function startService(
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       random,
     });
-    const replay = kept(webhookReplay({ store, log, random, nodeId }));
-    const eventsPruner = kept(
-      webhookRetention({
-        store,
-        log,
-        random,
-        nodeId,
-        keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
-        keepEventsMs: config.keepEventsDays * DAY_MS,
-      }),
-    );
-    const usage = kept(usageCounting({ store, log, random, nodeId }));
-    const sessionsPruner = kept(sessionRetention({ store, log, random, nodeId }));
-    const auditPruner = kept(
-      auditRetention({ store, log, random, nodeId, keepMs: config.keepAuditDays * DAY_MS }),
-    );
-    const backups =
-      config.backupEveryMs === null
-        ? undefined
-        : backupSchedule({
-            databaseUrl: config.databaseUrl,
-            directory: config.backupDirectory,
-            everyMs: config.backupEveryMs,
-            keep: config.backupKeep,
-            clock: () => store.now(),
-            log,
-            random,
-          });
-    started.push(() => backups?.stop(), 'a backup');
     const ingester = new Ingester({
       databaseUrl: config.databaseUrl,
       log,
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close(), 'the reading of records');
-    const pruner = kept(recordRetention({ store, log, random, nodeId }));
     const pushes = new PushJobs({ store, ingester, log, observer, nodeId, random });
     started.push(() => pushes.stop(), 'pushes');
     const engine = new Engine({
@@ -292,16 +239,6 @@ export async function startService(
       perTeam: config.maxRunningJobsPerTeam,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
     });
-    const jobsPruner = kept(
-      jobRetention({
-        store,
-        log,
-        random,
-        nodeId,
-        keepJobs: config.keepJobs,
-        keepMs: config.keepJobsDays * DAY_MS,
-      }),
-    );
     const scheduler = createScheduler({ store, log, random, tracing });
     const representations = new Representations({
       store,
@@ -313,7 +250,7 @@ export async function startService(
     await representations.start();
     started.push(() => representations.stop(), 'answers being kept');
     const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
-    const deletions = kept(deletionFinishing({ store, log, random, nodeId, forget }));
+    const chores = createChores({ config, store, log, random, nodeId, forget, started });
 
     const { tlsCert, tlsKey } = config;
     const certificate =
@@ -355,25 +292,14 @@ export async function startService(
       resolver,
       node: () => ({ port: listening.port, openCircuits: lanes.openCircuits }),
     });
-    const app = createApp({
+    const app = createWire(config, {
       store,
       authenticator,
       representations,
-      erasure: {
-        store,
-        sealer,
-        directories: [config.dataDirectory, config.backupDirectory],
-        forget,
-      },
-      webhooks: {
-        store,
-        sealer,
-        policy: config.allowNetworks,
-        resolver,
-        log,
-        limit: config.maxWebhooksPerWorkflow,
-      },
-      quotas: config.quotas,
+      sealer,
+      resolver,
+      forget,
+      publicUrl,
       node: () => ({
         version: VERSION,
         role: config.role,
@@ -386,15 +312,7 @@ export async function startService(
         settings: config.settings,
       }),
       examine: () => doctor.examine(),
-      inspection: new Inspection({ store, sealer, policy: config.allowNetworks, resolver, publicUrl }),
       pushes,
-      apiSecrets: (slug) =>
-        apiSecrets({
-          directory: config.workflowsDirectory,
-          team: slug,
-          environment: config.environment,
-        }),
-      workflowFile: (of) => findWorkflowFile(config.workflowsDirectory, of),
       log,
       observer,
       tracing,
@@ -402,31 +320,9 @@ export async function startService(
       isStopping: () => stopping,
       overload,
       underWay,
-      ...(config.rateLimitPerKey === null && config.rateLimitPerAddress === null
-        ? {}
-        : {
-            rateLimits: new RateLimits({
-              perKey: config.rateLimitPerKey,
-              perAddress: config.rateLimitPerAddress,
-            }),
-          }),
-      connections: new ConnectionLimits({
-        most: config.maxConnections,
-        perAddress: config.maxAddressConnections,
-        trustProxy: config.trustProxy,
-        log,
-      }),
-      times: {
-        headersMs: config.headersTimeoutMs,
-        requestMs: config.requestTimeoutMs,
-        keepAliveMs: config.keepAliveTimeoutMs,
-      },
       servesApi: has('api'),
-      trustProxy: config.trustProxy,
       ...(metrics === undefined ? {} : { metrics }),
-      metricsAllow: config.metricsAllow,
       ...(certificate === undefined ? {} : { certificate }),
-      corsOrigins: config.corsOrigins,
       ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
     });
     started.push(async () => {
@@ -452,26 +348,14 @@ export async function startService(
     const first = has('api') ? await mintFirstKey(ofStart, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
-    if (has('sender')) {
-      lanes.start();
-      eventsPruner.start();
-      usage.start();
-      deletions.start();
-      replay.start();
-    }
+    if (has('sender')) lanes.start();
     if (has('worker')) {
       files?.start();
       await engine.start();
       scheduler.start();
-      pruner.start();
-      jobsPruner.start();
     }
-    if (has('api')) {
-      sessionsPruner.start();
-      auditPruner.start();
-      lastUsed.start();
-    }
-    backups?.start();
+    if (has('api')) lastUsed.start();
+    chores.start(has);
     ready = true;
     // Stopping begins here: whoever asks whether to send requests is told no, and may have time to hear it.
     started.push(async () => {
@@ -506,11 +390,4 @@ export async function startService(
     await stop().catch(() => {});
     throw error;
   }
-}
-
-/** How stopping spends its time: until the port is closed, on work under way, and on writing down what came of it. */
-function timesOfStop({ drainSeconds, drainDelaySeconds }: Config) {
-  const allMs = drainSeconds * 1_000;
-  const delayMs = Math.min(drainDelaySeconds * 1_000, allMs / 2);
-  return { allMs, delayMs, workMs: allMs - delayMs - Math.min(MAX_CLOSING_MS, (allMs - delayMs) / 2) };
 }

@@ -1,0 +1,71 @@
+/** What a node does again and again beside its work: taking away what is too old, counting, repeating, backing up. */
+import type { Config } from '../config/config.ts';
+import { jobRetention } from '../jobs/retention.ts';
+import type { Logger } from '../observe/log.ts';
+import { recordRetention } from '../records/retention.ts';
+import type { Chore } from '../std/chore.ts';
+import type { StopOrder } from '../std/stop-order.ts';
+import { backupSchedule } from '../store/backup-schedule.ts';
+import type { Store } from '../store/store.ts';
+import { auditRetention } from '../teams/audit-retention.ts';
+import { usageCounting } from '../teams/count-usage.ts';
+import { deletionFinishing } from '../teams/finish-deletions.ts';
+import { sessionRetention } from '../teams/session-retention.ts';
+import { webhookReplay } from '../webhooks/replay.ts';
+import { webhookRetention } from '../webhooks/retention.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Chores that are built, and stop in the given order; none has started. */
+export function createChores(input: {
+  config: Config;
+  store: Store;
+  log: Logger;
+  random: () => number;
+  nodeId: string;
+  /** Forgets the kept answers of a workflow that is gone. */
+  forget(place: { teamId: string; workflowId: string }): Promise<void>;
+  started: StopOrder;
+}): { start(has: (role: 'api' | 'worker' | 'sender') => boolean): void } {
+  const { config, store, forget, started } = input;
+  const deps = { store, log: input.log, random: input.random, nodeId: input.nodeId };
+  const byRole: Record<'api' | 'worker' | 'sender', Pick<Chore, 'start' | 'stop'>[]> = {
+    sender: [
+      webhookReplay(deps),
+      webhookRetention({
+        ...deps,
+        keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
+        keepEventsMs: config.keepEventsDays * DAY_MS,
+      }),
+      usageCounting(deps),
+      deletionFinishing({ ...deps, forget }),
+    ],
+    worker: [
+      recordRetention(deps),
+      jobRetention({ ...deps, keepJobs: config.keepJobs, keepMs: config.keepJobsDays * DAY_MS }),
+    ],
+    api: [sessionRetention(deps), auditRetention({ ...deps, keepMs: config.keepAuditDays * DAY_MS })],
+  };
+  const backups =
+    config.backupEveryMs === null
+      ? undefined
+      : backupSchedule({
+          databaseUrl: config.databaseUrl,
+          directory: config.backupDirectory,
+          everyMs: config.backupEveryMs,
+          keep: config.backupKeep,
+          clock: () => store.now(),
+          log: input.log,
+          random: input.random,
+        });
+  for (const chore of Object.values(byRole).flat()) started.push(() => chore.stop());
+  started.push(() => backups?.stop(), 'a backup');
+  return {
+    start(has) {
+      for (const role of ['sender', 'worker', 'api'] as const) {
+        if (has(role)) for (const chore of byRole[role]) chore.start();
+      }
+      backups?.start();
+    },
+  };
+}

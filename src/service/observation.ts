@@ -1,0 +1,30 @@
+/** What is told of the work of a node: lines of the log, metrics, and traces where an endpoint takes them. */
+import type { Config } from '../config/config.ts';
+import { EVENT_TYPES } from '../model/event.ts';
+import { FAILURE_REASONS } from '../model/job.ts';
+import type { Logger } from '../observe/log.ts';
+import { Metrics } from '../observe/metrics.ts';
+import { type Observer, observeAll } from '../observe/observer.ts';
+import { startTracing, type Tracing } from '../observe/tracing.ts';
+import { wideLines } from '../observe/wide-lines.ts';
+import { workMetrics } from '../observe/work-metrics.ts';
+
+export interface Observation {
+  observer: Required<Observer>;
+  /** None where the operator wants none. */
+  metrics: Metrics | undefined;
+  tracing: Tracing | undefined;
+}
+
+export async function startObservation(config: Config, log: Logger): Promise<Observation> {
+  const metrics = config.metrics ? new Metrics() : undefined;
+  const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
+  const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
+  const tracing = config.tracing === null ? undefined : await startTracing(config.tracing, log);
+  const traces = tracing === undefined ? [] : [tracing.observer];
+  return {
+    observer: observeAll([wideLines(log, config.logRequests), ...counted, ...traces]),
+    metrics,
+    tracing,
+  };
+}

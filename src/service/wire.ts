@@ -1,0 +1,70 @@
+/** The wire of a node: what it needs of the parts, and of the settings. */
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config/config.ts';
+import { createApp, type HttpServices } from '../http/app.ts';
+import { ConnectionLimits } from '../http/connection-limits.ts';
+import { RateLimits } from '../http/rate-limits.ts';
+import type { Resolver } from '../net/resolver.ts';
+import type { Sealer } from '../std/seal.ts';
+import { Inspection } from '../webhooks/inspection.ts';
+import { findWorkflowFile } from '../workflows/files.ts';
+import { apiSecrets } from '../workflows/secrets.ts';
+
+/** What is made here, of the settings. */
+type Made =
+  | 'apiSecrets'
+  | 'connections'
+  | 'corsOrigins'
+  | 'erasure'
+  | 'inspection'
+  | 'metricsAllow'
+  | 'quotas'
+  | 'rateLimits'
+  | 'times'
+  | 'trustProxy'
+  | 'webhooks'
+  | 'workflowFile';
+
+export interface WireParts extends Omit<HttpServices, Made> {
+  sealer: Sealer;
+  resolver: Resolver;
+  /** Forgets the kept answers of a workflow. */
+  forget(place: { teamId: string; workflowId: string }): Promise<void>;
+  publicUrl(): string;
+}
+
+export function createWire(config: Config, given: WireParts): FastifyInstance {
+  const { sealer, resolver, forget, publicUrl, ...parts } = given;
+  const { store, log } = parts;
+  const {
+    allowNetworks: policy,
+    trustProxy,
+    rateLimitPerKey: perKey,
+    rateLimitPerAddress: perAddress,
+  } = config;
+  const directory = config.workflowsDirectory;
+  return createApp({
+    ...parts,
+    erasure: { store, sealer, directories: [config.dataDirectory, config.backupDirectory], forget },
+    webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
+    quotas: config.quotas,
+    inspection: new Inspection({ store, sealer, policy, resolver, publicUrl }),
+    apiSecrets: (team) => apiSecrets({ directory, team, environment: config.environment }),
+    workflowFile: (of) => findWorkflowFile(directory, of),
+    ...(perKey === null && perAddress === null ? {} : { rateLimits: new RateLimits({ perKey, perAddress }) }),
+    connections: new ConnectionLimits({
+      most: config.maxConnections,
+      perAddress: config.maxAddressConnections,
+      trustProxy,
+      log,
+    }),
+    times: {
+      headersMs: config.headersTimeoutMs,
+      requestMs: config.requestTimeoutMs,
+      keepAliveMs: config.keepAliveTimeoutMs,
+    },
+    trustProxy,
+    metricsAllow: config.metricsAllow,
+    corsOrigins: config.corsOrigins,
+  });
+}
