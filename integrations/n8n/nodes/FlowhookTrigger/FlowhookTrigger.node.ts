@@ -1,0 +1,185 @@
+/** Starts a workflow of n8n when something happens in Flowhook: one webhook for each active node. */
+import type {
+  IDataObject,
+  IHookFunctions,
+  ILoadOptionsFunctions,
+  INodePropertyOptions,
+  INodeType,
+  INodeTypeDescription,
+  IWebhookFunctions,
+  IWebhookResponseData,
+} from 'n8n-workflow';
+import { NodeConnectionTypes, NodeOperationError } from 'n8n-workflow';
+import { EVENTS } from '../../api/events.ts';
+import { isNew } from '../../api/seen.ts';
+import { type Arrived, isSigned, signingKeys } from '../../api/signature.ts';
+import { isSubscribed, type Kept, subscribe, unsubscribe, type Wanted } from '../../api/subscription.ts';
+import { listWorkflowOptions } from '../../api/workflow-list.ts';
+
+/** Who sends what nobody has signed must not make n8n ask for keys each time. */
+const KEYS_AGAIN_MS = 60_000;
+
+export class FlowhookTrigger implements INodeType {
+  description: INodeTypeDescription = {
+    displayName: 'Flowhook Trigger',
+    name: 'flowhookTrigger',
+    icon: { light: 'file:../../icons/flowhook.svg', dark: 'file:../../icons/flowhook.dark.svg' },
+    group: ['trigger'],
+    version: 1,
+    subtitle: '={{$parameter["events"].join(", ")}}',
+    description: 'Starts the workflow when something happens in Flowhook',
+    defaults: { name: 'Flowhook Trigger' },
+    inputs: [],
+    outputs: [NodeConnectionTypes.Main],
+    credentials: [{ name: 'flowhookApi', required: true }],
+    webhooks: [{ name: 'default', httpMethod: 'POST', responseMode: 'onReceived', path: 'webhook' }],
+    properties: [
+      {
+        displayName: 'Events',
+        name: 'events',
+        type: 'multiOptions',
+        required: true,
+        default: ['workflow_finished'],
+        options: EVENTS,
+        description: 'What starts the workflow',
+      },
+      {
+        displayName: 'Workflow Name or ID',
+        name: 'workflowId',
+        type: 'options',
+        typeOptions: { loadOptionsMethod: 'getWorkflows' },
+        default: '',
+        description:
+          'Of Flowhook; "All Workflows" hears of those as well that come later. Choose from the list, or specify an ID using an <a href="https://docs.n8n.io/code/expressions/">expression</a>.',
+      },
+    ],
+  };
+
+  methods = {
+    loadOptions: {
+      async getWorkflows(this: ILoadOptionsFunctions): Promise<INodePropertyOptions[]> {
+        return [{ name: 'All Workflows', value: '' }, ...(await listWorkflowOptions(this))];
+      },
+    },
+  };
+
+  webhookMethods = {
+    default: {
+      /** Asked at every start of n8n and before each activation. */
+      async checkExists(this: IHookFunctions): Promise<boolean> {
+        return isSubscribed(this, wanted(this), keptOf(this));
+      },
+
+      async create(this: IHookFunctions): Promise<boolean> {
+        const own = wanted(this);
+        // First what can fail without leaving a webhook behind.
+        const keys = await signingKeys(this);
+        // One of this node that is not as it is wanted now: it was changed while Flowhook could not be asked.
+        const before = keptOf(this);
+        const { id, message } = await subscribe(this, own);
+        if (id === '') {
+          throw new NodeOperationError(
+            this.getNode(),
+            'Flowhook took the subscription, but does not list it',
+          );
+        }
+        const data = this.getWorkflowStaticData('node');
+        data[slot(this)] = { id, url: own.url, owner: owner(this) };
+        data.keys = keys;
+        this.logger.info(message);
+        if (before !== undefined && before.id !== id) await unsubscribe(this, own, before);
+        return true;
+      },
+
+      async delete(this: IHookFunctions): Promise<boolean> {
+        try {
+          await unsubscribe(this, wanted(this), keptOf(this));
+        } catch (error) {
+          // Thrown, it would keep n8n from forgetting its own half. The id stays: the next activation finds the webhook.
+          this.logger.warn(`The webhook of ${owner(this)} could not be ended: ${(error as Error).message}`);
+          return false;
+        }
+        delete this.getWorkflowStaticData('node')[slot(this)];
+        return true;
+      },
+    },
+  };
+
+  async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
+    const arrived = await arrivedAt(this);
+    let signed: boolean;
+    try {
+      signed = await isGenuine(this, arrived);
+    } catch (error) {
+      return answer(this, 503, `The signing keys cannot be read now: ${(error as Error).message}`);
+    }
+    if (!signed)
+      return answer(this, 401, 'This request was not signed by the team of Flowhook, or is too old');
+    const event = JSON.parse(Buffer.from(arrived.body).toString()) as IDataObject;
+    if (!isAskedFor(this, event))
+      return { webhookResponse: { message: 'Nothing here waits for this event' } };
+    const data = this.getWorkflowStaticData('node');
+    data.seen ??= {};
+    const kept = data.seen as IDataObject;
+    const node = `${this.getWorkflow().id} ${this.getNode().id} ${this.getMode()}`;
+    if (!isNew(String(event.id), { node, kept, nowMs: Date.now() })) {
+      return { webhookResponse: { message: 'This event was here before' } };
+    }
+    return { workflowData: [[{ json: event }]] };
+  }
+}
+
+function wanted(caller: IHookFunctions): Wanted {
+  const url = caller.getNodeWebhookUrl('default');
+  if (url === undefined)
+    throw new NodeOperationError(caller.getNode(), 'n8n has no address for this webhook');
+  const events = caller.getNodeParameter('events', []) as string[];
+  if (events.length === 0) {
+    throw new NodeOperationError(caller.getNode(), 'Choose at least one event that starts the workflow');
+  }
+  return { url, events, workflowId: String(caller.getNodeParameter('workflowId', '') ?? '') || null };
+}
+
+/** The test of a workflow and its production have URLs, and so webhooks, of their own. */
+function slot(caller: IHookFunctions): 'production' | 'test' {
+  return caller.getMode() === 'manual' ? 'test' : 'production';
+}
+
+function owner(caller: IHookFunctions): string {
+  return `${caller.getInstanceId()}/${caller.getWorkflow().id}/${caller.getNode().id}`;
+}
+
+function keptOf(caller: IHookFunctions): Kept | undefined {
+  const kept = caller.getWorkflowStaticData('node')[slot(caller)] as Kept | undefined;
+  return kept?.owner === owner(caller) ? kept : undefined;
+}
+
+async function arrivedAt(caller: IWebhookFunctions): Promise<Arrived> {
+  const request = caller.getRequestObject();
+  if (request.rawBody === undefined) await request.readRawBody();
+  return { body: request.rawBody, headers: caller.getHeaderData() };
+}
+
+/** By the team's public keys: no secret lies in n8n, and every key may read them. */
+async function isGenuine(caller: IWebhookFunctions, arrived: Arrived): Promise<boolean> {
+  const data = caller.getWorkflowStaticData('node');
+  const nowMs = Date.now();
+  if (isSigned(arrived, (data.keys ?? []) as string[], nowMs)) return true;
+  // Keys may have been added since.
+  if (nowMs < Number(data.keysAt ?? 0) + KEYS_AGAIN_MS) return false;
+  data.keysAt = nowMs;
+  data.keys = await signingKeys(caller);
+  return isSigned(arrived, data.keys as string[], nowMs);
+}
+
+/** A test of the webhook is sent whatever was subscribed; a webhook may have outlived a change of the node. */
+function isAskedFor(caller: IWebhookFunctions, event: IDataObject): boolean {
+  const events = caller.getNodeParameter('events', []) as string[];
+  const workflowId = String(caller.getNodeParameter('workflowId', '') ?? '');
+  return events.includes(String(event.type)) && (workflowId === '' || event.workflowId === workflowId);
+}
+
+function answer(caller: IWebhookFunctions, status: number, error: string): IWebhookResponseData {
+  caller.getResponseObject().status(status).json({ error });
+  return { noWebhookResponse: true };
+}
