@@ -101,8 +101,8 @@ export const pushRecords: Operation<KeyedCall> = {
     const mode = modeFrom(query);
     const idempotencyKey = idempotencyKeyFrom(headers['idempotency-key']);
     const workflowId = workflowIdFrom(params.workflowId);
-    // Until then the engine may take any running job of this node for one of its earlier life.
-    if (!services.isReady()) throw new Problem('not_ready');
+    // Until it has started, the engine may take any running job of this node for one of its earlier life.
+    if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
     try {
       const { jobId, version, records } = await services.pushes.run({
         teamId: caller.teamId,
