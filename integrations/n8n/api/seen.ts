@@ -12,23 +12,22 @@ const here = new Map<string, number>();
  * Notes an event.
  *
  * @param node names the node among all of this process
- * @param kept of the node, as `{ [eventId]: epoch milliseconds }`; saved by n8n
- * @returns false when it was noted before
+ * @param kept what the node remembers, as `{ [eventId]: epoch milliseconds }`
+ * @returns what it has to remember from now on, a new object because n8n does not notice what changes within one;
+ *   undefined when the event was noted before
  */
-export function isNew(
+export function noteNew(
   eventId: string,
   { node, kept, nowMs }: { node: string; kept: IDataObject; nowMs: number },
-) {
+): IDataObject | undefined {
   const key = `${node} ${eventId}`;
-  const before = Math.max(Number(kept[eventId] ?? 0), here.get(key) ?? 0);
-  if (before > nowMs - REMEMBERED_MS) return false;
-  kept[eventId] = nowMs;
+  const since = nowMs - REMEMBERED_MS;
+  if (Math.max(Number(kept[eventId] ?? 0), here.get(key) ?? 0) > since) return undefined;
   here.set(key, nowMs);
-  for (const [id, at] of Object.entries(kept)) if (Number(at) <= nowMs - REMEMBERED_MS) delete kept[id];
-  for (const id of Object.keys(kept).slice(0, -MOST)) delete kept[id];
   for (const [oldest, at] of here) {
-    if (here.size <= MOST * 10 && at > nowMs - REMEMBERED_MS) break;
+    if (here.size <= MOST && at > since) break;
     here.delete(oldest);
   }
-  return true;
+  const recent = Object.entries(kept).filter(([, at]) => Number(at) > since);
+  return { ...Object.fromEntries(recent.slice(-(MOST - 1))), [eventId]: nowMs };
 }

@@ -1,0 +1,226 @@
+/**
+ * The side of n8n, as far as these nodes touch it: what `this` is in each of their functions, webhooks over HTTP, and
+ * static data that outlives a restart. n8n's own are the node classes' loading by `require`, its errors, and how it
+ * notices what has changed (`ObservableObject`); its HTTP helper is here in forty lines over `fetch`.
+ */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import vm from 'node:vm';
+import type {
+  ICredentialType,
+  IDataObject,
+  IExecuteFunctions,
+  IHookFunctions,
+  IHttpRequestOptions,
+  ILoadOptionsFunctions,
+  INodeExecutionData,
+  INodeType,
+  IWebhookFunctions,
+} from 'n8n-workflow';
+import { until } from './service.mts';
+
+const DIST = join(import.meta.dirname, '../../dist');
+const require = createRequire(import.meta.url);
+// Its other form cannot be loaded by Node: its imports have no extensions.
+const { ObservableObject } = require('n8n-workflow') as typeof import('n8n-workflow');
+
+export interface Access {
+  baseUrl: string;
+  apiKey: string;
+}
+
+/** The classes as a process of n8n has them that was just started. */
+function loadPackage() {
+  for (const path of Object.keys(require.cache)) if (path.startsWith(DIST)) delete require.cache[path];
+  const load = (path: string) => require(join(DIST, path));
+  return {
+    action: new (load('nodes/Flowhook/Flowhook.node.js').Flowhook)() as INodeType,
+    trigger: new (load('nodes/FlowhookTrigger/FlowhookTrigger.node.js').FlowhookTrigger)() as INodeType,
+    credential: new (load('credentials/FlowhookApi.credentials.js').FlowhookApi)() as ICredentialType,
+  };
+}
+
+/** @param access what was entered in the credential, read anew for each request */
+export async function startN8n(access: () => Access) {
+  let nodes = loadPackage();
+  const state = {
+    /** What n8n keeps of the workflow in its database. */
+    staticData: '{}',
+    parameters: {} as IDataObject,
+    instanceId: 'instance-1',
+    workflowId: 'workflow-1',
+    isActive: false,
+    /** What the workflow was started with. */
+    started: [] as IDataObject[],
+    /** Answers that were given to what arrived. */
+    answers: [] as number[],
+    /** Requests are worked on, and not answered. */
+    isSilent: false,
+    /** Headers of answers that something between drops. */
+    dropped: [] as string[],
+    warnings: [] as string[],
+  };
+  const server = createServer((request, response) => void receive(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const webhookUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook/own/webhook`;
+
+  const base = () => ({
+    getNode: () => ({ id: 'node-1', name: 'Node', type: 'n8n-nodes-flowhook.node', typeVersion: 1 }),
+    getWorkflow: () => ({ id: state.workflowId, name: 'Workflow', active: state.isActive }),
+    getInstanceId: () => state.instanceId,
+    getCredentials: async () => access(),
+    logger: { info() {}, warn: (message: string) => state.warnings.push(message) },
+    helpers: { httpRequestWithAuthentication: request },
+  });
+
+  /** Static data of the node, saved afterwards if n8n would notice that it has changed. */
+  async function withStaticData<T>(run: (data: IDataObject) => Promise<T>): Promise<T> {
+    const data = ObservableObject.create(JSON.parse(state.staticData), undefined, {
+      ignoreEmptyOnFirstChild: true,
+    }) as IDataObject;
+    data.node ??= ObservableObject.create({}, data as never);
+    const result = await run(data.node as IDataObject);
+    if (data.__dataChanged === true) state.staticData = JSON.stringify(data);
+    return result;
+  }
+
+  function hooks(name: 'checkExists' | 'create' | 'delete'): Promise<boolean> {
+    return withStaticData(async (data) => {
+      const context = {
+        ...base(),
+        getMode: () => 'trigger',
+        getNodeWebhookUrl: () => webhookUrl,
+        getNodeParameter: (parameter: string, fallback: unknown) => state.parameters[parameter] ?? fallback,
+        getWorkflowStaticData: () => data,
+      } as unknown as IHookFunctions;
+      const method = nodes.trigger.webhookMethods?.default?.[name];
+      assert.ok(method);
+      return method.call(context);
+    });
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    // The far side may be killed in the middle of it.
+    request.on('error', () => {});
+    response.on('error', () => {});
+    for await (const chunk of request) chunks.push(chunk);
+    const end = (status: number, body: unknown) => {
+      state.answers.push(status);
+      if (!state.isSilent) response.writeHead(status).end(JSON.stringify(body));
+    };
+    if (!state.isActive) return end(404, { message: 'The requested webhook is not registered.' });
+    const raw = Object.assign(request, { rawBody: Buffer.concat(chunks) });
+    const result = await withStaticData(async (data) => {
+      const context = {
+        ...base(),
+        getMode: () => 'webhook',
+        getRequestObject: () => raw,
+        getHeaderData: () => request.headers,
+        getResponseObject: () => ({
+          status: (status: number) => ({ json: (body: unknown) => end(status, body) }),
+        }),
+        getNodeParameter: (parameter: string, fallback: unknown) => state.parameters[parameter] ?? fallback,
+        getWorkflowStaticData: () => data,
+      } as unknown as IWebhookFunctions;
+      return nodes.trigger.webhook?.call(context);
+    });
+    for (const item of result?.workflowData?.[0] ?? []) state.started.push(item.json);
+    if (result?.noWebhookResponse !== true) end(200, result?.webhookResponse ?? { message: 'Workflow was started' });
+  }
+
+  /** As n8n's helper does: the credential adds its header, JSON is parsed, other statuses are answers. */
+  async function request(_credential: string, asked: IHttpRequestOptions) {
+    assert.equal(asked.ignoreHttpStatusErrors, true);
+    const url = new URL(asked.url);
+    for (const [name, value] of Object.entries(asked.qs ?? {})) url.searchParams.set(name, String(value));
+    const headers = new Headers(asked.headers as Record<string, string>);
+    for (const [name, value] of Object.entries(nodes.credential.authenticate as never)) {
+      if (name !== 'properties') continue;
+      for (const [header, text] of Object.entries((value as { headers: Record<string, string> }).headers)) {
+        headers.set(header, evaluate(text, access()));
+      }
+    }
+    const response = await fetch(url, {
+      method: asked.method ?? 'GET',
+      headers,
+      redirect: asked.disableFollowRedirect ? 'manual' : 'follow',
+      signal: AbortSignal.timeout(asked.timeout ?? 300_000),
+      ...(asked.body === undefined ? {} : { body: String(asked.body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json');
+    const kept = [...response.headers].filter(([name]) => !state.dropped.includes(name));
+    return {
+      statusCode: response.status,
+      headers: Object.fromEntries(kept),
+      body: isJson ? JSON.parse(text) : text,
+    };
+  }
+
+  const n8n = {
+    state,
+    webhookUrl,
+    /** As n8n does at an activation, and for each active workflow when it starts. */
+    async activate(parameters: IDataObject = state.parameters) {
+      state.parameters = parameters;
+      if (!(await hooks('checkExists'))) await hooks('create');
+      state.isActive = true;
+    },
+    async deactivate() {
+      state.isActive = false;
+      return hooks('delete');
+    },
+    /** A new process: nothing is left but what was saved. */
+    async restart() {
+      nodes = loadPackage();
+      if (state.isActive) await n8n.activate();
+    },
+    startedWith: (count: number) =>
+      until(
+        `${count} starts`,
+        () => state.started,
+        (all) => all.length >= count,
+      ),
+    /** Runs the action node over items, with parameters that are the same for all of them. */
+    async execute(parameters: IDataObject, items: IDataObject[] = [{}], continueOnFail = false) {
+      const context = {
+        ...base(),
+        getInputData: () => items.map((json): INodeExecutionData => ({ json })),
+        getNodeParameter: (name: string, _item: number, fallback?: unknown) => parameters[name] ?? fallback,
+        getExecutionCancelSignal: () => undefined,
+        continueOnFail: () => continueOnFail,
+      } as unknown as IExecuteFunctions;
+      const [out] = (await nodes.action.execute?.call(context)) as INodeExecutionData[][];
+      // biome-ignore lint/suspicious/noExplicitAny: objects of every shape
+      return (out ?? []).map((item) => item as { json: any; pairedItem: unknown });
+    },
+    options(of: 'action' | 'trigger', method: string) {
+      const load = nodes[of].methods?.loadOptions?.[method];
+      assert.ok(load);
+      return load.call(base() as unknown as ILoadOptionsFunctions);
+    },
+    /** The request with which n8n tries a credential out. */
+    async tryCredential() {
+      const { test } = nodes.credential;
+      const url = evaluate(String(test?.request.baseURL), access()) + test?.request.url;
+      return (await request('flowhookApi', { url, ignoreHttpStatusErrors: true })).statusCode;
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+    get description() {
+      return { action: nodes.action.description, trigger: nodes.trigger.description };
+    },
+  };
+  return n8n;
+}
+
+function evaluate(text: string, $credentials: Access): string {
+  const expression = /^=\{\{(.*)\}\}$/s.exec(text)?.[1];
+  return expression === undefined ? text : vm.runInNewContext(expression, { $credentials });
+}
