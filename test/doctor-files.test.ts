@@ -61,6 +61,15 @@ test('the file that a setting names is a secret as well', async (t) => {
   assertTold(await find('secret-files', { settings }), 'warning', /bootstrap \(mode 0644\)/);
 });
 
+test('a secret of a team that is called like a file is no path, and is not repeated', async (t) => {
+  const { configure, find } = await makeInstallation(t);
+  // Longer than the name of a file may be.
+  const settings = configure({ FLOWHOOK_SECRET__ACME__KEY_FILE: `hush${'A'.repeat(600)}` });
+  const found = await find('secret-files', { settings });
+  assert.equal(found.status, 'ok');
+  assert.doesNotMatch(JSON.stringify(found), /hush/);
+});
+
 const isRoot = process.getuid?.() === 0;
 
 test('files of another user in the data directory are told', {

@@ -73,10 +73,12 @@ export const encryptionKeyFile: Check = ofSettings('files', 'encryption-key-file
 });
 
 export const secretFiles: Check = ofSettings('files', 'secret-files', async (settings) => {
+  const ofTeams = await teamFiles(settings.workflowsDirectory);
   const places = [
-    ...(await teamFiles(settings.workflowsDirectory)),
+    ...ofTeams,
+    // A team's secret may be called so as well: what it holds is no path, and nothing to repeat.
     ...[...settings.environment]
-      .filter(([name, value]) => /^FLOWHOOK_.+_FILE$/.test(name) && value !== '')
+      .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
       .map(([, path]) => resolve(path)),
   ];
   const open: { path: string; mode: number }[] = [];
@@ -88,7 +90,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   }
   const exposed = forOwnerAlone(open);
   if (exposed !== undefined) return exposed;
-  for (const path of places.filter((one) => one.endsWith('.yaml'))) {
+  for (const path of ofTeams) {
     try {
       await readSecretsFile(path);
     } catch (cause) {

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { durationWords } from '../std/amounts.ts';
-import { maskedUrl } from '../std/masked-url.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -22,7 +21,7 @@ export const webhookAddresses: Check = ofStore(
     const byHost = Map.groupBy(active, ({ url }) => hostOf(url));
     const refused: string[] = [];
     let unasked = 0;
-    for (const [host, [first]] of byHost) {
+    for (const [host, ofHost] of byHost) {
       // Only addresses and `localhost` are known without asking a name server.
       const isKnown = isIP(host) !== 0 || host === 'localhost' || host.endsWith('.localhost');
       if (!isKnown && online === null) {
@@ -30,7 +29,8 @@ export const webhookAddresses: Check = ofStore(
         continue;
       }
       const why = await refusalOf(host, policy, resolver);
-      if (why !== undefined) refused.push(`${maskedUrl(first?.url ?? '')} (${why})`);
+      // Paths and queries of such URLs are often all that proves who sends.
+      if (why !== undefined) refused.push(`${listed(ofHost.map(({ id }) => id))} (${host}: ${why})`);
     }
     if (refused.length > 0) {
       return warning({
