@@ -132,6 +132,23 @@ test('all mistakes are told at once, by the name that the user used, and secrets
   assert.ok(!said.includes('short') && !said.includes('c2hvcnQ='));
 });
 
+test('addresses that nothing can be made of are refused, and what was found is told without passwords', () => {
+  for (const url of ['https://host:99999', 'http://[', 'https://exa<mple.com']) {
+    const said = mistakes({}, { FLOWHOOK_PUBLIC_URL: url });
+    assert.ok(
+      said.includes(`FLOWHOOK_PUBLIC_URL must be an http:// or https:// URL without query, found "${url}"`),
+    );
+  }
+  for (const host of ['http://127.0.0.1', '[::1]', '127.0.0.1 ::1']) {
+    assert.match(mistakes({}, { FLOWHOOK_HOST: host }), /FLOWHOOK_HOST must be an address or a name/);
+  }
+  for (const host of ['::', 'fe80::1%eth0', 'node-1.internal']) {
+    assert.equal(read({}, { FLOWHOOK_HOST: host }).host, host);
+  }
+  const said = mistakes({}, { FLOWHOOK_PUBLIC_URL: 'https://ada:hush@hooks.example.com/?a=1' });
+  assert.match(said, /found "https:\/\/ada:\*\*\*@hooks/);
+});
+
 test('one team may run all that runs at once, unless told otherwise', () => {
   const perTeam = (environment: Record<string, string>) => read({}, environment).maxRunningJobsPerTeam;
   assert.equal(perTeam({ FLOWHOOK_MAX_RUNNING_JOBS: '7' }), 7);

@@ -1,6 +1,7 @@
 /** The settings, read and checked. The only reader of the environment. */
 import type { EffectiveSetting } from '../model/setting.ts';
 import type { TracingSettings } from '../observe/tracing.ts';
+import { maskedUrl } from '../std/masked-url.ts';
 import { contradictions, type Derived, derive, shownValues } from './derive.ts';
 import { effectiveSettings } from './effective.ts';
 import { environmentName, holdsSecret } from './names.ts';
@@ -49,7 +50,7 @@ export function readConfig(
   const refuse = (name: SettingName, why: string) => {
     const { value, origin = environmentName(name) } = found.get(name) ?? {};
     const hidden = SETTINGS.some((setting) => setting.name === name && holdsSecret(setting));
-    mistakes.push(`${origin} ${why}${hidden || value === undefined ? '' : `, found "${value}"`}`);
+    mistakes.push(`${origin} ${why}${hidden || value === undefined ? '' : `, found "${maskedUrl(value)}"`}`);
     wrong.add(name);
   };
 

@@ -8,10 +8,10 @@ import type { Reading } from './kinds.ts';
 
 const NETWORKS = 'a list of loopback, private, CIDRs and addresses';
 
-export const httpUrl = {
+export const httpUrl: Reading<string> = {
   value: 'url',
   expected: 'an http:// or https:// URL without query',
-  pattern: /^https?:\/\/[^/\s?#]+[^\s?#]*$/,
+  read: (url) => (/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url) && URL.canParse(url) ? url : undefined),
 };
 
 /** Of a list. */

@@ -39,12 +39,12 @@ export type Role = (typeof ROLES)[number];
 export const TABLE = {
   server: {
     host: text(
-      { value: 'address', expected: 'an address or a name of this machine' },
+      { value: 'address', expected: 'an address or a name of this machine', pattern: /^[^\s/?#@[\]]+$/ },
       '127.0.0.1',
       'The address to listen on.',
     ),
     port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
-    publicUrl: text(
+    publicUrl: of(
       httpUrl,
       unset('the one it listens on', 'https://flowhook.example.com'),
       'The address under which others reach this service.',
