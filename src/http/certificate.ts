@@ -60,11 +60,13 @@ export class Certificate {
     let found: Pair | undefined;
     try {
       found = read(this.#files);
-      if (isSame(found, this.#pair) || isSame(found, this.#refused)) return;
+      if (isSame(found, this.#refused)) return;
+      // What was wrong before and comes again is told again.
+      this.#refused = undefined;
+      if (isSame(found, this.#pair)) return;
       check(found, this.#files);
       this.#server?.setSecureContext(found);
       this.#pair = found;
-      this.#refused = undefined;
       this.#log.info({ validTo: new X509Certificate(found.cert).validToDate }, 'certificate.changed');
     } catch (err) {
       // One that cannot be read, or whose other half is still being written, is looked at again.

@@ -1,0 +1,48 @@
+/** What is said of certificates whose files change. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { certificateAuthority } from '../../test/support/certificates.ts';
+import { type Logger, silentLogger } from '../observe/log.ts';
+import { Certificate } from './certificate.ts';
+
+const authority = certificateAuthority();
+const skip = authority === undefined && 'there is no openssl program to make certificates with';
+const directory = mkdtempSync(join(tmpdir(), 'flowhook-certificate-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+test('files that cannot be used are told once, and once more when they were right in between', {
+  skip,
+}, () => {
+  const issued = authority?.issue({ host: 'localhost', days: 2 });
+  assert.ok(issued);
+  const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
+  writeFileSync(files.cert, issued.cert);
+  writeFileSync(files.key, issued.key);
+  let told = 0;
+  const log: Logger = {
+    ...silentLogger,
+    error: () => {
+      told += 1;
+    },
+  };
+  const certificate = new Certificate(files, log);
+  for (const [key, expected] of [
+    ['no key', 1],
+    ['no key', 1],
+    [issued.key, 1],
+    ['no key', 2],
+    [undefined, 3],
+    [undefined, 3],
+    [issued.key, 3],
+    [undefined, 4],
+  ] as const) {
+    if (key === undefined) rmSync(files.key, { force: true });
+    else writeFileSync(files.key, key);
+    certificate.look();
+    assert.equal(told, expected, `after ${key ?? 'it was gone'}`);
+  }
+  assert.equal(certificate.pair.cert, issued.cert);
+});
