@@ -79,7 +79,7 @@ test('restarts of n8n leave the one webhook as it is, also where nothing was sav
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('an event that is sent again after a crash of the service and a restart of n8n starts nothing again', async () => {
+test('an event that is sent again after a crash of the service starts nothing again', async () => {
   await n8n.activate(FINISHED);
   n8n.state.isSilent = true;
   await queue('people');
@@ -88,7 +88,6 @@ test('an event that is sent again after a crash of the service and a restart of 
   n8n.state.isSilent = false;
   const before = n8n.state.answers.length;
   await service.restart();
-  await n8n.restart();
   await until(
     'the event to come again',
     () => n8n.state.answers.length,
@@ -109,7 +108,12 @@ test('what nobody has signed is answered 401 and starts nothing', async () => {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const forged = await fetch(n8n.webhookUrl, {
     method: 'POST',
-    headers: { ...headers, 'webhook-id': 'evt_1', 'webhook-timestamp': timestamp, 'webhook-signature': signature },
+    headers: {
+      ...headers,
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signature,
+    },
     body: event,
   });
   assert.equal(forged.status, 401);

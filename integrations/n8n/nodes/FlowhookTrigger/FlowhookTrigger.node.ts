@@ -11,7 +11,7 @@ import type {
 } from 'n8n-workflow';
 import { NodeConnectionTypes, NodeOperationError } from 'n8n-workflow';
 import { EVENTS } from '../../api/events.ts';
-import { noteNew } from '../../api/seen.ts';
+import { isNew } from '../../api/seen.ts';
 import { type Arrived, isSigned, signingKeys } from '../../api/signature.ts';
 import { isSubscribed, type Kept, subscribe, unsubscribe, type Wanted } from '../../api/subscription.ts';
 import { listWorkflowOptions } from '../../api/workflow-list.ts';
@@ -118,12 +118,10 @@ export class FlowhookTrigger implements INodeType {
     const event = JSON.parse(Buffer.from(arrived.body).toString()) as IDataObject;
     if (!isAskedFor(this, event))
       return { webhookResponse: { message: 'Nothing here waits for this event' } };
-    const data = this.getWorkflowStaticData('node');
-    const kept = (data.seen ?? {}) as IDataObject;
     const node = `${this.getWorkflow().id} ${this.getNode().id} ${this.getMode()}`;
-    const seen = noteNew(String(event.id), { node, kept, nowMs: Date.now() });
-    if (seen === undefined) return { webhookResponse: { message: 'This event was here before' } };
-    data.seen = seen;
+    if (!isNew(String(event.id), { node, nowMs: Date.now() })) {
+      return { webhookResponse: { message: 'This event was here before' } };
+    }
     return { workflowData: [[{ json: event }]] };
   }
 }

@@ -19,6 +19,7 @@ import type {
   INodeExecutionData,
   INodeType,
   IWebhookFunctions,
+  IWebhookResponseData,
 } from 'n8n-workflow';
 import { until } from './service.mts';
 
@@ -83,7 +84,9 @@ export async function startN8n(access: () => Access) {
     }) as IDataObject;
     data.node ??= ObservableObject.create({}, data as never);
     const result = await run(data.node as IDataObject);
-    if (data.__dataChanged === true) state.staticData = JSON.stringify(data);
+    // What starts an execution is not saved: seen in n8n 2.41.1.
+    const starts = (result as IWebhookResponseData | undefined)?.workflowData !== undefined;
+    if (data.__dataChanged === true && !starts) state.staticData = JSON.stringify(data);
     return result;
   }
 
@@ -129,7 +132,8 @@ export async function startN8n(access: () => Access) {
       return nodes.trigger.webhook?.call(context);
     });
     for (const item of result?.workflowData?.[0] ?? []) state.started.push(item.json);
-    if (result?.noWebhookResponse !== true) end(200, result?.webhookResponse ?? { message: 'Workflow was started' });
+    if (result?.noWebhookResponse !== true)
+      end(200, result?.webhookResponse ?? { message: 'Workflow was started' });
   }
 
   /** As n8n's helper does: the credential adds its header, JSON is parsed, other statuses are answers. */
@@ -194,7 +198,9 @@ export async function startN8n(access: () => Access) {
         getExecutionCancelSignal: () => undefined,
         continueOnFail: () => continueOnFail,
       } as unknown as IExecuteFunctions;
-      const [out] = (await nodes.action.execute?.call(context)) as INodeExecutionData[][];
+      const { execute } = nodes.action;
+      assert.ok(execute);
+      const [out] = (await execute.call(context)) as INodeExecutionData[][];
       // biome-ignore lint/suspicious/noExplicitAny: objects of every shape
       return (out ?? []).map((item) => item as { json: any; pairedItem: unknown });
     },
