@@ -1,0 +1,43 @@
+/** The end of the wire, where requests have arrived that nobody has read yet. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import fastify from 'fastify';
+import { drain } from './drain.ts';
+import { UnderWay } from './under-way.ts';
+
+const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+
+test('requests that arrived before the end on connections that were idle are answered, with `connection: close`', async (t) => {
+  const underWay = new UnderWay();
+  const app = fastify();
+  app.addHook('onRequest', async (_request, reply) => underWay.begin(reply.raw, 'brief'));
+  app.get('/', async () => 'answered');
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
+  const connections = await Promise.all(Array.from({ length: 30 }, () => used(port)));
+  const answers = connections.map(({ untilClosed }) => untilClosed);
+  // Written within one turn: the server has had no time to read any of them.
+  for (const { socket } of connections) socket.write(REQUEST);
+  const { cut } = await drain({ app, underWay, withinMs: 60_000 });
+  assert.equal(cut, 0);
+  for (const answer of await Promise.all(answers)) {
+    assert.match(answer, /^HTTP\/1\.1 200 .*connection: close.*answered$/is);
+  }
+});
+
+/** A connection on which one request was answered; what comes after that is told when it is closed. */
+async function used(port: number): Promise<{ socket: Socket; untilClosed: Promise<string> }> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk;
+  });
+  socket.write(REQUEST);
+  while (!text.endsWith('answered')) await once(socket, 'data');
+  text = '';
+  return { socket, untilClosed: once(socket, 'close').then(() => text) };
+}
