@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Mirrors the records of a Flowhook workflow into a table of SQLite, by reading only what has changed.
+
+    FLOWHOOK_URL=https://flowhook.example.com FLOWHOOK_KEY=... mirror.py WORKFLOW people.db
+
+Python 3.9 or newer, standard library alone. Records are rows (id, body) of the table `record`; the version that they
+are of is kept in the same transaction, so that a run that breaks off changes nothing.
+"""
+import json
+import os
+import sqlite3
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A key goes to no other address."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+opener = urllib.request.build_opener(NoRedirect)
+
+
+def changes(workflow, since):
+    """Answers the version that it leads to, and the changes one by one."""
+    base = os.environ["FLOWHOOK_URL"].rstrip("/")
+    path = f"/v1/workflows/{urllib.parse.quote(workflow, safe='')}/changes?format=ndjson&since={since}"
+    request = urllib.request.Request(base + path, headers={"x-api-key": os.environ["FLOWHOOK_KEY"]})
+    answer = opener.open(request, timeout=60)
+    return int(answer.headers["x-data-version"]), (json.loads(line) for line in answer)
+
+
+def apply(database, change):
+    if change["type"] == "removed":
+        database.execute("DELETE FROM record WHERE id = ?", (change["id"],))
+        return
+    if change["type"] == "added":
+        record = change["record"]
+    else:
+        (body,) = database.execute("SELECT body FROM record WHERE id = ?", (change["id"],)).fetchone()
+        record = json.loads(body)
+        for field in change["fields"]:
+            # Without a value the field is gone.
+            if "value" in field:
+                record[field["key"]] = field["value"]
+            else:
+                record.pop(field["key"], None)
+    database.execute("INSERT OR REPLACE INTO record VALUES (?, ?)", (change["id"], json.dumps(record)))
+
+
+def mirror(workflow, path):
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE IF NOT EXISTS record (id TEXT PRIMARY KEY, body TEXT NOT NULL)")
+    database.execute("CREATE TABLE IF NOT EXISTS mirrored (workflow TEXT PRIMARY KEY, version INTEGER NOT NULL)")
+    row = database.execute("SELECT version FROM mirrored WHERE workflow = ?", (workflow,)).fetchone()
+    since = row[0] if row else 0
+    try:
+        version, found = changes(workflow, since)
+    except urllib.error.HTTPError as error:
+        # The version is not kept any longer, or unknown as after a backup was put back: all of it once more.
+        if not error.headers.get("x-error-code", "").startswith("version_"):
+            raise
+        since = 0
+        version, found = changes(workflow, since)
+    count = 0
+    with database:
+        if since == 0:
+            database.execute("DELETE FROM record")
+        for change in found:
+            apply(database, change)
+            count += 1
+        database.execute("INSERT OR REPLACE INTO mirrored VALUES (?, ?)", (workflow, version))
+    print(f"{workflow}: version {version}, {count} changes")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: mirror.py WORKFLOW DATABASE")
+    try:
+        mirror(*sys.argv[1:])
+    except urllib.error.HTTPError as error:
+        sys.exit(f"Flowhook answered {error.code}: {error.read().decode(errors='replace')}")
