@@ -50,6 +50,8 @@ const worked = (async () => {
   return scrapeUntil(service.url, (families) => {
     const counted = (name: string, labels: Record<string, string>) => amountOf(families, name, labels) ?? 0;
     return (
+      // On a busy machine the database may take longer than a scrape waits for it.
+      counted('flowhook_database_up', {}) === 1 &&
       counted('flowhook_deliveries_total', { state: 'delivered' }) === 2 &&
       counted('flowhook_job_attempts_total', {}) === 2 &&
       counted('http_server_request_duration_seconds_count', { http_route: '' }) === 1 &&
