@@ -132,7 +132,7 @@ async function ended(service: TestService, jobId: string, key?: string): Promise
 
 /** Looks after every commit of the service until there is something. */
 async function until<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
-  const giveUpAt = performance.now() + 20_000;
+  const giveUpAt = performance.now() + 90_000;
   for (;;) {
     const committed = Promise.withResolvers<void>();
     const unwatch = store.watch(() => committed.resolve());
@@ -143,7 +143,7 @@ async function until<T>({ store }: TestService, look: () => Promise<T | undefine
     clearTimeout(timer);
     unwatch();
     if (found !== undefined) return found;
-    assert.ok(performance.now() < giveUpAt, 'after 20 s it has still not come');
+    assert.ok(performance.now() < giveUpAt, 'after 90 s it has still not come');
   }
 }
 

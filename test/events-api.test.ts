@@ -51,14 +51,14 @@ async function queue(workflowId: string, until: EventType): Promise<string> {
 }
 
 async function seen(jobId: string, type: EventType): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   let next = 0;
   while (performance.now() < deadline) {
     const page = (await get(`/v1/events?after=${next}&wait=5`)).body as { events: Json[]; next: number };
     if (page.events.some((event) => event.jobId === jobId && event.type === type)) return;
     next = page.next;
   }
-  assert.fail(`Waited 20 s for ${type} of ${jobId}`);
+  assert.fail(`Waited 90 s for ${type} of ${jobId}`);
 }
 
 test('without any event of the team a sample is a typical one', async () => {

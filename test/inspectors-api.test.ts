@@ -19,13 +19,13 @@ after(() => service.stop());
 
 /** Asks for the newest request again and again until there is one with this number. */
 async function received(id: string, number: number) {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   while (performance.now() < deadline) {
     const { items } = await flowhook.inspectors.requests(id, { limit: 1 }).page();
     const [newest] = items;
     if (newest !== undefined && newest.number >= number) return newest;
   }
-  return assert.fail(`Waited 20 s for request ${number}`);
+  return assert.fail(`Waited 90 s for request ${number}`);
 }
 
 /** A webhook of all workflows at an inspector. */

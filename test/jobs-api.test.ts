@@ -47,13 +47,13 @@ async function queue(workflowId: string): Promise<string> {
 
 /** Asks until the answer is as it should be. */
 async function until(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   let body: Json = {};
   while (performance.now() < deadline) {
     body = (await get(path)).body as Json;
     if (holds(body)) return body;
   }
-  return assert.fail(`Waited 20 s for ${what}: ${JSON.stringify(body)}`);
+  return assert.fail(`Waited 90 s for ${what}: ${JSON.stringify(body)}`);
 }
 
 const inState = (id: string, state: string) =>

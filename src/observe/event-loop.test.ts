@@ -8,7 +8,7 @@ test('tells of what held up the event loop', async () => {
   assert.deepEqual(monitor.read(), { p50Ms: 0, p99Ms: 0, maxMs: 0 });
   monitor.start();
   monitor.start();
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   while (monitor.read().maxMs < 50 && performance.now() < deadline) {
     const until = performance.now() + 120;
     while (performance.now() < until);

@@ -13,7 +13,7 @@ let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
 /** How long a page may take to become as it should be, in milliseconds: many times as long as it does. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export interface Visit {
   page: Page;

@@ -152,7 +152,7 @@ async function eventually<Result>(
   otherwise: string,
   look: () => Promise<Result | undefined>,
 ): Promise<Result> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;

@@ -11,7 +11,7 @@ export interface Source {
   status: number;
   /** Every message so far. */
   messages: readonly Message[];
-  /** Resolves with the first message for which it holds, now or later; rejects after 20 s, or when there are no more. */
+  /** Resolves with the first message for which it holds, now or later; rejects after 90 s, or when there are no more. */
   until(holds: (message: Message) => boolean, what: string): Promise<Message>;
   /** Resolves when the service has ended the stream. */
   ended: Promise<void>;
@@ -60,7 +60,7 @@ export async function openSource(
       new Promise((resolve, reject) => {
         const fail = (how: string) =>
           reject(new Error(`${how} without ${what}. There were: ${JSON.stringify(messages)}`));
-        const timer = setTimeout(() => fail('20 s went by'), 20_000);
+        const timer = setTimeout(() => fail('90 s went by'), 90_000);
         const look = () => {
           const found = messages.find(holds);
           if (found === undefined) return;

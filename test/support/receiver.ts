@@ -54,7 +54,7 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
-    until(condition, what, withinMs = 20_000) {
+    until(condition, what, withinMs = 90_000) {
       return new Promise((resolve, reject) => {
         const check = () => {
           if (!condition(received)) return;
