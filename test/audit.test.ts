@@ -461,10 +461,10 @@ test('the audit of a server can be read at a shell', async () => {
   assert.deepEqual(others, []);
 });
 
-test('behind a proxy that is believed the address is the one that it has seen', async () => {
+test('behind a proxy that is believed the address is the one that it has seen, without its port', async () => {
   const behind = await startService({ settings: { FLOWHOOK_TRUST_PROXY: 'loopback' } });
   try {
-    const from = { 'x-forwarded-for': '198.51.100.9, 192.0.2.7' };
+    const from = { 'x-forwarded-for': '198.51.100.9, 192.0.2.7:51234' };
     assert.equal((await behind.call('POST', '/v1/inspectors', {}, from)).status, 200);
     const { lines } = await behind.store.audit.list({ action: 'inspectors.create', limit: 1 });
     assert.equal(lines[0]?.author.address, '192.0.2.7');

@@ -4,6 +4,7 @@ import type { Author } from '../model/audit.ts';
 import { authoredBy } from '../store/audited.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { CallServices } from './app.ts';
+import { clientAddress } from './client-address.ts';
 import type { Route } from './route.ts';
 
 const MAKES_A_JOB = 'it makes a job, which is a record of its own with its origin';
@@ -31,5 +32,5 @@ export function authorOf(
   request: FastifyRequest,
   { kind, id }: { kind: Author['kind']; id: Caller['keyId'] | null },
 ): Author {
-  return { kind, id, name: null, address: request.ip, requestId: request.id };
+  return { kind, id, name: null, address: clientAddress(request), requestId: request.id };
 }

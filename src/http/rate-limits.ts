@@ -9,6 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../model/error.ts';
 import type { Rate } from '../model/rate.ts';
 import { subscriberOf } from '../net/subscriber.ts';
+import { clientAddress } from './client-address.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 
 /** So much more than others a request costs its address whose key is not good. */
@@ -43,7 +44,7 @@ export class RateLimits {
    * @throws Problem `rate_limited` when that has no more
    */
   countAddress(request: FastifyRequest, reply: FastifyReply): void {
-    this.#count('address', () => subscriberOf(request.ip), reply);
+    this.#count('address', () => subscriberOf(clientAddress(request)), reply);
   }
 
   /**
@@ -59,7 +60,7 @@ export class RateLimits {
   countWrongKey(request: FastifyRequest, reply: FastifyReply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
-    const standing = window.take(subscriberOf(request.ip), performance.now(), WRONG_KEY_COST - 1);
+    const standing = window.take(subscriberOf(clientAddress(request)), performance.now(), WRONG_KEY_COST - 1);
     reply.header('ratelimit', standingItem('address', standing));
   }
 

@@ -7,6 +7,7 @@ import { toIso } from '../../std/clock.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
 import type { Begun, SignedIn } from '../../teams/sessions.ts';
 import { authorOf } from '../author.ts';
+import { clientAddress } from '../client-address.ts';
 import { bodyFields, invalid } from '../fields.ts';
 import type { Call, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
@@ -112,7 +113,7 @@ async function tried(
 ): Promise<Begun> {
   if (typeof value !== 'string') return invalid(`\`${name}\` must be a string`);
   const { limit, refused } = uiOf({ services });
-  const address = request.ip;
+  const address = clientAddress(request);
   const waitMs = limit.take(address, services.store.now());
   if (waitMs > 0) {
     throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });

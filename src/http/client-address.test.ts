@@ -1,0 +1,27 @@
+/** Which address a request is said to come from. */
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import { clientAddress } from './client-address.ts';
+
+const socket = { remoteAddress: '10.0.0.1' } as Socket;
+
+test('an address is taken without the port that a proxy has put behind it', () => {
+  for (const [ip, address] of [
+    ['203.0.113.5', '203.0.113.5'],
+    ['203.0.113.5:51234', '203.0.113.5'],
+    ['[2001:db8::1]:51234', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['fe80::1%eth0', 'fe80::1%eth0'],
+    ['::ffff:203.0.113.5', '203.0.113.5'],
+  ] as const) {
+    assert.equal(clientAddress({ ip, socket }), address);
+  }
+});
+
+test('what is no address is not repeated: it comes from whoever is connected', () => {
+  for (const ip of ['', 'unknown', 'ada@example.com', '1.2.3', '1.2.3.4:', '<b>', 'a'.repeat(10_000)]) {
+    assert.equal(clientAddress({ ip, socket }), '10.0.0.1');
+  }
+});
