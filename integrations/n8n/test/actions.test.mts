@@ -73,7 +73,7 @@ test('a workflow that is unknown or takes pushes is refused in the words of the 
 test('"Run" waits for the end, and says why a job failed', async () => {
   const [done] = await run('many');
   assert.deepEqual([done?.json.state, done?.json.records.total], ['finished', 2500]);
-  await assert.rejects(run('broken'), /failed: [^]*no such host/);
+  await assert.rejects(run('broken'), /failed: [\s\S]*no such host/);
   const [failed] = await run('broken', { failWithJob: false });
   assert.equal(failed?.json.state, 'failed');
 });
