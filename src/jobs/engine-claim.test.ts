@@ -28,6 +28,34 @@ engineTest('a claim whose answer was lost is given back, and costs the job nothi
   assert.deepEqual({ state, attempt, crashes }, { state: 'finished', attempt: 2, crashes: 0 });
 });
 
+engineTest('a stop gives back a claim whose answer was lost', async ({ store, another, queue, job }) => {
+  const { id } = await queue('quick', QUICK);
+  const claim: typeof store.jobs.claim = async (input) => {
+    await store.jobs.claim(input);
+    throw new Problem('database_unavailable');
+  };
+  const engine = another({ store: { ...store, jobs: { ...store.jobs, claim } } });
+  await assert.rejects(engine.tick());
+  assert.equal((await job(id)).state, 'running');
+  await engine.stop();
+  const { state, crashes, failures } = await job(id);
+  assert.deepEqual({ state, crashes, failures }, { state: 'retrying', crashes: 0, failures: 0 });
+});
+
+engineTest(
+  'a stop gives back a run whose end the store did not take',
+  async ({ store, another, queue, job }) => {
+    const { id } = await queue('unended', ['false']);
+    const fail = () => Promise.reject(new Problem('stopping'));
+    const engine = another({ store: { ...store, jobs: { ...store.jobs, fail } } });
+    await engine.tick();
+    assert.equal((await job(id)).state, 'running');
+    await engine.stop();
+    const { state, crashes, failures } = await job(id);
+    assert.deepEqual({ state, crashes, failures }, { state: 'retrying', crashes: 0, failures: 0 });
+  },
+);
+
 engineTest('of several jobs one that is still compared with the files here holds up none', async (bench) => {
   const { another, queue, until } = bench;
   const waiting = await queue('waiting', QUICK);

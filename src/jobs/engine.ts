@@ -115,15 +115,19 @@ export class Engine {
     for (const job of running) this.#interrupt(job, 'release');
     await Promise.all(running.map((job) => job.ended));
     const released = running.length;
-    if (released === 0) return { released };
     const { store, log } = this.#options;
     try {
-      // A job that ended by itself in the meantime is no longer running and is passed over.
-      await store.jobs.release({ held: running.map((job) => job.held) });
-      log.info({ jobs: running.length }, 'jobs.released');
+      if (released > 0) {
+        // A job that ended by itself in the meantime is no longer running and is passed over.
+        await store.jobs.release({ held: running.map((job) => job.held) });
+        log.info({ jobs: released }, 'jobs.released');
+      }
+      // To the next start they would be what a crash has left.
+      if (this.#isUnsure) await this.#giveBackUnanswered();
+      await this.#giveBackUnended();
     } catch (error) {
       // Stopping goes on all the same: the next start of this node takes them back.
-      log.error({ err: error, jobs: running.length }, 'jobs.not_released');
+      log.error({ err: error, jobs: released }, 'jobs.not_released');
     }
     return { released };
   }
