@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { startServerProcess } from '../../test/support/server-process.ts';
+import { until } from '../../test/support/until.ts';
 
 export const KEY = 'key-of-the-recipes-tests';
 
@@ -86,8 +87,16 @@ export async function startService(): Promise<Service> {
       return webhooks.map(({ url }: { url: string }) => url);
     },
     async run() {
-      const { status, errors } = await program(['sh', RUN_WORKFLOW, 'people'], service);
-      assert.equal(status, 0, errors);
+      const queued = await fetch(`${server.url}/v1/workflows/people/queue`, {
+        method: 'POST',
+        headers: { 'x-api-key': KEY },
+      });
+      assert.equal(queued.status, 200, await queued.text());
+      const job = await until('the job of people has ended', async () => {
+        const found = await service.ask('GET', `/v1/jobs/${queued.headers.get('x-job-id')}`);
+        return found.finishedAt !== null && found;
+      });
+      assert.equal(job.state, 'finished', job.error);
     },
     async stop() {
       await writeFile(gate, '');
@@ -98,8 +107,6 @@ export async function startService(): Promise<Service> {
   await service.publishNext(PEOPLE);
   return service;
 }
-
-const RUN_WORKFLOW = join(import.meta.dirname, 'shell', 'run-workflow.sh');
 
 export interface Ended {
   status: number | null;

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { inPath } from '../../../test/support/in-path.ts';
 import { KEY, PEOPLE, program, type Service, startService } from '../service.ts';
 
-const missing = ['python3', 'curl', 'jq'].filter((name) => inPath(name) === undefined);
+const missing = ['python3'].filter((name) => inPath(name) === undefined);
 const options = { skip: missing.length > 0 && `not installed here: ${missing.join(', ')}` };
 let service: Service;
 before(async () => {
