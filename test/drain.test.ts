@@ -87,14 +87,15 @@ test('what hangs is cut when the time is over, and an attempt that was cut is ma
   await call(server, 'POST', '/v1/workflows/people/push', HEAVY);
   const subscribed = { workflowId: 'more', webhookUrl: endpoint.url, events: ['workflow_finished'] };
   await call(server, 'POST', '/v1/integrations/webhooks/subscribe', subscribed);
-  await call(server, 'POST', '/v1/workflows/more/push', [{ id: 'a' }]);
-  await endpoint.next();
   // It never reads, and the other one never ends its headers.
   const slow = await open(server, 'GET', '/v1/workflows/people/data');
   slow.on('error', () => undefined);
   const half = connect(Number(new URL(server.url).port), '127.0.0.1');
   half.on('error', () => undefined);
   half.write('GET /livez HTTP/1.1\r\nhost: a\r\n');
+  // Last, as above.
+  await call(server, 'POST', '/v1/workflows/more/push', [{ id: 'a' }]);
+  await endpoint.next();
   assert.notEqual(await server.stop(), null);
   // Where the machine stalls there is no time left to count.
   const cut =
