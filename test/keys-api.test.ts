@@ -52,6 +52,7 @@ test('a key of any scope learns who it is, and no key learns nothing', async () 
       maxWorkflows: null,
       maxWebhooks: null,
       maxRecords: null,
+      maxStoredBytes: null,
       maxRunningJobs,
     },
   });

@@ -19,6 +19,7 @@ before(async () => {
       FLOWHOOK_MAX_WORKFLOWS_PER_TEAM: '2',
       FLOWHOOK_MAX_WEBHOOKS_PER_TEAM: '2',
       FLOWHOOK_MAX_RECORDS_PER_TEAM: '3',
+      FLOWHOOK_MAX_STORED_BYTES_PER_TEAM: '1KB',
       FLOWHOOK_MAX_RUNNING_JOBS_PER_TEAM: '1',
     },
   });
@@ -86,29 +87,35 @@ test('whoever reaches a quota is told which, and how many there may be', async (
   const refused = await push('b', 2);
   assert.equal(refused.status, 422);
   assert.match(errorOf(refused), /may have 3 records, and with these it would have 4/);
+  const long = await service.call('POST', '/v1/workflows/b/push', [{ id: 'long', text: 'ä'.repeat(500) }]);
+  assert.equal(long.status, 422);
+  assert.match(
+    errorOf(long),
+    /quota storedBytes .* may have 1000 bytes of records \(1 kB\), .* would have 1045\./,
+  );
   const { body: left } = await service.call('GET', '/v1/workflows/b/data');
   assert.deepEqual(left, []);
   const { body: jobs } = await service.call('GET', '/v1/jobs?state=failed');
   const [job] = (jobs as { jobs: { reason: string; error: string }[] }).jobs;
   assert.equal(job?.reason, 'guard');
-  assert.match(job?.error ?? '', /quota of the team/);
+  assert.match(job?.error ?? '', /quota storedBytes of the team/);
 });
 
 test('a team is told of its quotas, and gets others at the command line', async () => {
   const limits = async () => {
     const { body } = await service.call('GET', '/v1/me');
-    const { maxWorkflows, maxWebhooks, maxRecords, maxRunningJobs } = (
+    const { maxWorkflows, maxWebhooks, maxRecords, maxStoredBytes, maxRunningJobs } = (
       body as { limits: Record<string, unknown> }
     ).limits;
-    return [maxWorkflows, maxWebhooks, maxRecords, maxRunningJobs];
+    return [maxWorkflows, maxWebhooks, maxRecords, maxStoredBytes, maxRunningJobs];
   };
-  assert.deepEqual(await limits(), [2, 2, 3, 1]);
+  assert.deepEqual(await limits(), [2, 2, 3, 1_000, 1]);
   const set = await cli('teams', 'set-quota', 'default', 'workflows', '3', '--json');
   assert.equal(set.code, 0, set.errors);
   assert.deepEqual(JSON.parse(set.out), { team: 'default', quotas: { workflows: 3 } });
   const { id: teamId } = service.team;
   await service.store.teams.setQuotas({ teamId, quotas: { workflows: 3, records: null } });
-  assert.deepEqual(await limits(), [3, 2, null, 1]);
+  assert.deepEqual(await limits(), [3, 2, null, 1_000, 1]);
   assert.equal((await service.call('PUT', '/v1/workflows/c', PUSH)).status, 200);
   assert.equal((await service.call('PUT', '/v1/workflows/d', PUSH)).status, 400);
 
@@ -116,6 +123,11 @@ test('a team is told of its quotas, and gets others at the command line', async 
   const rows = JSON.parse(shown.out) as { quota: string; has: number; most: number | null; own: boolean }[];
   assert.deepEqual(rows[0], { team: 'default', quota: 'workflows', has: 3, most: 3, own: true });
   assert.equal(rows.find(({ quota }) => quota === 'records')?.most, null);
+  assert.equal(rows.find(({ quota }) => quota === 'storedBytes')?.has, '{"id":"r0"}{"id":"r1"}'.length);
+  const bytes = await cli('teams', 'set-quota', 'default', 'storedBytes', '1.5GB', '--json');
+  assert.deepEqual(JSON.parse(bytes.out).quotas.storedBytes, 1_500_000_000, bytes.errors);
+  assert.deepEqual(await limits(), [3, 2, null, 1_500_000_000, 1]);
+  assert.equal((await cli('teams', 'set-quota', 'default', 'records', '1GB')).code, 2);
   assert.equal((await cli('teams', 'set-quota', 'default', 'runningJobs', 'off')).code, 2);
   const audit = await service.store.audit.list({ limit: 100 } as Parameters<
     typeof service.store.audit.list

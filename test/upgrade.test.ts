@@ -22,7 +22,7 @@ import {
 } from './support/frozen-schemas.ts';
 import { makeOldTables, type OldTables } from './support/old-tables.ts';
 import { startReceiver } from './support/receiver.ts';
-import { startService } from './support/service.ts';
+import { startService, type TestService } from './support/service.ts';
 
 const MINUTE_MS = 60_000;
 const released: Record<string, string> = JSON.parse(await readFile(DIGESTS, 'utf8'));
@@ -180,11 +180,26 @@ async function goesOn(directory: string, tables: OldTables, left: Rows): Promise
       const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
       await verifyWebhook(text, plain, { secrets: [secret.secret], nowMs });
     }
+    await countsBytes(service, left);
     const pushed = await service.call('POST', '/v1/workflows/pushed/push?mode=upsert', [{ id: 'c' }]);
     assert.equal(pushed.status, 200, JSON.stringify(pushed.body));
     assert.deepEqual((await data('pushed')).body, [{ id: 'b' }, { id: 'c' }]);
+    await countsBytes(service, left);
   } finally {
     await service.stop();
     receiver.received.length = 0;
   }
+}
+
+/** The bytes of the records that can be read, of those published then and now, are what the quota goes by. */
+async function countsBytes(service: TestService, left: Rows): Promise<void> {
+  let bytes = 0;
+  for (const { id, team_id } of left.get('workflow') ?? []) {
+    if (team_id !== service.team.id) continue;
+    const { status, body } = await service.call('GET', `/v1/workflows/${id}/data`);
+    if (status !== 200) continue;
+    for (const record of body as unknown[]) bytes += Buffer.byteLength(JSON.stringify(record));
+  }
+  assert.ok(bytes > 0);
+  assert.equal((await service.store.teams.holdings({ teamId: service.team.id })).storedBytes, bytes);
 }

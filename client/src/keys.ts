@@ -43,6 +43,8 @@ export interface Me {
     maxWebhooks: number | null;
     /** In the current versions of its workflows. */
     maxRecords: number | null;
+    /** Of those, as JSON text in UTF-8. */
+    maxStoredBytes: number | null;
     /** At once; others wait. */
     maxRunningJobs: number | null;
   };

@@ -85,7 +85,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'teams list': ['teams list'],
   'teams create': ['teams create acme'],
   'teams quotas': ['teams quotas', 'teams quotas acme'],
-  'teams set-quota': ['teams set-quota acme records 1000000', 'teams set-quota acme workflows default'],
+  'teams set-quota': [
+    'teams set-quota acme records 1000000',
+    'teams set-quota acme storedBytes 10GB',
+    'teams set-quota acme workflows default',
+  ],
   'teams delete': ['teams delete acme', 'teams delete acme --yes --export /backups/acme'],
   login: ['login https://flowhook.example.com', 'login http://127.0.0.1:8080 --profile local < key.txt'],
   logout: ['logout', 'logout --profile local'],

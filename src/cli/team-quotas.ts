@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../model/quota.ts';
 import type { Team } from '../model/team.ts';
+import { bytesWords } from '../std/amounts.ts';
+import { parseSize } from '../workflows/size.ts';
 import { UsageError } from './exit.ts';
 import { findTeams } from './find.ts';
 import { addStoreOptions, print, withStore } from './open.ts';
@@ -23,7 +25,7 @@ export function addTeamQuotas(teams: Command): void {
       .argument('<quota>', QUOTAS.join(', '))
       .argument(
         '<most>',
-        'a whole number; off for any number; default for what the settings allow every team',
+        'a whole number, or of storedBytes a size such as 10GB; off for any number; default for what the settings allow every team',
       ),
   ).action(setQuota);
 }
@@ -55,8 +57,8 @@ async function showQuotas(slug: string | undefined, options: Options): Promise<v
         shown.map(({ team, quota, has, most, own }) => [
           team,
           quota,
-          has.toLocaleString('en-GB'),
-          most === null ? 'of any number' : `of ${most.toLocaleString('en-GB')}`,
+          amount(quota, has),
+          most === null ? 'of any number' : `of ${amount(quota, most)}`,
           own ? 'its own' : '',
         ]),
       ),
@@ -67,9 +69,11 @@ async function showQuotas(slug: string | undefined, options: Options): Promise<v
 async function setQuota(slug: string, name: string, text: string, options: Options): Promise<void> {
   const quota = QUOTAS.find((one) => one === name);
   if (quota === undefined) throw new UsageError(`There is no quota "${name}": ${QUOTAS.join(', ')}`);
-  const most = parseQuota(text);
+  // Without a unit they are bytes.
+  const most = parseQuota(quota === 'storedBytes' ? String(parseSize(text) ?? text) : text);
   if (most === 'mistake') {
-    throw new UsageError(`How many must be a whole number, off or default, found "${text}"`);
+    const size = quota === 'storedBytes' ? 'a size such as 10GB, ' : '';
+    throw new UsageError(`How many must be a whole number, ${size}off or default, found "${text}"`);
   }
   if (quota === 'runningJobs' && most === null) {
     throw new UsageError('A node runs no more jobs than it can: give runningJobs a number, or say default');
@@ -83,4 +87,8 @@ async function setQuota(slug: string, name: string, text: string, options: Optio
       most === undefined ? 'what the settings allow' : (most?.toLocaleString('en-GB') ?? 'any number');
     print(options, { team: slug, quotas }, [`${slug}: ${quota} ${words}`]);
   });
+}
+
+function amount(quota: Quota, count: number): string {
+  return quota === 'storedBytes' ? bytesWords(count) : count.toLocaleString('en-GB');
 }

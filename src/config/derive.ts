@@ -47,6 +47,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
       workflows: values.maxWorkflowsPerTeam ?? null,
       webhooks: values.maxWebhooksPerTeam ?? null,
       records: values.maxRecordsPerTeam ?? null,
+      storedBytes: values.maxStoredBytesPerTeam ?? null,
       runningJobs: values.maxRunningJobsPerTeam ?? maxRunningJobs,
     },
     maxAddressConnections: values.maxAddressConnections ?? Math.ceil(values.maxConnections / 2),

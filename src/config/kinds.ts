@@ -1,6 +1,7 @@
 /** The kinds of settings: how the text of one is read, what is said of a wrong one, and which type it gives. */
 import { resolve } from 'node:path';
 import { parseDuration } from '../workflows/duration.ts';
+import { parseSize } from '../workflows/size.ts';
 
 /** How the text of a setting is read. */
 export interface Reading<T> {
@@ -111,6 +112,20 @@ export function oneOf<T extends string>(
 export function onOff(preset: 'on' | 'off', sentence: string) {
   const read = (text: string) => (text === 'on' ? true : text === 'off' ? false : undefined);
   return of<boolean, string>({ value: 'on|off', expected: 'one of on, off', read }, preset, sentence);
+}
+
+/** A number of bytes such as `10GB`, within bounds that are written in the same way. */
+export function size<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
+  const [leastBytes, mostBytes] = [parseSize(least) ?? 0, parseSize(most) ?? 0];
+  const reading: Reading<number> = {
+    value: 'size',
+    expected: `a size from ${least} to ${most} such as 500MB or 10GB`,
+    read: (text) => {
+      const bytes = parseSize(text);
+      return bytes !== undefined && bytes >= leastBytes && bytes <= mostBytes ? bytes : undefined;
+    },
+  };
+  return of<number, P>(reading, preset, sentence);
 }
 
 /** A length of time such as `30s`, in milliseconds; its field ends in `Ms`. Bounds are written in the same way. */

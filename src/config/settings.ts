@@ -11,6 +11,7 @@ import {
   path,
   type Setting,
   secret,
+  size,
   text,
   unset,
   whole,
@@ -206,6 +207,12 @@ export const TABLE = {
       1_000_000_000_000,
       unset('any number', '5000000'),
       'How many records a team may have in the current versions of its workflows; a run that would publish more fails.',
+    ),
+    maxStoredBytesPerTeam: size(
+      '1KB',
+      '1000TB',
+      unset('any number', '10GB'),
+      'How many bytes the records of the current versions of its workflows may have together; a run that would publish more fails.',
     ),
     maxConnections: whole(
       1,

@@ -329,6 +329,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
       maxWorkflows: 100,
       maxWebhooks: null,
       maxRecords: 5_000_000,
+      maxStoredBytes: 10_000_000_000,
       maxRunningJobs: 4,
     },
   },

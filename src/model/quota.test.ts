@@ -1,7 +1,7 @@
 /** Quotas as people write them, and what they refuse. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseQuota, recordsMistake } from './quota.ts';
+import { parseQuota, publishMistake } from './quota.ts';
 
 test('a quota is a whole number, off or default', () => {
   assert.equal(parseQuota('0'), 0);
@@ -12,10 +12,26 @@ test('a quota is a whole number, off or default', () => {
 });
 
 test('a team that has too many records may have fewer or as many, and never more', () => {
-  const beyond = { most: 5, others: 10 };
-  assert.equal(recordsMistake({ ...beyond, before: 8, after: 7 }), undefined);
-  assert.equal(recordsMistake({ ...beyond, before: 8, after: 8 }), undefined);
-  assert.match(recordsMistake({ ...beyond, before: 8, after: 9 }) ?? '', /may have 5 records, .* have 19/);
-  assert.equal(recordsMistake({ most: 5, others: 3, before: 0, after: 2 }), undefined);
-  assert.equal(recordsMistake({ most: null, others: 3, before: 0, after: 1_000 }), undefined);
+  const records = { quota: 'records', most: 5 } as const;
+  const beyond = { ...records, others: 10 };
+  assert.equal(publishMistake({ ...beyond, before: 8, after: 7 }), undefined);
+  assert.equal(publishMistake({ ...beyond, before: 8, after: 8 }), undefined);
+  assert.match(publishMistake({ ...beyond, before: 8, after: 9 }) ?? '', /may have 5 records, .* have 19/);
+  assert.equal(publishMistake({ ...records, others: 3, before: 0, after: 2 }), undefined);
+  assert.equal(publishMistake({ ...records, most: null, others: 3, before: 0, after: 1_000 }), undefined);
+});
+
+test('a refusal for stored bytes says how many there would be, and which quota it is', () => {
+  const input = {
+    quota: 'storedBytes',
+    most: 2_000_000,
+    others: 1_500_000,
+    before: 0,
+    after: 500_001,
+  } as const;
+  assert.match(
+    publishMistake(input) ?? '',
+    /quota storedBytes .* 2000000 bytes of records \(2 MB\), .* have 2000001/,
+  );
+  assert.equal(publishMistake({ ...input, after: 500_000 }), undefined);
 });

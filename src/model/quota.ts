@@ -1,12 +1,14 @@
 /** Quotas: how much a team may have, and what is said when it has that much. */
+import { bytesWords } from '../std/amounts.ts';
 import { Problem } from './error.ts';
 
-export const QUOTAS = ['workflows', 'webhooks', 'records', 'runningJobs'] as const;
+export const QUOTAS = ['workflows', 'webhooks', 'records', 'storedBytes', 'runningJobs'] as const;
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * How much of each a team may have; null: any number. `records` are those of its current versions; of `runningJobs` more
- * wait, and a node runs no more than it can.
+ * How much of each a team may have; null: any number. `records` are those of its current versions, and `storedBytes` the
+ * lengths of their JSON text in UTF-8: older versions, logs and events are not in it. Of `runningJobs` more wait, and a
+ * node runs no more than it can.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 
@@ -16,7 +18,22 @@ export type OwnQuotas = Partial<Quotas>;
 /** How much of each a team has. */
 export type Holdings = Readonly<Record<Quota, number>>;
 
-export const NO_QUOTAS: Quotas = { workflows: null, webhooks: null, records: null, runningJobs: null };
+export const NO_QUOTAS: Quotas = {
+  workflows: null,
+  webhooks: null,
+  records: null,
+  storedBytes: null,
+  runningJobs: null,
+};
+
+/** Those that a run is held to when it publishes. */
+export const PUBLISHED = ['records', 'storedBytes'] as const satisfies readonly Quota[];
+export type PublishedQuota = (typeof PUBLISHED)[number];
+
+/** What a workflow has before a run publishes, and what it would have then; null: nobody knows. */
+export type PublishedSizes = Readonly<
+  Record<PublishedQuota, { before: number | null; after: number | null }>
+>;
 
 /** As people write it: a whole number, `off` for any number, `default` for what the instance has (null, undefined). */
 export function parseQuota(text: string): number | null | undefined | 'mistake' {
@@ -36,17 +53,23 @@ export function quotaReached(quota: 'workflows' | 'webhooks', most: number): Pro
 }
 
 /** Why a run may not publish, as a sentence; nothing when it may. Whoever has too many may always have fewer. */
-export function recordsMistake(input: {
+export function publishMistake(input: {
+  quota: PublishedQuota;
   most: number | null;
   /** Of all the team's other workflows. */
   others: number;
   before: number;
   after: number;
 }): string | undefined {
-  const { most, others, before, after } = input;
+  const { quota, most, others, before, after } = input;
   if (most === null || after <= before || others + after <= most) return undefined;
   return (
-    `The quota of the team refused to publish: it may have ${most} records, and with these it would have ` +
-    `${others + after}. The published records stay as they are. Publish fewer, remove those of other workflows, ${ASK}`
+    `The quota ${quota} of the team refused to publish: it may have ${amount(quota, most)}, and with these it would ` +
+    `have ${others + after}. The published records stay as they are. Publish ` +
+    `${quota === 'records' ? 'fewer' : 'fewer or shorter ones'}, remove those of other workflows, ${ASK}`
   );
+}
+
+function amount(quota: PublishedQuota, most: number): string {
+  return quota === 'records' ? `${most} records` : `${most} bytes of records (${bytesWords(most)})`;
 }

@@ -2,6 +2,9 @@
 import type { RecordCounts } from '../model/job.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 
+/** Records whose bytes are counted in the transaction of a publish, where nobody has counted them before. */
+export const MAX_COUNTED = 5_000_000;
+
 export interface WorkflowRow {
   team_id: string;
   id: string;
@@ -20,6 +23,8 @@ export interface WorkflowRow {
   staged_changed: number;
   staged_removed: number;
   staged_largest: number;
+  /** How many bytes of records there are more by what the run has written; negative when fewer. */
+  staged_bytes: number;
   created_at: number;
   updated_at: number;
 }
@@ -74,4 +79,9 @@ export function toWorkflow(row: ListedRow): Workflow {
 export function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
   const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
   return { total: before + added - removed, added, changed, removed };
+}
+
+/** Likewise; `before` is null, and so is this, where nobody has counted the bytes of the version before. */
+export function bytesAfter(workflow: WorkflowRow, before: number | null): number | null {
+  return before === null ? null : before + workflow.staged_bytes;
 }

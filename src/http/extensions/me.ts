@@ -50,6 +50,7 @@ export const readMe: Operation<KeyedCall> = {
           'maxWorkflows',
           'maxWebhooks',
           'maxRecords',
+          'maxStoredBytes',
           'maxRunningJobs',
         ],
         properties: {
@@ -60,6 +61,9 @@ export const readMe: Operation<KeyedCall> = {
           maxWorkflows: quota('Of the team'),
           maxWebhooks: quota('Of the team, over all its workflows'),
           maxRecords: quota('Of the team, in the current versions of its workflows'),
+          maxStoredBytes: quota(
+            'Of the records in the current versions of its workflows, as JSON text in UTF-8',
+          ),
           maxRunningJobs: quota('Of the team at once; others wait'),
         },
       },
@@ -72,7 +76,7 @@ export const readMe: Operation<KeyedCall> = {
     const key = (await store.keys.list({ teamId })).find(({ id }) => id === keyId);
     // It was there a moment ago; its team may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
-    const { workflows, webhooks: hooks, records, runningJobs } = { ...quotas, ...own };
+    const { workflows, webhooks: hooks, records, storedBytes, runningJobs } = { ...quotas, ...own };
     return {
       team: { id: team.id, slug: team.slug },
       key: {
@@ -90,6 +94,7 @@ export const readMe: Operation<KeyedCall> = {
         maxWorkflows: workflows,
         maxWebhooks: hooks,
         maxRecords: records,
+        maxStoredBytes: storedBytes,
         maxRunningJobs: runningJobs,
       },
     };

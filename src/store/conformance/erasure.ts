@@ -32,7 +32,7 @@ export function testErasure(open: Open): void {
     assert.deepEqual(second, { rows: [], next: null });
   });
 
-  it('removes a record from every version as if it had never been', async ({ store }) => {
+  it('removes a record from every version as if it had never been', async ({ store, inspect }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cy' });
     await publishRun(store, at, { a: 'Ada King', b: 'Bob', d: 'Di' });
@@ -58,6 +58,8 @@ export function testErasure(open: Open): void {
       { total: 2, added: 0, changed: 1, removed: 0 },
       { total: 2, added: 0, changed: 0, removed: 0 },
     ]);
+    const { counted, found } = await inspect(at);
+    assert.deepEqual(counted, found);
     const after = await store.records.version(at);
     assert.equal(after?.number, before?.number);
     assert.equal(after?.total, 2);
@@ -80,6 +82,7 @@ export function testErasure(open: Open): void {
 
   it('makes a run that is under way start over, and leaves the counts of the next version true', async ({
     store,
+    inspect,
   }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
@@ -118,6 +121,8 @@ export function testErasure(open: Open): void {
       state: undefined,
     });
     assert.equal(published.outcome, 'unchanged');
+    const { counted, found } = await inspect(at);
+    assert.deepEqual(counted, found);
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: 'b', name: 'Bob' }]);
   });
 

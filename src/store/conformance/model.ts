@@ -8,7 +8,7 @@ export type State = ReadonlyMap<string, string>;
 
 export interface Model {
   /** Version 0 is empty. */
-  versions: State[];
+  versions: Map<string, string>[];
   publishedAt: number[];
   oldest: number;
 }
@@ -18,7 +18,7 @@ export function newModel(): Model {
 }
 
 /** What a run with these records makes of a version. */
-export function afterRun(before: State, mode: Mode, records: readonly { id: string }[]): State {
+export function afterRun(before: State, mode: Mode, records: readonly { id: string }[]): Map<string, string> {
   const after = new Map(before);
   for (const record of records) {
     if (mode === 'append' && after.has(record.id)) continue;
@@ -55,6 +55,11 @@ export function neededRows({ versions, oldest }: Model): number {
     rows += added + changed;
   }
   return rows;
+}
+
+/** How long the records of the newest version are together, in UTF-8. */
+export function bytesOf({ versions }: Model): number {
+  return [...(versions.at(-1)?.values() ?? [])].reduce((bytes, body) => bytes + Buffer.byteLength(body), 0);
 }
 
 /** What `changes` must tell, in its order. */

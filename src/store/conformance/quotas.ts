@@ -120,6 +120,45 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).records, 2);
   });
 
+  it('publishes bytes up to the quota, over all workflows, and always fewer', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const other = await makeWorkflow(store, { id: 'other' });
+    const { teamId } = at;
+    const held = async () => (await store.teams.holdings({ teamId })).storedBytes;
+    const bytes = (names: Record<string, string>) =>
+      people(names).reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+    const long = { a: 'Ädä'.repeat(9) };
+    await publishRun(store, at, NAMES);
+    await publishRun(store, other, { a: 'Ada' });
+    assert.equal(await held(), bytes(NAMES) + bytes({ a: 'Ada' }));
+    await store.teams.setQuotas({ teamId, quotas: { storedBytes: bytes(NAMES) + bytes(long) - 1 } });
+
+    const job = await makeJob(store, other);
+    assert.ok(job);
+    const run = await claimOne(store);
+    await stageRecords(store, run, 'replace', people(long));
+    const guards = { minRecords: 0, maxDropPercent: null };
+    const publish = () =>
+      store.records.publish({ held: run, guards, state: undefined, fields: ['id', 'name'] });
+    const refused = await publish();
+    assert.equal(refused.outcome, 'guarded');
+    const total = bytes(NAMES) + bytes(long);
+    assert.match(
+      (refused as { error: string }).error,
+      new RegExp(`quota storedBytes .* may have ${total - 1} bytes of records .* would have ${total}\\.`),
+    );
+    assert.equal(await held(), bytes(NAMES) + bytes({ a: 'Ada' }));
+    await store.teams.setQuotas({ teamId, quotas: { storedBytes: total } });
+    assert.equal((await publish()).outcome, 'published');
+    assert.equal(await held(), total);
+
+    await store.teams.setQuotas({ teamId, quotas: { storedBytes: 1 } });
+    assert.equal((await publishRun(store, at, { a: 'Ada' })).outcome, 'published');
+    assert.equal(await held(), bytes({ a: 'Ada' }) + bytes(long));
+    await store.workflows.archive({ teamId, ids: ['other'] });
+    assert.equal(await held(), bytes({ a: 'Ada' }));
+  });
+
   it('starts as many jobs of a team as it may have running, and the others when it may', async ({
     store,
   }) => {

@@ -11,6 +11,7 @@ import type { Retention } from '../record-operations.ts';
 import type { Store } from '../store.ts';
 import {
   afterRun,
+  bytesOf,
   changesBetween,
   countChanges,
   type Model,
@@ -31,7 +32,11 @@ import {
   stageRecords,
 } from './setup.ts';
 
-type Step = { kind: 'run'; run: Run } | { kind: 'prune'; prune: Pruning } | { kind: 'wait'; ms: number };
+type Step =
+  | { kind: 'run'; run: Run }
+  | { kind: 'prune'; prune: Pruning }
+  | { kind: 'wait'; ms: number }
+  | { kind: 'erase'; id: string };
 
 /** One job: attempts that are cut off, then one that publishes or fails for good. */
 interface Run {
@@ -42,7 +47,7 @@ interface Run {
 }
 
 interface Attempt {
-  batches: { id: string; name: number }[][];
+  batches: { id: string; name: string }[][];
   /** After so many operations it is cut off, unless it is the last. */
   cutAfter: number;
   end: 'release' | 'reclaim' | 'fail';
@@ -59,7 +64,7 @@ interface Pruning {
 
 const MINUTE_MS = 60_000;
 
-const record = fc.record({ id: fc.constantFrom(...'abcdefgh'), name: fc.integer({ min: 0, max: 2 }) });
+const record = fc.record({ id: fc.constantFrom(...'abcdefgh'), name: fc.constantFrom('a', 'b', 'äö😀') });
 const pruning: fc.Arbitrary<Pruning> = fc.record({
   keep: fc.record({
     keepVersions: fc.integer({ min: 1, max: 4 }),
@@ -87,6 +92,7 @@ const run: fc.Arbitrary<Run> = fc.record({
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('run' as const), run }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('prune' as const), prune: pruning }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const), id: fc.constantFrom('a', 'b') }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -116,6 +122,7 @@ export function testRandomRuns(open: Open): void {
         for (const each of steps) {
           if (each.kind === 'run') await perform(world, each.run);
           else if (each.kind === 'prune') await prune(world, each.prune);
+          else if (each.kind === 'erase') await erase(world, each.id);
           else opened.advance(each.ms);
           await compareAll(world);
         }
@@ -230,9 +237,30 @@ async function prune({ opened, store, at, model }: World, { keep, calls }: Pruni
   assert.deepEqual([rows, versions], [neededRows(model), model.versions.length - Math.max(1, model.oldest)]);
 }
 
+/** Only before anything is pruned: afterwards the counts of the oldest version need not be what the model finds. */
+async function erase({ store, at, model }: World, id: string): Promise<void> {
+  if (model.oldest > 0) return;
+  const seqs = new Set<number>();
+  for (let after: string | null = null; ; ) {
+    const found: Awaited<ReturnType<Store['erasure']['scanRecords']>> = await store.erasure.scanRecords({
+      ...at,
+      needles: [],
+      ids: [id],
+      after,
+    });
+    for (const { seq } of found.rows) seqs.add(seq);
+    after = found.next;
+    if (after === null) break;
+  }
+  await store.erasure.remove({ ...at, seqs: [...seqs] });
+  for (const state of model.versions) state.delete(id);
+}
+
 /** Compares every version and the changes between any two of them. */
-async function compareAll({ store, at, model }: World): Promise<void> {
+async function compareAll({ store, opened, at, model }: World): Promise<void> {
   const current = model.versions.length - 1;
+  const { counted, found } = await opened.inspect(at);
+  assert.deepEqual([counted.bytes, found.bytes], [bytesOf(model), bytesOf(model)]);
   const summaries = await store.records.versions({ ...at, limit: 100 });
   assert.equal(summaries.length, current - Math.max(1, model.oldest) + 1);
   for (const [version, state] of model.versions.entries()) {

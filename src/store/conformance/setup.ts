@@ -25,11 +25,21 @@ export interface Opened {
 /** What the tables say of a workflow. */
 export interface Inspected {
   /** What the run under way has written, as it is counted and as the rows say. */
-  counted: { added: number; changed: number; removed: number };
-  found: { added: number; changed: number; removed: number };
+  counted: Written;
+  found: Written;
   /** Rows that are or were published, and versions that are described. */
   rows: number;
   versions: number;
+}
+
+interface Written {
+  added: number;
+  changed: number;
+  removed: number;
+  /** By how many bytes of records there are more. */
+  grown: number;
+  /** Of the records of the current version. */
+  bytes: number;
 }
 
 export type Open = () => Promise<Opened>;

@@ -44,7 +44,7 @@ export async function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove
   if (seqs.length > MAX_REMOVED) throw new RangeError(`At most ${MAX_REMOVED} records are removed at once`);
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
   const rows = await tx.db.all<Row>(
-    `select seq, added_in as "addedIn", removed_in as "removedIn" from record
+    `select seq, added_in as "addedIn", removed_in as "removedIn", octet_length(body) as bytes from record
      where team_id = $1 and workflow_id = $2 and seq = any($3::bigint[])`,
     teamId,
     workflowId,
@@ -72,11 +72,16 @@ interface Row {
   seq: number;
   addedIn: number;
   removedIn: number | null;
+  bytes: number;
 }
 
 const UNCOUNT = `
   update version
   set total = total - (select count(*) from unnest($3::integer[], $4::integer[]) as gone (added_in, removed_in)
+                       where gone.added_in <= version.number
+                         and (gone.removed_in is null or gone.removed_in > version.number)),
+      bytes = bytes - (select coalesce(sum(gone.bytes), 0)
+                       from unnest($3::integer[], $4::integer[], $8::bigint[]) as gone (added_in, removed_in, bytes)
                        where gone.added_in <= version.number
                          and (gone.removed_in is null or gone.removed_in > version.number)),
       added = greatest(0, added - (select count(*) from unnest($5::integer[]) as number
@@ -110,6 +115,7 @@ async function takeOutOfCounts(
     additions.map((row) => row.addedIn),
     changes.map((row) => row.addedIn),
     removals.map((row) => row.removedIn),
+    rows.map((row) => row.bytes),
   );
 }
 

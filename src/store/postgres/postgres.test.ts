@@ -134,9 +134,15 @@ async function inspect({ teamId, workflowId }: { teamId: string; workflowId: str
     ...at,
   )) as Record<string, number>;
   const { current_version: current = 0 } = workflow;
-  const count = async (sql: string, ...values: number[]): Promise<number> =>
-    (await db.get<{ count: number }>(`select count(*) as count from ${sql}`, ...at, ...values))?.count ?? 0;
+  const value = async (sql: string, ...values: number[]): Promise<number> =>
+    (await db.get<{ value: number }>(`select ${sql}`, ...at, ...values))?.value ?? Number.NaN;
+  const count = (sql: string, ...values: number[]) => value(`count(*) as value from ${sql}`, ...values);
   const ofWorkflow = 'where team_id = $1 and workflow_id = $2';
+  const bytes = (where: string, version: number) =>
+    value(
+      `coalesce(sum(length(convert_to(body, 'UTF8'))), 0) as value from record ${ofWorkflow} and ${where}`,
+      version,
+    );
   const written = await count(`record ${ofWorkflow} and added_in = $3`, current + 1);
   const closed = await count(`record ${ofWorkflow} and removed_in = $3`, current + 1);
   const changed = await count(
@@ -149,8 +155,17 @@ async function inspect({ teamId, workflowId }: { teamId: string; workflowId: str
       added: workflow.staged_added ?? 0,
       changed: workflow.staged_changed ?? 0,
       removed: workflow.staged_removed ?? 0,
+      grown: workflow.staged_bytes ?? 0,
+      bytes:
+        current === 0 ? 0 : await value(`bytes as value from version ${ofWorkflow} and number = $3`, current),
     },
-    found: { added: written - changed, changed, removed: closed - changed },
+    found: {
+      added: written - changed,
+      changed,
+      removed: closed - changed,
+      grown: (await bytes('added_in = $3', current + 1)) - (await bytes('removed_in = $3', current + 1)),
+      bytes: await bytes('added_in <= $3 and (removed_in is null or removed_in > $3)', current),
+    },
     rows: await count(`record ${ofWorkflow} and added_in <= $3`, current),
     versions: await count(`version ${ofWorkflow}`),
   };

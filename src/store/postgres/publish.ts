@@ -11,16 +11,16 @@ import {
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
-import { recordsMistake } from '../../model/quota.ts';
+import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
-import { countRecords } from '../workflow-row.ts';
+import { bytesAfter, countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { withoutMessage } from './let-go.ts';
-import { quotaOf, recordsBeside } from './quotas.ts';
+import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 
@@ -48,9 +48,14 @@ export async function publish(
   }
   const before = await publishedVersion(tx, workflow);
   const records = countRecords(workflow, before.total);
+  const bytesBefore = before.bytes ?? (await countBytes(tx, workflow, before.total));
+  const bytes = bytesAfter(workflow, bytesBefore);
   const error =
     guardMistake({ guards, before: before.total, after: records.total }) ??
-    (await quotaMistake(tx, workflow, before.total, records.total));
+    (await quotaMistake(tx, workflow, {
+      records: { before: before.total, after: records.total },
+      storedBytes: { before: bytesBefore, after: bytes },
+    }));
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
@@ -65,6 +70,7 @@ export async function publish(
       version,
       records,
       largest: Math.max(before.largest, workflow.staged_largest),
+      bytes,
       fields: mergeFields(kept, fields),
     });
   }
@@ -92,7 +98,7 @@ async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unk
   await tx.db.run(
     `update workflow
      set current_version = $3, state = coalesce($4, state),
-         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
      where team_id = $1 and id = $2`,
     workflow.team_id,
     workflow.id,
@@ -101,26 +107,38 @@ async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unk
   );
 }
 
-async function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, before: number, after: number) {
-  const most = after > before ? await quotaOf(tx, team_id, 'records') : null;
-  if (most === null) return undefined;
-  return recordsMistake({ most, others: await recordsBeside(tx, team_id, id), before, after });
+async function quotaMistake(
+  tx: Tx,
+  { team_id, id }: WorkflowRow,
+  sizes: PublishedSizes,
+): Promise<string | undefined> {
+  for (const quota of PUBLISHED) {
+    const { before, after } = sizes[quota];
+    const most = (after ?? 0) > (before ?? 0) ? await quotaOf(tx, team_id, quota) : null;
+    if (most === null) continue;
+    const others = await publishedBeside(tx, quota, team_id, id);
+    const mistake = publishMistake({ quota, most, others, before: before ?? 0, after: after ?? 0 });
+    if (mistake !== undefined) return mistake;
+  }
+  return undefined;
 }
 
 interface VersionSizes {
   total: number;
   largest: number;
+  /** Null where nobody has counted. */
+  bytes: number | null;
   fields: string;
 }
 
 async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionSizes> {
   const row = await tx.db.get<VersionSizes>(
-    'select total, largest, fields from version where team_id = $1 and workflow_id = $2 and number = $3',
+    'select total, largest, bytes, fields from version where team_id = $1 and workflow_id = $2 and number = $3',
     workflow.team_id,
     workflow.id,
     workflow.current_version,
   );
-  return row ?? { total: 0, largest: 0, fields: '[]' };
+  return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
 }
 
 async function insertVersion(
@@ -131,14 +149,15 @@ async function insertVersion(
     version: number;
     records: RecordCounts;
     largest: number;
+    bytes: number | null;
     fields: readonly string[];
   },
 ): Promise<void> {
   const { job, workflow, version, records } = input;
   await tx.db.run(
     `insert into version
-       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, fields, published_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes, fields, published_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     workflow.team_id,
     workflow.id,
     version,
@@ -148,6 +167,7 @@ async function insertVersion(
     records.changed,
     records.removed,
     input.largest,
+    input.bytes,
     JSON.stringify(input.fields),
     tx.now,
   );

@@ -1,5 +1,12 @@
 /** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
-import { type Holdings, type OwnQuotas, type Quota, quotaReached } from '../../model/quota.ts';
+import {
+  type Holdings,
+  type OwnQuotas,
+  type PublishedQuota,
+  type Quota,
+  quotaReached,
+} from '../../model/quota.ts';
+import { MAX_COUNTED, type WorkflowRow } from '../workflow-row.ts';
 import type { Tx, View } from './transaction.ts';
 
 export async function setQuotas(
@@ -31,7 +38,8 @@ export async function holdings(view: View, { teamId }: { teamId: string }): Prom
   return {
     workflows: await count(view, WORKFLOWS, teamId),
     webhooks: await count(view, WEBHOOKS, teamId),
-    records: await count(view, RECORDS, teamId, ''),
+    records: await count(view, IN_CURRENT.records, teamId, ''),
+    storedBytes: await count(view, IN_CURRENT.storedBytes, teamId, ''),
     runningJobs: await count(view, RUNNING, teamId),
   };
 }
@@ -56,12 +64,37 @@ export async function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'w
 }
 
 /**
- * The records of the team's current versions, but for one workflow's; nobody else publishes any until the commit. Two
+ * What the team has in its current versions, but for one workflow's; nobody else publishes any until the commit. Two
  * rows are read for each workflow.
  */
-export async function recordsBeside(tx: Tx, teamId: string, workflowId: string): Promise<number> {
+export async function publishedBeside(
+  tx: Tx,
+  quota: PublishedQuota,
+  teamId: string,
+  workflowId: string,
+): Promise<number> {
   await lockTeam(tx, teamId);
-  return count(tx, RECORDS, teamId, workflowId);
+  return count(tx, IN_CURRENT[quota], teamId, workflowId);
+}
+
+/**
+ * Counts the bytes of a current version that nobody has counted, as of one that a node of the version before published,
+ * and notes them; null for more records than may be counted while others wait for the workflow.
+ */
+export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
+  if (records > MAX_COUNTED) return null;
+  const counted = await tx.db.get<{ bytes: number }>(
+    `update version
+     set bytes = (select coalesce(sum(octet_length(body)), 0) from record
+                  where record.team_id = $1 and record.workflow_id = $2 and added_in <= $3
+                    and coalesce(removed_in, $3 + 1) > $3)
+     where team_id = $1 and workflow_id = $2 and number = $3
+     returning bytes`,
+    workflow.team_id,
+    workflow.id,
+    workflow.current_version,
+  );
+  return counted?.bytes ?? null;
 }
 
 async function lockTeam(tx: Tx, teamId: string): Promise<void> {
@@ -70,11 +103,12 @@ async function lockTeam(tx: Tx, teamId: string): Promise<void> {
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
 const WEBHOOKS = "select count(*) as held from webhook where team_id = $1 and state <> 'deleted'";
-const RECORDS = `
-  select coalesce(sum(version.total), 0)::bigint as held
+const inCurrent = (column: 'total' | 'bytes') => `
+  select coalesce(sum(version.${column}), 0)::bigint as held
   from workflow join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
     and version.number = workflow.current_version
   where workflow.team_id = $1 and workflow.archived_at is null and workflow.id <> $2`;
+const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes') };
 const RUNNING = "select count(*) as held from job where team_id = $1 and state = 'running'";
 
 async function count(view: View, sql: string, ...at: string[]): Promise<number> {

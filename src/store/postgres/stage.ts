@@ -12,6 +12,8 @@ import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
 import { lockHeld } from './jobs.ts';
 import { hasId, ofWorkflow } from './record-indexes.ts';
+import { restore } from './restore.ts';
+import { notCompared, ofKind, type Run, type Written } from './staging-run.ts';
 import type { Tx } from './transaction.ts';
 
 /** Records that one transaction may write: it keeps its locks until it ends. */
@@ -31,6 +33,7 @@ export async function stage(
     nextSeq: workflow.next_seq,
     added: 0,
     changed: 0,
+    grown: 0,
   };
   const seqs = new Map<StagedWrite, number>();
   // One after the other: what one of them throws must find no other one at work.
@@ -38,7 +41,7 @@ export async function stage(
   await tx.db.run(
     `update workflow
      set next_seq = $3, staged_added = staged_added + $4, staged_changed = staged_changed + $5,
-         staged_largest = greatest(staged_largest, $6)
+         staged_largest = greatest(staged_largest, $6), staged_bytes = staged_bytes + $7
      where team_id = $1 and id = $2`,
     run.teamId,
     run.workflowId,
@@ -46,32 +49,19 @@ export async function stage(
     run.added,
     run.changed,
     Math.max(0, ...writes.map((write) => ('body' in write ? Buffer.byteLength(write.body) : 0))),
+    run.grown,
   );
   return { seqs: writes.map((write) => seqs.get(write) as number) };
 }
 
-/** A run as it writes one batch. */
-interface Run {
-  teamId: string;
-  workflowId: string;
-  /** N, the version that is being written. */
-  version: number;
-  nextSeq: number;
-  added: number;
-  changed: number;
-}
-
-type Write<Kind extends StagedWrite['kind']> = Extract<StagedWrite, { kind: Kind }>;
-
-function ofKind<Kind extends StagedWrite['kind']>(writes: readonly StagedWrite[], kind: Kind): Write<Kind>[] {
-  return writes.filter((write): write is Write<Kind> => write.kind === kind);
-}
-
 const INSERT = `
-  insert into record (team_id, workflow_id, seq, added_in, id, body)
-  select $1, $2, $4::bigint + place - 1, $3::integer, id, body
-  from unnest($5::text[], $6::text[]) with ordinality as new (id, body, place)
-  on conflict do nothing`;
+  with inserted as (
+    insert into record (team_id, workflow_id, seq, added_in, id, body)
+    select $1, $2, $4::bigint + place - 1, $3::integer, id, body
+    from unnest($5::text[], $6::text[]) with ordinality as new (id, body, place)
+    on conflict do nothing
+    returning octet_length(body) as bytes)
+  select count(*) as rows, coalesce(sum(bytes), 0) as bytes from inserted`;
 
 async function insert(
   tx: Tx,
@@ -81,7 +71,7 @@ async function insert(
 ): Promise<void> {
   const writes = ofKind(all, 'insert');
   if (writes.length === 0) return;
-  const inserted = await tx.db.run(
+  const inserted = (await tx.db.get<Written>(
     INSERT,
     run.teamId,
     run.workflowId,
@@ -89,11 +79,12 @@ async function insert(
     run.nextSeq,
     writes.map(({ id }) => id),
     writes.map(({ body }) => body),
-  );
-  if (inserted < writes.length) await findWritten(tx, run, writes, seqs);
+  )) as Written;
+  if (inserted.rows < writes.length) await findWritten(tx, run, writes, seqs);
   else for (const [place, write] of writes.entries()) seqs.set(write, run.nextSeq + place);
-  if (inserted > 0) run.nextSeq += writes.length;
-  run.added += inserted;
+  if (inserted.rows > 0) run.nextSeq += writes.length;
+  run.added += inserted.rows;
+  run.grown += inserted.bytes;
 }
 
 const CLOSE = `
@@ -104,18 +95,21 @@ const CLOSE = `
     on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in
       where record.removed_in is null and record.id = excluded.id
     returning octet_length(body) as bytes)
-  select count(*) as rows, coalesce(min(bytes), 1) as shortest from closed`;
+  select count(*) as rows, coalesce(min(bytes), 1) as shortest, coalesce(sum(bytes), 0) as bytes from closed`;
 // Only to rows that this run has closed.
 const SUCCEED = `
-  insert into record (team_id, workflow_id, seq, added_in, id, body)
-  select $1, $2, new.seq, $3::integer, new.id, new.body
-  from unnest($4::bigint[], $5::integer[], $6::text[], $7::text[]) as new (seq, old, id, body)
-  cross join lateral (
-    select 1 from record
-    where team_id = $1 and workflow_id = $2 and seq = new.seq and added_in = new.old and id = new.id
-      and removed_in + 0 = $3
-    limit 1) as closed
-  on conflict do nothing`;
+  with succeeded as (
+    insert into record (team_id, workflow_id, seq, added_in, id, body)
+    select $1, $2, new.seq, $3::integer, new.id, new.body
+    from unnest($4::bigint[], $5::integer[], $6::text[], $7::text[]) as new (seq, old, id, body)
+    cross join lateral (
+      select 1 from record
+      where team_id = $1 and workflow_id = $2 and seq = new.seq and added_in = new.old and id = new.id
+        and removed_in + 0 = $3
+      limit 1) as closed
+    on conflict do nothing
+    returning octet_length(body) as bytes)
+  select count(*) as rows, coalesce(sum(bytes), 0) as bytes from succeeded`;
 
 /** Closes the published rows and adds their successors. */
 async function supersede(
@@ -136,7 +130,7 @@ async function supersede(
   const at = [run.teamId, run.workflowId, run.version] as const;
   const [closed, succeeded] = await Promise.all([
     tx.db.get<Touched>(CLOSE, ...at, ...rows),
-    tx.db.run(
+    tx.db.get<Written>(
       SUCCEED,
       ...at,
       ...rows,
@@ -144,26 +138,36 @@ async function supersede(
     ),
   ]);
   const { id } = writes[0] as { id: string };
-  if (closed === undefined || closed.shortest === 0 || succeeded !== closed.rows) throw notCompared(run, id);
-  if (succeeded < writes.length) await findWritten(tx, run, writes, seqs);
+  if (closed === undefined || closed.shortest === 0 || succeeded?.rows !== closed.rows)
+    throw notCompared(run, id);
+  if (succeeded.rows < writes.length) await findWritten(tx, run, writes, seqs);
   else for (const write of writes) seqs.set(write, write.seq);
-  run.changed += succeeded;
+  run.changed += succeeded.rows;
+  run.grown += succeeded.bytes - closed.bytes;
 }
 
 /** Rows that were changed, and the length of what tells whether one of them was not there. */
-interface Touched {
-  rows: number;
+interface Touched extends Written {
   shortest: number;
 }
 
+// Its own select sees the rows as they were before.
 const REWRITE = `
   with rewritten as (
     insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
     select $1, $2, seq, $3::integer, $3 + 1, '', body
     from unnest($4::bigint[], $5::text[]) as new (seq, body)
     on conflict (team_id, workflow_id, seq, added_in) do update set body = excluded.body
-    returning octet_length(id) as bytes)
-  select count(*) as rows, coalesce(min(bytes), 1) as shortest from rewritten`;
+    returning octet_length(id) as id_bytes, octet_length(body) as bytes)
+  select count(*) as rows, coalesce(min(id_bytes), 1) as shortest,
+         coalesce(sum(bytes), 0) - (
+           select coalesce(sum(old.bytes), 0)
+           from unnest($4::bigint[]) as wanted (seq)
+           cross join lateral (
+             select octet_length(body) as bytes from record
+             where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in = $3
+             limit 1) as old) as bytes
+  from rewritten`;
 
 async function rewrite(
   tx: Tx,
@@ -183,80 +187,8 @@ async function rewrite(
   );
   const { seq } = writes[0] as { seq: number };
   if (rewritten === undefined || rewritten.shortest === 0) throw notCompared(run, seq);
+  run.grown += rewritten.bytes;
   for (const write of writes) seqs.set(write, write.seq);
-}
-
-const CLOSED_OF = `
-  select wanted.seq, closed.added_in as "closedAddedIn", current.added_in as "currentAddedIn"
-  from unnest($4::bigint[]) as wanted (seq)
-  left join lateral (
-    select added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and removed_in + 0 = $3
-    limit 1) as closed on true
-  left join lateral (
-    select added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq
-      and coalesce(removed_in, 0) = 0
-    limit 1) as current on true`;
-
-/** Takes changes back: deletes what the run has written and opens again what it had closed. */
-async function restore(
-  tx: Tx,
-  run: Run,
-  all: readonly StagedWrite[],
-  seqs: Map<StagedWrite, number>,
-): Promise<void> {
-  const writes = ofKind(all, 'restore');
-  if (writes.length === 0) return;
-  const at = [run.teamId, run.workflowId, run.version] as const;
-  const rows = await tx.db.all<{
-    seq: number;
-    closedAddedIn: number | null;
-    currentAddedIn: number | null;
-  }>(
-    CLOSED_OF,
-    ...at,
-    writes.map(({ seq }) => seq),
-  );
-  const closed: { seq: number; addedIn: number }[] = [];
-  for (const { seq, closedAddedIn, currentAddedIn } of rows) {
-    if (closedAddedIn !== null) closed.push({ seq, addedIn: closedAddedIn });
-    // That a row is open that an earlier run wrote means that this one has restored it already.
-    else if (currentAddedIn === null || currentAddedIn === run.version) throw notCompared(run, seq);
-  }
-  for (const write of writes) seqs.set(write, write.seq);
-  if (closed.length === 0) return;
-  // In this order: only one row of an id may be current.
-  const deleted = await tx.db.run(
-    'delete from record where team_id = $1 and workflow_id = $2 and added_in = $3 and seq = any($4::bigint[])',
-    ...at,
-    closed.map(({ seq }) => seq),
-  );
-  if (deleted < closed.length) throw notCompared(run, closed[0]?.seq ?? 0);
-  await reopen(tx, run, closed);
-  run.changed -= closed.length;
-}
-
-const REOPEN = `
-  insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
-  select $1, $2, seq, added_in, $3::integer, '', ''
-  from unnest($4::bigint[], $5::integer[]) as old (seq, added_in)
-  on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = null`;
-
-/** Opens rows that a run has closed in its version; they must be there. */
-export async function reopen(
-  tx: Tx,
-  at: { teamId: string; workflowId: string; version: number },
-  rows: readonly { seq: number; addedIn: number }[],
-): Promise<void> {
-  await tx.db.run(
-    REOPEN,
-    at.teamId,
-    at.workflowId,
-    at.version,
-    rows.map(({ seq }) => seq),
-    rows.map(({ addedIn }) => addedIn),
-  );
 }
 
 const WRITTEN = `
@@ -290,11 +222,4 @@ async function findWritten(
     if (seq === undefined) throw notCompared(run, write.id);
     seqs.set(write as StagedWrite, seq);
   }
-}
-
-function notCompared(run: Run, record: string | number): Error {
-  return new Error(
-    `Record ${JSON.stringify(record)} of version ${run.version} is not what the run had compared. ` +
-      'Nothing was published; run the job again, and report this if it comes back',
-  );
 }

@@ -2,7 +2,8 @@
 import type { Held } from '../../model/job.ts';
 import { lockHeld } from './jobs.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
-import { MAX_BATCH, reopen } from './stage.ts';
+import { reopen } from './restore.ts';
+import { MAX_BATCH } from './stage.ts';
 import type { Tx } from './transaction.ts';
 
 /** Bytes of records that one transaction deletes or opens again, one record at least. */
@@ -10,27 +11,36 @@ export const MAX_BATCH_BYTES = 1_048_576;
 
 // The rows are found one by one in the primary key and changed by it: see `stage.ts`.
 const CLOSE = `
-  insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
-  select $1, $2, old.seq, old.added_in, $3::integer, '', ''
-  from unnest($4::bigint[]) as wanted (seq)
-  cross join lateral (
-    select seq, added_in from record
-    where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3
-      and coalesce(removed_in, 0) = 0
-    limit 1) as old
-  on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in`;
+  with closed as (
+    insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
+    select $1, $2, old.seq, old.added_in, $3::integer, '', ''
+    from unnest($4::bigint[]) as wanted (seq)
+    cross join lateral (
+      select seq, added_in from record
+      where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3
+        and coalesce(removed_in, 0) = 0
+      limit 1) as old
+    on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in
+    returning octet_length(body) as bytes)
+  select count(*) as rows, coalesce(sum(bytes), 0) as bytes from closed`;
 
 export async function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonly number[] }): Promise<void> {
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
-  const closed = await tx.db.run(CLOSE, workflow.team_id, workflow.id, workflow.current_version + 1, [
-    ...new Set(seqs),
-  ]);
-  await tx.db.run(
-    'update workflow set staged_removed = staged_removed + $3 where team_id = $1 and id = $2',
+  const closed = await tx.db.get<{ rows: number; bytes: number }>(
+    CLOSE,
     workflow.team_id,
     workflow.id,
-    closed,
+    workflow.current_version + 1,
+    [...new Set(seqs)],
+  );
+  await tx.db.run(
+    `update workflow set staged_removed = staged_removed + $3, staged_bytes = staged_bytes - $4
+     where team_id = $1 and id = $2`,
+    workflow.team_id,
+    workflow.id,
+    closed?.rows ?? 0,
+    closed?.bytes ?? 0,
   );
 }
 
@@ -74,7 +84,8 @@ export async function sweep(
   if (opened.length > 0) await reopen(tx, { teamId, workflowId, version }, opened);
   if (opened.length === left.rows || sum(opened) >= left.bytes) return { done: false };
   await tx.db.run(
-    `update workflow set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+    `update workflow
+     set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
      where team_id = $1 and id = $2`,
     teamId,
     workflowId,

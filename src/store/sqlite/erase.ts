@@ -54,17 +54,19 @@ export function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): n
 
 /** Takes one record out of the counts of every version, and its rows away. */
 function removeOne(tx: Tx, { team_id, id, number }: WorkflowRow, seq: number): number {
-  const rows = tx.db.all<{ added_in: number; removed_in: number | null }>(
-    'select added_in, removed_in from record where workflow = ? and seq = ?',
+  const rows = tx.db.all<{ added_in: number; removed_in: number | null; bytes: number }>(
+    `select added_in, removed_in, octet_length(body) as bytes from record
+     where workflow = ? and seq = ?`,
     number,
     seq,
   );
   const began = new Set(rows.map((row) => row.added_in));
   const ended = new Set(rows.map((row) => row.removed_in));
-  for (const { added_in, removed_in } of rows) {
+  for (const { added_in, removed_in, bytes } of rows) {
     tx.db.run(
-      `update version set total = total - 1
+      `update version set total = total - 1, bytes = bytes - ?
        where team_id = ? and workflow_id = ? and number >= ? and (? is null or number < ?)`,
+      bytes,
       team_id,
       id,
       added_in,

@@ -4,14 +4,14 @@ import { type ChangedRecord, changesUrl, differences, publishedData } from '../.
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
-import { recordsMistake } from '../../model/quota.ts';
+import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
-import { countRecords } from '../workflow-row.ts';
+import { bytesAfter, countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, heldJob, moveUp } from './jobs.ts';
-import { quotaOf, recordsBeside } from './quotas.ts';
+import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
@@ -37,9 +37,14 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
   const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
   const before = publishedVersion(tx, workflow);
   const records = countRecords(workflow, before.total);
+  const bytesBefore = before.bytes ?? countBytes(tx, workflow, before.total);
+  const bytes = bytesAfter(workflow, bytesBefore);
   const error =
     guardMistake({ guards, before: before.total, after: records.total }) ??
-    quotaMistake(tx, workflow, before.total, records.total);
+    quotaMistake(tx, workflow, {
+      records: { before: before.total, after: records.total },
+      storedBytes: { before: bytesBefore, after: bytes },
+    });
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
@@ -53,13 +58,14 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
       version,
       records,
       largest: Math.max(before.largest, workflow.staged_largest),
+      bytes,
       fields: mergeFields(kept, fields),
     });
   }
   tx.db.run(
     `update workflow
      set current_version = ?, state = coalesce(?, state),
-         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
      where number = ?`,
     version,
     state === undefined ? null : JSON.stringify(state),
@@ -81,26 +87,34 @@ export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishIn
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
-function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, before: number, after: number) {
-  const most = after > before ? quotaOf(tx, team_id, 'records') : null;
-  if (most === null) return undefined;
-  return recordsMistake({ most, others: recordsBeside(tx, team_id, id), before, after });
+function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, sizes: PublishedSizes): string | undefined {
+  for (const quota of PUBLISHED) {
+    const { before, after } = sizes[quota];
+    const most = (after ?? 0) > (before ?? 0) ? quotaOf(tx, team_id, quota) : null;
+    if (most === null) continue;
+    const others = publishedBeside(tx, quota, team_id, id);
+    const mistake = publishMistake({ quota, most, others, before: before ?? 0, after: after ?? 0 });
+    if (mistake !== undefined) return mistake;
+  }
+  return undefined;
 }
 
 interface VersionSizes {
   total: number;
   largest: number;
+  /** Null where nobody has counted. */
+  bytes: number | null;
   fields: string;
 }
 
 function publishedVersion(tx: Tx, workflow: WorkflowRow): VersionSizes {
   const row = tx.db.get<VersionSizes>(
-    'select total, largest, fields from version where team_id = ? and workflow_id = ? and number = ?',
+    'select total, largest, bytes, fields from version where team_id = ? and workflow_id = ? and number = ?',
     workflow.team_id,
     workflow.id,
     workflow.current_version,
   );
-  return row ?? { total: 0, largest: 0, fields: '[]' };
+  return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
 }
 
 function insertVersion(
@@ -111,14 +125,15 @@ function insertVersion(
     version: number;
     records: RecordCounts;
     largest: number;
+    bytes: number | null;
     fields: readonly string[];
   },
 ): void {
   const { job, workflow, version, records } = input;
   tx.db.run(
     `insert into version
-       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, fields, published_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes, fields, published_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     workflow.team_id,
     workflow.id,
     version,
@@ -128,6 +143,7 @@ function insertVersion(
     records.changed,
     records.removed,
     input.largest,
+    input.bytes,
     JSON.stringify(input.fields),
     tx.now,
   );

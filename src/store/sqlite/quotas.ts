@@ -1,6 +1,14 @@
 /** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
-import { type Holdings, type OwnQuotas, type Quota, quotaReached } from '../../model/quota.ts';
+import {
+  type Holdings,
+  type OwnQuotas,
+  type PublishedQuota,
+  type Quota,
+  quotaReached,
+} from '../../model/quota.ts';
+import { MAX_COUNTED } from '../workflow-row.ts';
 import type { Tx, View } from './transaction.ts';
+import type { WorkflowRow } from './workflows.ts';
 
 export function setQuotas(tx: Tx, { teamId, quotas }: { teamId: string; quotas: OwnQuotas }): void {
   tx.db.run('delete from quota where team_id = ?', teamId);
@@ -23,7 +31,8 @@ export function holdings(view: View, { teamId }: { teamId: string }): Holdings {
   return {
     workflows: count(view, WORKFLOWS, teamId),
     webhooks: count(view, WEBHOOKS, teamId),
-    records: count(view, RECORDS, teamId, ''),
+    records: count(view, IN_CURRENT.records, teamId, ''),
+    storedBytes: count(view, IN_CURRENT.storedBytes, teamId, ''),
     runningJobs: count(view, RUNNING, teamId),
   };
 }
@@ -46,20 +55,44 @@ export function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhook
   if (held >= most) throw quotaReached(name, most);
 }
 
-/** The records of the team's current versions, but for one workflow's. Two rows are read for each workflow. */
-export function recordsBeside(tx: Tx, teamId: string, workflowId: string): number {
-  return count(tx, RECORDS, teamId, workflowId);
+/** What the team has in its current versions, but for one workflow's. Two rows are read for each workflow. */
+export function publishedBeside(tx: Tx, quota: PublishedQuota, teamId: string, workflowId: string): number {
+  return count(tx, IN_CURRENT[quota], teamId, workflowId);
+}
+
+/**
+ * Counts the bytes of a current version that nobody has counted, as of a copy, and notes them; null for more records
+ * than may hold up others.
+ */
+export function countBytes(tx: Tx, workflow: WorkflowRow, records: number): number | null {
+  if (records > MAX_COUNTED) return null;
+  const counted = tx.db.get<{ bytes: number }>(
+    `select coalesce(sum(octet_length(body)), 0) as bytes from record
+     where workflow = ?1 and added_in <= ?2 and (removed_in is null or removed_in > ?2)`,
+    workflow.number,
+    workflow.current_version,
+  );
+  const bytes = counted?.bytes ?? 0;
+  tx.db.run(
+    'update version set bytes = ? where team_id = ? and workflow_id = ? and number = ?',
+    bytes,
+    workflow.team_id,
+    workflow.id,
+    workflow.current_version,
+  );
+  return bytes;
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = ? and archived_at is null';
 // The index of those that are not deleted is named, because the planner would walk through all that ever were.
 const WEBHOOKS =
   "select count(*) as held from webhook indexed by webhook_same where team_id = ? and state <> 'deleted'";
-const RECORDS = `
-  select coalesce(sum(version.total), 0) as held
+const inCurrent = (column: 'total' | 'bytes') => `
+  select coalesce(sum(version.${column}), 0) as held
   from workflow cross join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
     and version.number = workflow.current_version
   where workflow.team_id = ? and workflow.archived_at is null and workflow.id <> ?`;
+const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes') };
 const RUNNING = `
   select count(*) as held from job indexed by job_running where team_id = ? and state = 'running'`;
 

@@ -150,8 +150,16 @@ function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflo
     workflowId,
   ) as Record<string, number>;
   const { number, current_version: current = 0 } = workflow;
+  const value = (sql: string, ...values: (number | string)[]): number =>
+    db.get<{ value: number }>(sql, ...values)?.value ?? Number.NaN;
   const count = (sql: string, ...values: (number | string)[]): number =>
-    db.get<{ count: number }>(`select count(*) as count from ${sql}`, ...values)?.count ?? 0;
+    value(`select count(*) as value from ${sql}`, ...values);
+  const bytes = (where: string, version: number): number =>
+    value(
+      `select coalesce(sum(length(cast(body as blob))), 0) as value from record where workflow = ? and ${where}`,
+      number ?? 0,
+      version,
+    );
   const written = count('record where workflow = ? and added_in = ?', number ?? 0, current + 1);
   const closed = count('record where workflow = ? and removed_in = ?', number ?? 0, current + 1);
   const changed = count(
@@ -165,8 +173,24 @@ function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflo
       added: workflow.staged_added ?? 0,
       changed: workflow.staged_changed ?? 0,
       removed: workflow.staged_removed ?? 0,
+      grown: workflow.staged_bytes ?? 0,
+      bytes:
+        current === 0
+          ? 0
+          : value(
+              'select bytes as value from version where team_id = ? and workflow_id = ? and number = ?',
+              teamId,
+              workflowId,
+              current,
+            ),
     },
-    found: { added: written - changed, changed, removed: closed - changed },
+    found: {
+      added: written - changed,
+      changed,
+      removed: closed - changed,
+      grown: bytes('added_in = ?', current + 1) - bytes('removed_in = ?', current + 1),
+      bytes: bytes('added_in <= ?2 and (removed_in is null or removed_in > ?2)', current),
+    },
     rows: count('record where workflow = ? and added_in <= ?', number ?? 0, current),
     versions: count('version where team_id = ? and workflow_id = ?', teamId, workflowId),
   };

@@ -33,6 +33,7 @@ export function stage(
     changed: 0,
     largest: 0,
     bytes: 0,
+    grown: 0,
   };
   const seqs: number[] = [];
   for (const write of writes) {
@@ -42,12 +43,13 @@ export function stage(
   tx.db.run(
     `update workflow
      set next_seq = ?, staged_added = staged_added + ?, staged_changed = staged_changed + ?,
-         staged_largest = max(staged_largest, ?)
+         staged_largest = max(staged_largest, ?), staged_bytes = staged_bytes + ?
      where number = ?`,
     run.nextSeq,
     run.added,
     run.changed,
     run.largest,
+    run.grown,
     workflow.number,
   );
   return { seqs };
@@ -65,6 +67,8 @@ interface Run {
   largest: number;
   /** Of all rows that it has touched. */
   bytes: number;
+  /** By how many bytes there are more of records now. */
+  grown: number;
 }
 
 function make(tx: Tx, run: Run, write: StagedWrite): number {
@@ -84,6 +88,7 @@ function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): n
   if (inserted === 0) return written(tx, run, { id, body });
   run.nextSeq++;
   run.added++;
+  run.grown += Buffer.byteLength(body);
   return seq;
 }
 
@@ -113,18 +118,19 @@ function supersede(
   tx.db.run(INSERT, run.workflow, seq, run.version, id, body);
   run.changed++;
   run.bytes += old.bytes;
+  run.grown += Buffer.byteLength(body) - old.bytes;
   return seq;
 }
 
 function rewrite(tx: Tx, run: Run, { seq, body }: { seq: number; body: string }): number {
-  const rewritten = tx.db.run(
-    'update record set body = ? where workflow = ? and seq = ? and added_in = ?',
-    body,
-    run.workflow,
-    seq,
-    run.version,
+  const at = [run.workflow, seq, run.version] as const;
+  const old = tx.db.get<{ bytes: number }>(
+    'select octet_length(body) as bytes from record where workflow = ? and seq = ? and added_in = ?',
+    ...at,
   );
-  if (rewritten === 0) throw notCompared(run, seq);
+  if (old === undefined) throw notCompared(run, seq);
+  tx.db.run('update record set body = ? where workflow = ? and seq = ? and added_in = ?', body, ...at);
+  run.grown += Buffer.byteLength(body) - old.bytes;
   return seq;
 }
 
@@ -139,13 +145,14 @@ function restore(tx: Tx, run: Run, seq: number): number {
   );
   if (closed === undefined) return untouched(tx, run, seq);
   // In this order: only one row of an id may be current.
-  const deleted = tx.db.run(
-    'delete from record where workflow = ? and seq = ? and added_in = ?',
+  const deleted = tx.db.get<{ bytes: number }>(
+    `delete from record where workflow = ? and seq = ? and added_in = ?
+     returning octet_length(body) as bytes`,
     run.workflow,
     seq,
     run.version,
   );
-  if (deleted === 0) throw notCompared(run, seq);
+  if (deleted === undefined) throw notCompared(run, seq);
   tx.db.run(
     'update record set removed_in = null where workflow = ? and seq = ? and added_in = ?',
     run.workflow,
@@ -154,6 +161,7 @@ function restore(tx: Tx, run: Run, seq: number): number {
   );
   run.changed--;
   run.bytes += closed.bytes;
+  run.grown += closed.bytes - deleted.bytes;
   return seq;
 }
 

@@ -19,7 +19,8 @@ export function remove(
   const version = workflow.current_version + 1;
   let dealtWith = 0;
   let removed = 0;
-  for (let bytes = 0; dealtWith < seqs.length && bytes < MAX_BATCH_BYTES; dealtWith++) {
+  let bytes = 0;
+  for (; dealtWith < seqs.length && bytes < MAX_BATCH_BYTES; dealtWith++) {
     const row = tx.db.get<Place>(
       `select seq, added_in, octet_length(body) as bytes from record
        where workflow = ? and seq = ? and added_in < ? and removed_in is null`,
@@ -33,8 +34,9 @@ export function remove(
     bytes += row.bytes;
   }
   tx.db.run(
-    'update workflow set staged_removed = staged_removed + ? where number = ?',
+    'update workflow set staged_removed = staged_removed + ?, staged_bytes = staged_bytes - ? where number = ?',
     removed,
+    bytes,
     workflow.number,
   );
   return { dealtWith };
@@ -61,7 +63,8 @@ export function sweep(tx: Tx, { held, limit }: { held: Held; limit: number }): {
     const closed = added ?? tx.db.get<Place>(CLOSED, number, version);
     if (closed === undefined) {
       tx.db.run(
-        `update workflow set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0
+        `update workflow
+         set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
          where number = ?`,
         number,
       );

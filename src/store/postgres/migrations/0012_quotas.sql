@@ -2,7 +2,29 @@
 -- and the rows of teams are written again and again.
 create table quota (
   team_id  text    not null,
-  name     text    not null check (name in ('workflows', 'webhooks', 'records', 'runningJobs')),
+  name     text    not null check (name in ('workflows', 'webhooks', 'records', 'storedBytes', 'runningJobs')),
   most     bigint,                              -- null: any number
   primary key (team_id, name)
 );
+
+-- Before anything is locked: nodes of the version before go on meanwhile.
+create table counted_bytes as
+select team_id, id, current_version, erasures,
+       (select coalesce(sum(octet_length(body)), 0) from record
+        where record.team_id = workflow.team_id and record.workflow_id = workflow.id
+          and added_in <= current_version and coalesce(removed_in, current_version + 1) > current_version) as bytes
+from workflow where current_version > 0;
+
+-- How long the records of a version are together, in bytes of UTF-8; null where nobody has counted. And by how much the
+-- run under way makes that more or less, counted as it is written.
+alter table workflow add column staged_bytes bigint not null default 0;
+alter table version add column bytes bigint;
+
+-- Only of current versions. Those that nodes of the version before publish from now on are counted by the next publish.
+update version set bytes = counted_bytes.bytes
+from counted_bytes
+join workflow on workflow.team_id = counted_bytes.team_id and workflow.id = counted_bytes.id
+  and workflow.current_version = counted_bytes.current_version and workflow.erasures = counted_bytes.erasures
+where version.team_id = counted_bytes.team_id and version.workflow_id = counted_bytes.id
+  and version.number = counted_bytes.current_version;
+drop table counted_bytes;
