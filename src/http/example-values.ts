@@ -96,7 +96,6 @@ export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
     type: 'changed',
     id: '17',
     version: 17,
-    record,
     fields: [{ key: 'name', value: 'Ada Lovelace', previousValue: 'Ada Byron' }],
   },
   Key: {

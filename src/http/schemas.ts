@@ -66,7 +66,7 @@ export const schemas = {
       type: { enum: ['added', 'changed', 'removed'] },
       id: { type: 'string', description: 'Record identifier' },
       version: { type: 'integer', description: 'The version that brought its last state' },
-      record: { $ref: '#/components/schemas/Record' },
+      record: { $ref: '#/components/schemas/Record', description: 'Of a record that was added' },
       fields: {
         type: 'array',
         description: 'Of a record that was changed or removed',

@@ -23,7 +23,11 @@ export async function openSpan(
 ): Promise<Span> {
   const newest = await openVersion(store, place);
   const { since } = asked;
-  if (since > newest.number) throw new Problem('version_not_found');
+  if (since > newest.number) {
+    throw new Problem('version_not_found', {
+      sentence: `No such version: ${since} was never published, the newest is ${newest.number}. After a backup was restored, read everything again`,
+    });
+  }
   if (since !== 0 && since < newest.oldest) throw new Problem('version_pruned');
   if (asked.until !== undefined && asked.until < since) {
     throw new Problem('field_invalid', {
