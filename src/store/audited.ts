@@ -10,9 +10,9 @@ import type { Store } from './store.ts';
 /** What an operation has changed; `keyId` when only it knows who asked. */
 export type Told = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
 
-/** No line when nothing was changed. `now` is the time of the operation. */
+/** No line when nothing was changed; not asked when the driver has found that it was done before (`tx.repeated`). */
 type Tells<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
-  ? (input: Input, result: Result, now: number) => Told | readonly Told[] | undefined
+  ? (input: Input, result: Result) => Told | readonly Told[] | undefined
   : never;
 
 type Table = {
@@ -28,10 +28,12 @@ const until = (ms: number | null) => (ms === null ? 'for good' : `until ${new Da
 
 export const AUDITED = {
   teams: {
-    ensure: (_, team, now) =>
-      team.createdAt === now
-        ? { teamId: team.id, action: 'teams.create', target: at('team', team.id), summary: team.slug }
-        : undefined,
+    ensure: (_, { id, slug }) => ({
+      teamId: id,
+      action: 'teams.create',
+      target: at('team', id),
+      summary: slug,
+    }),
     // Of the instance: what the team has goes with it.
     retire: ({ teamId }, result) =>
       result?.outcome === 'retired'
@@ -40,12 +42,11 @@ export const AUDITED = {
     setQuotas: ({ teamId, quotas }) => ({ target: at('team', teamId), summary: quotaWords(quotas) }),
   },
   keys: {
-    create: (_, key, now) =>
-      key.createdAt === now
-        ? { target: at('key', key.id), summary: `${key.scopes.join(', ')} ${until(key.expiresAt)}` }
-        : undefined,
-    revoke: (_, key, now) =>
-      key?.revokedAt === now ? { teamId: key.teamId, target: at('key', key.id), summary: '' } : undefined,
+    create: (_, key) => ({
+      target: at('key', key.id),
+      summary: `${key.scopes.join(', ')} ${until(key.expiresAt)}`,
+    }),
+    revoke: (_, key) => key && { teamId: key.teamId, target: at('key', key.id), summary: '' },
     rotate: ({ id, overlapMs }, key) =>
       key && {
         target: at('key', id),
@@ -69,12 +70,8 @@ export const AUDITED = {
         : { target: at('workflow', id), summary: `${outcome}, source ${definition.source.type}` },
     archive: ({ ids }, count) =>
       count === 0 ? undefined : ids.map((id) => ({ target: at('workflow', id), summary: '' })),
-    pause: ({ id }, workflow, now) =>
-      workflow?.pausedAt === now ? { target: at('workflow', id), summary: '' } : undefined,
-    resume: ({ id }, workflow, now) =>
-      workflow?.updatedAt === now && workflow.pausedAt === null
-        ? { target: at('workflow', id), summary: '' }
-        : undefined,
+    pause: ({ id }, workflow) => workflow && { target: at('workflow', id), summary: '' },
+    resume: ({ id }, workflow) => workflow && { target: at('workflow', id), summary: '' },
   },
   jobs: {
     cancel: ({ id }, result) =>
@@ -112,8 +109,7 @@ export const AUDITED = {
         target: at('webhook', id),
         summary: [...Object.keys(settings), ...(headers === undefined ? [] : ['headers'])].join(', '),
       },
-    pause: ({ id }, webhook, now) =>
-      webhook?.pausedAt === now ? { target: at('webhook', id), summary: '' } : undefined,
+    pause: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     test: ({ id }, made) => made && { target: at('webhook', id), summary: '' },
   },
@@ -166,11 +162,7 @@ export function authoredBy(store: Store, author: Author): Store {
 const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
 
 /** The lines of an operation that has just done its work; none when it has no author, or has changed nothing. */
-export function linesOf(
-  input: unknown,
-  result: unknown,
-  now: number,
-): readonly { change: Change; author: Author }[] {
+export function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
   const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
   if (authored === undefined) return [];
   const { author, operation } = authored;
@@ -178,7 +170,7 @@ export function linesOf(
   const tells = (AUDITED as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>)[
     group
   ]?.[name];
-  const told = (tells?.(input, result, now) ?? []) as Told | readonly Told[];
+  const told = (tells?.(input, result) ?? []) as Told | readonly Told[];
   return [told].flat().map(({ keyId, ...change }: Told) => ({
     change: { teamId, action: operation, ...change },
     author: keyId === undefined ? author : { ...author, id: keyId },

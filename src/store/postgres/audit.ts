@@ -23,7 +23,7 @@ export async function add(tx: Tx, line: Input<'add'>): Promise<void> {
 /** Writes down an operation that has just been done in this transaction, if somebody has asked for it. */
 export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
   if (tx.repeated) return;
-  for (const line of linesOf(input, result, tx.now)) await add(tx, line);
+  for (const line of linesOf(input, result)) await add(tx, line);
 }
 
 export async function list({ db }: View, input: Input<'list'>): Promise<Result<'list'>> {

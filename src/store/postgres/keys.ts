@@ -22,7 +22,7 @@ export async function create(
     expiresAt: number | null;
   },
 ): Promise<ApiKey> {
-  await tx.db.run(
+  const made = await tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (hash) do nothing`,
@@ -35,6 +35,7 @@ export async function create(
     tx.now,
     input.expiresAt,
   );
+  if (made === 0) tx.repeated = true;
   await touchKeys(tx);
   return (await byHash(tx, { hash: input.hash })) as ApiKey;
 }
@@ -62,15 +63,21 @@ export async function revoke(
   tx: Tx,
   { id, teamId }: { id: string; teamId?: string },
 ): Promise<ApiKey | undefined> {
+  const of = [id, teamId ?? null];
   const row = await tx.db.get<KeyRow>(
-    `update api_key set revoked_at = coalesce(revoked_at, $1)
-     where id = $2 and team_id = coalesce($3, team_id) returning ${COLUMNS}`,
+    `update api_key set revoked_at = $3
+     where id = $1 and team_id = coalesce($2, team_id) and revoked_at is null returning ${COLUMNS}`,
+    ...of,
     tx.now,
-    id,
-    teamId ?? null,
   );
   await touchKeys(tx);
-  return row && toKey(row);
+  if (row !== undefined) return toKey(row);
+  tx.repeated = true;
+  const before = await tx.db.get<KeyRow>(
+    `select ${COLUMNS} from api_key where id = $1 and team_id = coalesce($2, team_id)`,
+    ...of,
+  );
+  return before && toKey(before);
 }
 
 export async function rotate(

@@ -8,12 +8,13 @@ import type { Tx, View } from './transaction.ts';
 const TEAM = 'select id, slug, created_at as "createdAt" from team';
 
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
-  await tx.db.run(
+  const made = await tx.db.run(
     'insert into team (id, slug, created_at) values ($1, $2, $3) on conflict (slug) do nothing',
     newId('team', tx.now),
     slug,
     tx.now,
   );
+  if (made === 0) tx.repeated = true;
   return (await bySlug(tx, { slug })) as Team;
 }
 

@@ -24,6 +24,6 @@ export interface Tx extends View {
   readonly sequences: Map<string, Promise<number>>;
   /** When it changes keys: how often they have been changed then. */
   keysChanged?: number;
-  /** The operation has answered what an earlier call with the same key made: whatever it tells was told then. */
+  /** The operation has found done what it was asked for, by an earlier call: whatever it tells was told then. */
   repeated?: boolean;
 }

@@ -76,7 +76,10 @@ export async function pause(
     teamId,
     id,
   );
-  if (row === undefined) return get(tx, { teamId, id });
+  if (row === undefined) {
+    tx.repeated = true;
+    return get(tx, { teamId, id });
+  }
   const { workflow_id: workflowId, url } = row;
   const data = pausedData({ id, url, pausedAt: tx.now, reason });
   await appendEvent(

@@ -108,7 +108,9 @@ export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | 
     teamId,
     id,
   );
-  return row === undefined ? get(tx, { teamId, id }) : changed(tx, row);
+  if (row !== undefined) return changed(tx, row);
+  tx.repeated = true;
+  return get(tx, { teamId, id });
 }
 
 export async function list(

@@ -126,7 +126,10 @@ export async function pause(
 ): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
   if (row === undefined || row.archived_at !== null) return undefined;
-  if (row.paused_at !== null) return toWorkflow(row);
+  if (row.paused_at !== null) {
+    tx.repeated = true;
+    return toWorkflow(row);
+  }
   await Promise.all([
     tx.db.run(
       'update workflow set paused_at = $1, updated_at = $1 where team_id = $2 and id = $3',
@@ -145,7 +148,10 @@ export async function resume(
 ): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
   if (row === undefined || row.archived_at !== null) return undefined;
-  if (row.paused_at === null) return toWorkflow(row);
+  if (row.paused_at === null) {
+    tx.repeated = true;
+    return toWorkflow(row);
+  }
   const { schedule } = JSON.parse(row.definition) as Definition;
   const next = schedule === null ? null : nextRunAt;
   await Promise.all([

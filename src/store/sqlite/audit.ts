@@ -24,7 +24,7 @@ export function add(tx: View, line: Input<'add'>): void {
 /** Writes down an operation that has just been done in this transaction, if somebody has asked for it. */
 export function note(tx: Tx, input: unknown, result: unknown): void {
   if (tx.repeated) return;
-  for (const line of linesOf(input, result, tx.now)) add(tx, line);
+  for (const line of linesOf(input, result)) add(tx, line);
 }
 
 export function list(view: View, input: Input<'list'>): Result<'list'> {

@@ -28,7 +28,7 @@ export function create(
     expiresAt: number | null;
   },
 ): ApiKey {
-  tx.db.run(
+  const made = tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (hash) do nothing`,
@@ -41,6 +41,7 @@ export function create(
     tx.now,
     input.expiresAt,
   );
+  if (made === 0) tx.repeated = true;
   tx.touched.keys = true;
   return byHash(tx, { hash: input.hash }) as ApiKey;
 }
@@ -66,15 +67,21 @@ export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
 }
 
 export function revoke(tx: Tx, { id, teamId }: { id: string; teamId?: string }): ApiKey | undefined {
+  const of = [id, teamId ?? null];
   const row = tx.db.get<KeyRow>(
-    `update api_key set revoked_at = coalesce(revoked_at, ?)
-     where id = ? and team_id = coalesce(?, team_id) returning *`,
+    `update api_key set revoked_at = ?
+     where id = ? and team_id = coalesce(?, team_id) and revoked_at is null returning *`,
     tx.now,
-    id,
-    teamId ?? null,
+    ...of,
   );
   tx.touched.keys = true;
-  return row && toKey(row);
+  if (row !== undefined) return toKey(row);
+  tx.repeated = true;
+  const before = tx.db.get<KeyRow>(
+    'select * from api_key where id = ? and team_id = coalesce(?, team_id)',
+    ...of,
+  );
+  return before && toKey(before);
 }
 
 export function rotate(

@@ -12,12 +12,13 @@ interface TeamRow {
 }
 
 export function ensure(tx: Tx, { slug }: { slug: string }): Team {
-  tx.db.run(
+  const made = tx.db.run(
     'insert into team (id, slug, created_at) values (?, ?, ?) on conflict (slug) do nothing',
     newId('team', tx.now),
     slug,
     tx.now,
   );
+  if (made === 0) tx.repeated = true;
   return bySlug(tx, { slug }) as Team;
 }
 

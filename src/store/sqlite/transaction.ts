@@ -19,7 +19,7 @@ export interface Tx extends View {
   readonly touched: Touched;
   /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
   cancelable: number;
-  /** The operation has answered what an earlier call with the same key made: whatever it tells was told then. */
+  /** The operation has found done what it was asked for, by an earlier call: whatever it tells was told then. */
   repeated?: boolean;
 }
 

@@ -68,7 +68,10 @@ export function pause(tx: Tx, { teamId, id, reason }: Target & { reason: string 
     teamId,
     id,
   );
-  if (row === undefined) return get(tx, { teamId, id });
+  if (row === undefined) {
+    tx.repeated = true;
+    return get(tx, { teamId, id });
+  }
   const { workflow_id: workflowId, url } = row;
   const data = pausedData({ id, url, pausedAt: tx.now, reason });
   appendEvent(

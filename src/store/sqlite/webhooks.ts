@@ -92,7 +92,9 @@ export function resume(tx: Tx, { teamId, id }: Target): Webhook | undefined {
     teamId,
     id,
   );
-  return row === undefined ? get(tx, { teamId, id }) : changed(tx, row);
+  if (row !== undefined) return changed(tx, row);
+  tx.repeated = true;
+  return get(tx, { teamId, id });
 }
 
 // The index of those that are not deleted is named, because the planner would walk through all that ever were.

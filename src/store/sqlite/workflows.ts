@@ -116,6 +116,7 @@ export function pause(tx: Tx, at: { teamId: string; id: string }): Workflow | un
     at.id,
   );
   if (paused > 0) park(tx, at);
+  else tx.repeated = true;
   return get(tx, at);
 }
 
@@ -136,7 +137,7 @@ export function resume(
   if (resumed > 0) {
     park(tx, at);
     tx.touched.jobs = true;
-  }
+  } else tx.repeated = true;
   return get(tx, at);
 }
 
