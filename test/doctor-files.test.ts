@@ -100,7 +100,7 @@ test('workflow files: as applied, changed, gone, broken, and a directory that is
     'default/one.yaml': PUSH,
     'default/two.yaml': PUSH,
   });
-  assert.equal((await find('workflow-files')).what, '2 workflow files are what was applied');
+  assert.equal((await find('workflow-files')).what, '2 workflow files, as applied');
   const folder = join(directory, 'workflows', 'default');
   writeFileSync(join(folder, 'one.yaml'), `name: One\n${PUSH}`);
   rmSync(join(folder, 'two.yaml'));

@@ -21,7 +21,7 @@ export const settings: Check = {
       });
     }
     const given = settings.settings.filter(({ origin }) => origin !== 'default').length;
-    return ok(`${given} of ${settings.settings.length} settings are given, the others have their defaults`);
+    return ok(`Given are ${given} of ${settings.settings.length} settings, the others have their defaults`);
   },
 };
 

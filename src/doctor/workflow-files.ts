@@ -1,6 +1,7 @@
 /** The workflow files: whether each can be read, and whether it is what was applied. */
 import { existsSync } from 'node:fs';
 import { silentLogger } from '../observe/log.ts';
+import { countWords } from '../std/amounts.ts';
 import { storedWorkflows } from '../workflows/apply.ts';
 import { loadWorkflows } from '../workflows/load.ts';
 import { type Check, error, ofSettings, ok, warning } from './check.ts';
@@ -45,7 +46,7 @@ export const workflowFiles: Check = ofSettings(
     const changed = found.filter(({ definition }) => definition !== null);
     const missing = [...stored.keys()].filter((name) => !present.has(name));
     if (changed.length === 0 && missing.length === 0) {
-      return ok(`${found.length} workflow files are what was applied`);
+      return ok(`${countWords(found.length, 'workflow file')}, as applied`);
     }
     const words = [
       ...(changed.length === 0
