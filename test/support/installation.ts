@@ -1,8 +1,8 @@
 /** The package, packed and installed in an empty directory, as its users get it. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -35,13 +35,8 @@ interface Packed {
   files: { path: string }[];
 }
 
-/**
- * Packs the repository and installs the tarball.
- *
- * @param options.byNpm whether npm installs it, from its registry. Otherwise it is unpacked beside links to just those
- *   packages of the repository that its manifest names: quicker, and without a network
- */
-export async function installPackage(options: { byNpm: boolean }): Promise<Installation> {
+/** Packs the repository, and lets npm install the tarball. */
+export async function installPackage(): Promise<Installation> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
   const copy = join(directory, 'copy');
   // Beside these sources: what they build here, others may be reading.
@@ -66,20 +61,9 @@ export async function installPackage(options: { byNpm: boolean }): Promise<Insta
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
   const tarball = join(copy, packed.filename);
   const installed = join(directory, 'node_modules', 'flowhook');
-  if (options.byNpm) {
-    await writeFile(join(directory, 'package.json'), '{"private":true}\n');
-    const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
-    await run('npm', install, { cwd: directory, maxBuffer: 16_000_000 });
-  } else {
-    await mkdir(installed, { recursive: true });
-    await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
-    const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
-    for (const name of Object.keys(dependencies)) {
-      const link = join(directory, 'node_modules', name);
-      await mkdir(dirname(link), { recursive: true });
-      await symlink(join(root, 'node_modules', name), link);
-    }
-  }
+  await writeFile(join(directory, 'package.json'), '{"private":true}\n');
+  const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
+  await run('npm', install, { cwd: directory, maxBuffer: 16_000_000 });
   await rm(copy, { recursive: true });
   return {
     directory,

@@ -5,16 +5,16 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { site } from '../src/workflows/sources/http/trial-site.ts';
-import { installPackage } from './support/installation.ts';
-import { startReceiver } from './support/receiver.ts';
-import { startServerProcess } from './support/server-process.ts';
+import { site } from '../../src/workflows/sources/http/trial-site.ts';
+import { installPackage } from '../support/installation.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { startServerProcess } from '../support/server-process.ts';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
 const KEY = 'key-of-the-installed-service';
 
-const installation = await installPackage({ byNpm: process.env.PACKAGE_INSTALL === 'npm' });
+const installation = await installPackage();
 const { directory, program, files } = installation;
 
 /** What the package is made of. Whatever else is packed was not meant to be. */
@@ -155,6 +155,6 @@ test('it runs every kind of source, tells a webhook, has its dashboard, and comm
 
 // The matrix starts this flowhook instead of the repository's.
 process.env.FLOWHOOK_TEST_PROGRAM = program;
-await import('./contract.test.ts');
+await import('../contract.test.ts');
 
 after(() => installation.remove());
