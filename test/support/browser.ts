@@ -3,12 +3,10 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
-import { createLogger, silentLogger } from '../../src/observe/log.ts';
+import { built } from './built-pages.ts';
 import { BROWSER_VARIABLE, hasBrowser, startChromium } from './chromium.ts';
 import type { TestService } from './service.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
@@ -87,15 +85,4 @@ async function watch(page: Page): Promise<string[]> {
     if (protocol.startsWith('http') && hostname !== '127.0.0.1') problems.push(`asked ${request.url()}`);
   });
   return problems;
-}
-
-let building: Promise<void> | undefined;
-
-/** The pages, built of what stands in the repository now. */
-function built(): Promise<void> {
-  const log =
-    process.env.TEST_LOG === undefined ? silentLogger : createLogger({ level: 'debug', pretty: true });
-  const environment = new Map([['PATH', process.env.PATH ?? '']]);
-  building ??= new BackgroundBuild({ root: ROOT, log, environment }).start();
-  return building;
 }

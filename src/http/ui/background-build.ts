@@ -73,7 +73,8 @@ export class BackgroundBuild {
     const made = this.#place('.build', randomUUID());
     try {
       await this.#build(vite, made);
-      await this.#replace(made);
+      // Another service may have been quicker: pages that have been opened since keep what they were sent.
+      if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
     } finally {
       await rm(made, { recursive: true, force: true });
     }
