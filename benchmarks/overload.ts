@@ -2,8 +2,8 @@
  * `npm run soak -- --overload [--minutes N]`: three times as many requests as can be answered. What can be answered is
  * found first, by 128 connections that each ask again when they have their answer; then up to 1,000, open before,
  * ask at three times that rate, whatever comes back. Writes, reads of single things and whole reads are mixed. Prints, for
- * every few seconds, what was answered and refused, how long accepted requests took from when they were due, and the
- * server's memory; at the end what all of that was against the beginning. Nothing here passes or fails.
+ * every few seconds, what was answered and refused, how long accepted requests took from when they were sent (what waits
+ * on this side for one of those connections is not in it), and the server's memory; at the end what all of that was against the beginning. Nothing here passes or fails.
  */
 import { startFlowhook } from './flowhook.ts';
 import { type Answered, type Ask, OpenLoop } from './open-loop.ts';
