@@ -130,7 +130,8 @@ test('gives up a name server that is silent', async () => {
   const startedAt = performance.now();
   await assert.rejects(
     resolve('silent.example'),
-    /silent\.example could not be looked up: no name server answered in time/,
+    // Whichever of the two gives up first: c-ares after its tries, or whoever waits after the budget.
+    /silent\.example could not be looked up(: no name server answered in time| within 2 s)/,
   );
   assert.ok(performance.now() - startedAt < 15_000);
 });
