@@ -1,6 +1,7 @@
 /** From which address a request comes, as limits count it and the audit has it. */
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { peerAddress } from '../net/peer-address.ts';
 
 /**
  * The client's address by the word of the proxies that are believed, without the port that some of them put behind it:
@@ -8,6 +9,6 @@ import type { FastifyRequest } from 'fastify';
  */
 export function clientAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   const [, inBrackets, beforePort] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$/i.exec(ip) ?? [];
-  const address = (inBrackets ?? beforePort ?? ip).replace(/^::ffff:(?=[\d.]+$)/i, '');
+  const address = peerAddress(inBrackets ?? beforePort ?? ip);
   return isIP(address) === 0 ? (socket.remoteAddress ?? '') : address;
 }

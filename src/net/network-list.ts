@@ -1,4 +1,5 @@
 /** A list of networks, as settings name them: which addresses lie within. */
+import { peerAddress } from './peer-address.ts';
 import { type Network, rangeOf, toNetwork } from './ranges.ts';
 
 export interface NetworkList {
@@ -23,8 +24,7 @@ export function parseNetworkList(text: string): NetworkList | undefined {
   return {
     text,
     contains(address) {
-      // So comes an IPv4 peer to a socket that takes both. Other addresses with one inside are not that peer.
-      const judged = address.replace(/^::ffff:(?=[\d.]+$)/i, '');
+      const judged = peerAddress(address);
       return kinds.has(rangeOf(judged)?.kind ?? '') || networks.some((network) => network.contains(judged));
     },
   };

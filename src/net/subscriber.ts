@@ -1,13 +1,12 @@
 /** Whom an address belongs to, as far as that can be told: what is counted by address is counted by this. */
 import { isIPv6 } from 'node:net';
-
-const MAPPED = /^::ffff:(?=\d+\.)/i;
+import { peerAddress } from './peer-address.ts';
 
 /** One subscriber has a whole /64 of IPv6. An IPv4 address stands for itself, also where it is written as an IPv6 one. */
 export function subscriberOf(address: string): string {
-  if (MAPPED.test(address)) return address.replace(MAPPED, '');
-  if (!isIPv6(address) || address.includes('.')) return address;
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
+  const peer = peerAddress(address);
+  if (!isIPv6(peer) || peer.includes('.')) return peer;
+  const [head = '', tail] = (peer.split('%')[0] ?? '').split('::');
   const groups = head === '' ? [] : head.split(':');
   const rest = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length;

@@ -126,8 +126,7 @@ export async function startService(
       started.push(() => part.stop());
       return part;
     };
-    const observation = await startObservation(config, log);
-    const { observer, metrics, tracing } = observation;
+    const { observer, metrics, tracing } = await startObservation(config, log);
     started.push(() => tracing?.stop());
     let url = '';
     const isShared = isPostgres(config.databaseUrl);
