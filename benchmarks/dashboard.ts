@@ -5,8 +5,8 @@ import { BackgroundBuild } from '../src/http/ui/background-build.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { newId } from '../src/std/id.ts';
 import { startChromium } from '../test/support/chromium.ts';
+import type { Benchmark, Contestant } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
-import type { Benchmark, Contestant } from './run.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
 const SIZES = [

@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { subscribe } from './isolation.ts';
-import type { Benchmark } from './run.ts';
 import { type Sink, startSink } from './sink.ts';
 
 const DELIVERIES = 50_000;

@@ -10,8 +10,8 @@ import { parseAllowNetworks } from '../src/net/address-policy.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { parseYamlDefinition } from '../src/workflows/definition.ts';
 import { startRun } from '../src/workflows/sources/run.ts';
+import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
-import type { Benchmark, Contestant } from './run.ts';
 
 const RECORDS = 100_000;
 const ROWS = 10_000;

@@ -1,7 +1,8 @@
 /** What others feel while hostile sources run: each ends within its limits, and meanwhile queueing stays as it was. */
+
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { callees, whileQueueing } from './queueing.ts';
-import type { Benchmark } from './run.ts';
 
 /** One workflow each; all of them run over and over while calls are measured. */
 const HOSTILE: Record<string, string> = {

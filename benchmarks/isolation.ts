@@ -1,8 +1,8 @@
 /** What endpoints that misbehave cost the others: from the commit of an event to its receipt. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'undici';
+import type { Benchmark } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
-import type { Benchmark } from './run.ts';
 import { type Misbehaviour, startSink } from './sink.ts';
 
 const ENDPOINTS = 50;

@@ -1,9 +1,10 @@
 /** A million records: memory, first byte, and what queueing feels of it. */
+
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { people } from './people.ts';
 import { CALL_EVERY_MS, callees, whileQueueing } from './queueing.ts';
 import { startReader } from './reader.ts';
-import type { Benchmark } from './run.ts';
 
 const RECORDS = 1_000_000;
 /** A 99th percentile of fewer calls would be their maximum: the read is repeated, each time from the database. */

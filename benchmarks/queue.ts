@@ -5,9 +5,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
-import type { Benchmark } from './run.ts';
 
 const WORKFLOWS = 150_000;
 const FOR_MS = 2_000;

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
+import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { people } from './people.ts';
-import type { Benchmark, Contestant } from './run.ts';
 
 const RECORDS = 200_000;
 

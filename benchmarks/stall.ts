@@ -1,10 +1,10 @@
 /** A reader that stalls for a minute while versions are published: what it costs others, and what it receives. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { callees, whileQueueing } from './queueing.ts';
 import { type ReadResult, startReader } from './reader.ts';
-import type { Benchmark } from './run.ts';
 
 const RECORDS = 200_000;
 const STALL_MS = 60_000;

@@ -1,6 +1,7 @@
 /** From queueing a job to the first line of the user's code, on an idle server. */
+
+import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
-import type { Benchmark } from './run.ts';
 
 /** Starts that one round measures, one after another. */
 const STARTS = 20;
