@@ -1,12 +1,13 @@
 /**
- * The service under measurement: its own process, its own directory, durable as it is delivered. On PostgreSQL with
- * `FLOWHOOK_TEST_STORE=postgres` and a durable server in `FLOWHOOK_TEST_DATABASE`; each has a database of its own there.
+ * The service under measurement: its own process, its own directory, durable as it is delivered. On PostgreSQL where
+ * it is given a database, or with `FLOWHOOK_TEST_STORE=postgres` and a durable server in `FLOWHOOK_TEST_DATABASE`;
+ * each has a database of its own there.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startServerProcess } from '../test/support/server-process.ts';
-import { testDatabase } from '../test/support/test-database.ts';
+import { type TestDatabase, testDatabase } from '../test/support/test-database.ts';
 
 const KEY = 'key-of-the-benchmarks';
 
@@ -45,23 +46,29 @@ export interface Flowhook {
 /**
  * @param workflows files by their path, such as `default/people.yaml`
  * @param settings environment variables beyond the necessary ones
+ * @param database URL of an empty database of PostgreSQL (`./postgres.ts` makes some); SQLite without
  */
 export async function startFlowhook(
   workflows: Record<string, string>,
   settings: Record<string, string> = {},
+  database?: string,
 ): Promise<Flowhook> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-bench-'));
   for (const [path, text] of Object.entries(workflows)) {
     await mkdir(dirname(join(directory, 'workflows', path)), { recursive: true });
     await writeFile(join(directory, 'workflows', path), text);
   }
-  const database = await testDatabase(directory);
+  const {
+    url: databaseUrl,
+    settings: ofDatabase,
+    drop,
+  } = database === undefined ? await testDatabase(directory) : onPostgres(database);
   const server = await startServerProcess({
     FLOWHOOK_DATA: join(directory, 'data'),
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
     FLOWHOOK_LOG_LEVEL: 'warn',
-    ...database.settings,
+    ...ofDatabase,
     ...settings,
   });
   const headers = { 'x-api-key': KEY };
@@ -80,7 +87,7 @@ export async function startFlowhook(
     url: server.url,
     headers,
     directory,
-    databaseUrl: database.url,
+    databaseUrl,
     async applied(workflowId) {
       for (;;) {
         const answer = await fetch(`${server.url}/v1/workflows/${workflowId}`, { headers });
@@ -113,8 +120,14 @@ export async function startFlowhook(
     },
     async stop() {
       await server.stop();
-      await database.drop();
+      await drop();
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Of a server that goes with all its databases. */
+function onPostgres(url: string): Pick<TestDatabase, 'url' | 'settings' | 'drop'> {
+  const settings = { FLOWHOOK_DATABASE: url, FLOWHOOK_ENCRYPTION_KEY: 'ab'.repeat(32) };
+  return { url, settings, drop: async () => {} };
 }
