@@ -3,7 +3,9 @@
  *
  *     node_modules/.bin/node examples/site/site.mts        # http://127.0.0.1:9100/
  *
- * The workflows examples/workflows/default/site-*.yaml read it.
+ * The workflows examples/workflows/default/site-*.yaml read it. While it runs, a POST changes a person or adds one:
+ *
+ *     curl -X POST 'http://127.0.0.1:9100/people/katherine?mail=katherine@example.org'
  */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -22,6 +24,21 @@ const PEOPLE = [
   { id: 'hedy', name: 'Hedy Lamarr', born: '09.11.1914', mail: 'hedy@example.org', field: 'Radio' },
 ];
 const PER_PAGE = 2;
+
+/** Changes the person of this path by what the query says, or adds one. Kept for as long as the site runs. */
+function change({ pathname, searchParams }: URL): string | undefined {
+  const id = /^\/people\/([a-z]+)$/.exec(pathname)?.[1];
+  if (id === undefined) return undefined;
+  let person = PEOPLE.find((one) => one.id === id);
+  if (person === undefined) {
+    person = { id, name: id, born: '01.01.1900', mail: '', field: '' };
+    PEOPLE.push(person);
+  }
+  for (const field of ['name', 'born', 'mail', 'field'] as const) {
+    person[field] = searchParams.get(field) ?? person[field];
+  }
+  return JSON.stringify(person);
+}
 
 /** `[content type, body]` of a path, or nothing. */
 function answer(url: URL): [type: string, body: string] | undefined {
@@ -73,7 +90,14 @@ function answer(url: URL): [type: string, body: string] | undefined {
 
 const port = Number(process.argv[2] ?? 9100);
 const server = createServer((request, response) => {
-  const found = answer(new URL(request.url ?? '/', 'http://localhost'));
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  if (request.method === 'POST') {
+    const changed = change(url);
+    return response
+      .writeHead(changed === undefined ? 404 : 200)
+      .end(`${changed ?? 'There is nobody here'}\n`);
+  }
+  const found = answer(url);
   if (found === undefined) return response.writeHead(404).end('There is nothing here\n');
   const [type, body] = found;
   const etag = `"${createHash('sha256').update(body).digest('base64')}"`;
