@@ -1,8 +1,11 @@
-/** A webhook endpoint in a process of its own: it counts, takes the time, and misbehaves on request. */
+/**
+ * A webhook endpoint in a process of its own: it counts, takes the time, and misbehaves on request. Bare sockets that
+ * read no more of a request than its path, its length and the timestamp in its body: whoever sends shares the
+ * processors with it.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 /** What paths that begin with `/bad` meet; all others are answered 204 at once. */
 export type Misbehaviour = 'none' | 'hang' | 'drip' | 'reset' | 'answer 500';
@@ -10,7 +13,7 @@ export type Misbehaviour = 'none' | 'hang' | 'drip' | 'reset' | 'answer 500';
 export interface Taken {
   /** Requests to other paths than `/bad`. */
   received: number;
-  /** From the timestamp in each of their bodies to its arrival, in milliseconds, ascending. */
+  /** From the first `timestamp` in each of their bodies to its arrival, in milliseconds, ascending. */
   latenciesMs: number[];
   /** When the first and the last of them came: milliseconds, by the clock of the machine. */
   firstAt: number;
@@ -29,8 +32,9 @@ export interface Sink {
 
 const DRIP_EVERY_MS = 1_000;
 
-export async function startSink(): Promise<Sink> {
-  const child = fork(import.meta.filename, ['run']);
+/** @param at where it listens, as `http://host:port`; on loopback, at any port, unless told */
+export async function startSink(at = 'http://127.0.0.1:0'): Promise<Sink> {
+  const child = fork(import.meta.filename, ['run', at]);
   const [url] = (await once(child, 'message')) as [string];
   return {
     url,
@@ -47,29 +51,38 @@ async function ask<T>(child: ChildProcess, what: string): Promise<T> {
   return (await answered)[0] as T;
 }
 
-if (process.argv[2] === 'run') run();
+if (process.argv[2] === 'run') run(new URL(process.argv[3] ?? ''));
 
-function run(): void {
+function run({ hostname, port }: URL): void {
   let how: Misbehaviour = 'none';
   let latenciesMs: number[] = [];
   let firstAt = 0;
   let lastAt = 0;
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('error', () => {});
-    request.on('end', () => {
-      if (request.url?.startsWith('/bad') && how !== 'none') return misbehave(how, response);
-      response.writeHead(204).end();
-      if (request.url?.startsWith('/bad')) return;
-      lastAt = Date.now();
-      if (latenciesMs.length === 0) firstAt = lastAt;
-      const { timestamp } = JSON.parse(Buffer.concat(chunks).toString()) as { timestamp: string };
-      latenciesMs.push(lastAt - Date.parse(timestamp));
+  const server = createServer({ noDelay: true }, (socket) => {
+    let got = '';
+    socket.setEncoding('latin1');
+    socket.on('error', () => {});
+    socket.on('data', (chunk: string) => {
+      got += chunk;
+      for (;;) {
+        const head = got.indexOf('\r\n\r\n') + 4;
+        if (head < 4) return;
+        const length = Number(/\r\ncontent-length: *(\d+)/i.exec(got.slice(0, head))?.[1] ?? 0);
+        if (got.length < head + length) return;
+        const isBad = got.startsWith('POST /bad');
+        const body = got.slice(head, head + length);
+        got = got.slice(head + length);
+        if (isBad && how !== 'none') misbehave(how, socket);
+        else socket.write(received());
+        if (isBad) continue;
+        lastAt = Date.now();
+        if (latenciesMs.length === 0) firstAt = lastAt;
+        latenciesMs.push(lastAt - sentAt(body));
+      }
     });
   });
-  server.listen(0, '127.0.0.1', () => {
-    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  server.listen(Number(port), hostname, () => {
+    process.send?.(`http://${hostname}:${(server.address() as AddressInfo).port}`);
   });
   process.on('message', (message: { how?: Misbehaviour; what?: string }) => {
     if (message.how !== undefined) how = message.how;
@@ -82,11 +95,30 @@ function run(): void {
   process.on('disconnect', () => process.exit());
 }
 
-function misbehave(how: Misbehaviour, response: ServerResponse): void {
-  if (how === 'reset') response.socket?.resetAndDestroy();
-  if (how === 'answer 500') response.writeHead(500).end();
+/** By some peers a body is written anew, with spaces after its colons. */
+function sentAt(body: string): number {
+  const from = body.indexOf('"', body.indexOf('"timestamp"') + '"timestamp"'.length) + 1;
+  return Date.parse(body.slice(from, body.indexOf('"', from)));
+}
+
+let answer = '';
+let answerUntil = 0;
+
+/** What Node's own server answers: senders note the headers, and for how long they may keep the connection. */
+function received(): string {
+  const now = Date.now();
+  if (now < answerUntil) return answer;
+  answerUntil = now - (now % 1_000) + 1_000;
+  const date = new Date(now).toUTCString();
+  answer = `HTTP/1.1 204 No Content\r\nDate: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n`;
+  return answer;
+}
+
+function misbehave(how: Misbehaviour, socket: Socket): void {
+  if (how === 'reset') socket.resetAndDestroy();
+  if (how === 'answer 500') socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n');
   if (how !== 'drip') return;
-  response.writeHead(200);
-  const dripping = setInterval(() => response.write('.'), DRIP_EVERY_MS);
-  response.on('close', () => clearInterval(dripping));
+  socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n');
+  const dripping = setInterval(() => socket.write('.'), DRIP_EVERY_MS);
+  socket.on('close', () => clearInterval(dripping));
 }

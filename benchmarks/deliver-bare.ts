@@ -1,0 +1,46 @@
+/** The limit of deliveries: a loop with undici that posts bodies and headers of the same kind, signs and keeps nothing. */
+import { Pool } from 'undici';
+import { type Drained, drained } from './deliver-drain.ts';
+import type { Sink } from './sink.ts';
+
+/** As many as a lane has at most; of more endpoints each has one connection. */
+const CONNECTIONS = 16;
+
+/** What a delivery carries, for requests that are as large and as hard to read as it. */
+const HEADERS = {
+  'accept-encoding': 'identity',
+  'user-agent': 'flowhook/0.1.0',
+  'content-type': 'application/json',
+  'webhook-id': 'evt_01kag5z0rtz1y6f9v1jq7xcg4h',
+  'webhook-timestamp': '1763696437',
+  'webhook-signature': `v1,${'A'.repeat(43)}= v1a,${'A'.repeat(86)}==`,
+  'webhook-event': 'webhook_test',
+  'webhook-attempt': '1',
+};
+
+/** @param body what one of our deliveries has sent */
+export async function bareLoop(input: {
+  sink: Sink;
+  endpoints: number;
+  deliveries: number;
+  body: string;
+}): Promise<Drained> {
+  const { sink, endpoints, deliveries, body } = input;
+  await sink.take();
+  const connections = Math.max(CONNECTIONS, endpoints);
+  const pool = new Pool(sink.url, { connections, pipelining: 1 });
+  const before = process.cpuUsage();
+  let sent = 0;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (sent < deliveries) {
+        const path = `/good/${sent++ % endpoints}`;
+        const answer = await pool.request({ method: 'POST', path, headers: HEADERS, body });
+        await answer.body.dump();
+      }
+    }),
+  );
+  const { user, system } = process.cpuUsage(before);
+  await pool.close();
+  return drained(sink, deliveries, () => (user + system) / 1_000);
+}

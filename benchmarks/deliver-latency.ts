@@ -1,0 +1,83 @@
+/** From the commit of an event to its receipt, at a steady rate, each event for one webhook after the other. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Ask, OpenLoop } from './open-loop.ts';
+import type { Sink } from './sink.ts';
+
+/** More would be asked for in vain: an answer takes some milliseconds. */
+const CONNECTIONS = 32;
+/** What has not come by then after the last event is counted as lost. */
+const PATIENCE_MS = 3_000;
+
+export interface Latency {
+  p50: number;
+  p95: number;
+  p99: number;
+  slowest: number;
+  /** Of what was sent to endpoints that are well. */
+  arrivedPercent: number;
+}
+
+/**
+ * @param input.asks what makes an event, one for each endpoint; made anew for each, for a body may hold the time
+ * @param input.bad how many of them, the first ones, are of endpoints that misbehave and are not measured
+ * @param input.warmMs how long it goes on before it is measured: connections are made, and breakers open
+ */
+export async function latencyAt(input: {
+  url: string;
+  sink: Sink;
+  asks: readonly (() => Ask)[];
+  bad?: number;
+  perSecond: number;
+  warmMs: number;
+  forMs: number;
+}): Promise<Latency> {
+  const { url, sink, asks, bad = 0, perSecond, warmMs, forMs } = input;
+  let asked = 0;
+  let healthy = 0;
+  const refused: string[] = [];
+  const loop = new OpenLoop({
+    url,
+    maxConnections: CONNECTIONS,
+    next() {
+      const index = asked++ % asks.length;
+      if (index >= bad) healthy += 1;
+      return (asks[index] as () => Ask)();
+    },
+    onAnswer({ kind, status }) {
+      if (status >= 300) refused.push(`${kind}: ${status}`);
+    },
+  });
+  try {
+    await loop.warm();
+    await loop.at(perSecond, warmMs);
+    await loop.drained();
+    await come(sink, healthy);
+    await sink.take();
+    asked = 0;
+    healthy = 0;
+    await loop.at(perSecond, forMs);
+    await loop.drained();
+  } finally {
+    loop.end();
+  }
+  if (refused.length > 0)
+    throw new Error(`${refused.length} events were refused, the first by ${refused[0]}`);
+  await come(sink, healthy);
+  const { latenciesMs, received } = await sink.take();
+  const at = (share: number) => latenciesMs[Math.ceil(received * share) - 1] ?? Number.NaN;
+  const arrivedPercent = (received / healthy) * 100;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), slowest: at(1), arrivedPercent };
+}
+
+async function come(sink: Sink, count: number): Promise<void> {
+  for (let waited = 0; waited < PATIENCE_MS && (await sink.count()) < count; waited += 50) await pause(50);
+}
+
+/** A POST as it goes over the wire. */
+export function post(input: { url: string; headers: Record<string, string>; body?: string }): Ask {
+  const { host, pathname } = new URL(input.url);
+  const { headers, body = '' } = input;
+  const lines = Object.entries({ host, ...headers, 'content-length': String(Buffer.byteLength(body)) });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return { kind: pathname, bytes: Buffer.from(`POST ${pathname} HTTP/1.1\r\n${head}\r\n${body}`) };
+}

@@ -1,0 +1,191 @@
+/** Our own part in `deliver`: a service with endpoints at the sink, what it is asked for, and what comes of it. */
+import { silentLogger } from '../src/observe/log.ts';
+import { openStore } from '../src/store/open.ts';
+import type { Contestant } from './benchmark.ts';
+import { type Drained, drainBacklog } from './deliver-drain.ts';
+import { latencyAt, post } from './deliver-latency.ts';
+import { type Flowhook, startFlowhook } from './flowhook.ts';
+import type { Misbehaviour, Sink } from './sink.ts';
+
+const MANY = 100;
+const RATES = [50, 200, 1_000];
+/** Endpoints that events are for in turn, and those of them that misbehave. */
+const ENDPOINTS = 50;
+const BAD = 5;
+/** Events a second while some misbehave. */
+const RATE = 200;
+const MISBEHAVIOURS: readonly Misbehaviour[] = ['hang', 'drip', 'reset', 'answer 500'];
+const FOR_MS = 2_500;
+const WARM_MS = 500;
+/** Breakers open meanwhile. */
+const BAD_WARM_MS = 1_500;
+const DEAD = 1_000;
+const DEAD_EVENTS = 100;
+/** Nothing listens there: TCP port 9 (discard). */
+const DEAD_URL = 'http://127.0.0.1:9';
+/** On SQLite they are one transaction; more would wait on PostgreSQL for a connection for longer than they may. */
+const AT_ONCE = 100;
+
+const PERCENTILES = ['p50', 'p95', 'p99'] as const;
+
+/** What each figure is measured in. */
+export const FIGURES: Record<string, string> = {
+  'to 1': '/s',
+  'to 1, processor': 'µs each',
+  'to 100': '/s',
+  'to 100, processor': 'µs each',
+  ...Object.fromEntries(RATES.flatMap((rate) => PERCENTILES.map((name) => [`${name} at ${rate}/s`, 'ms']))),
+  ...Object.fromEntries(
+    MISBEHAVIOURS.flatMap((how) => [
+      [`p99 at ${RATE}/s, ${BAD} ${how}`, 'ms'],
+      [`arrived, ${BAD} ${how}`, '%'],
+    ]),
+  ),
+};
+
+export interface Ours extends Contestant {
+  /** What a delivery of it carries. */
+  body: string;
+  stop(): Promise<void>;
+}
+
+/** @param input.full whether endpoints misbehave in every way, not only by hanging */
+export async function ourDeliveries(input: { sink: Sink; deliveries: number; full: boolean }): Promise<Ours> {
+  const { sink, deliveries, full } = input;
+  const flowhook = await startFlowhook(WORKFLOWS);
+  const store = await ownStore(flowhook);
+  const teamId = (await store.teams.ensure({ slug: 'default' })).id;
+  const ids = await subscribeAll(flowhook, MANY, (n) => `${sink.url}/good/${n}`);
+  const good = ids.slice(0, ENDPOINTS).map((id) => testOf(flowhook, id));
+  const drain = (some: readonly string[]) =>
+    drainBacklog({ flowhook, store, sink, teamId, ids: some, deliveries, atOnce: AT_ONCE });
+  await store.webhooks.test({ teamId, id: ids[0] as string });
+  const [event] = await store.events.list({ teamId, afterSequence: 0, limit: 1 });
+  return {
+    name: 'flowhook',
+    body: event?.body ?? '',
+    async round() {
+      const figures = drainFigures(await drain(ids.slice(0, 1)), await drain(ids));
+      for (const perSecond of RATES) {
+        const found = await latencyAt({
+          url: flowhook.url,
+          sink,
+          asks: good,
+          perSecond,
+          warmMs: WARM_MS,
+          forMs: FOR_MS,
+        });
+        for (const name of PERCENTILES) figures[`${name} at ${perSecond}/s`] = found[name];
+      }
+      for (const how of full ? MISBEHAVIOURS : MISBEHAVIOURS.slice(0, 1)) {
+        const { p99, arrivedPercent } = await besideBad(how);
+        figures[`p99 at ${RATE}/s, ${BAD} ${how}`] = p99;
+        figures[`arrived, ${BAD} ${how}`] = arrivedPercent;
+      }
+      return figures;
+    },
+    async stop() {
+      await store.close();
+      await flowhook.stop();
+    },
+  };
+
+  /** New ones each time, for what is known of an endpoint is remembered. */
+  async function besideBad(how: Misbehaviour) {
+    const bad = await subscribeAll(flowhook, BAD, (n) => `${sink.url}/bad/${n}`);
+    sink.misbehave(how);
+    const found = await latencyAt({
+      url: flowhook.url,
+      sink,
+      asks: [...bad.map((id) => testOf(flowhook, id)), ...good.slice(BAD)],
+      bad: BAD,
+      perSecond: RATE,
+      warmMs: BAD_WARM_MS,
+      forMs: FOR_MS,
+    });
+    await store.webhooks.unsubscribe({ teamId, ids: bad });
+    sink.misbehave('none');
+    return found;
+  }
+}
+
+/** Events for endpoints that are well, beside many that are not and have a backlog. */
+export async function deadEndpoints(sink: Sink): Promise<Contestant & { stop(): Promise<void> }> {
+  const flowhook = await startFlowhook(WORKFLOWS);
+  const store = await ownStore(flowhook);
+  const teamId = (await store.teams.ensure({ slug: 'default' })).id;
+  const ids = await subscribeAll(flowhook, ENDPOINTS, (n) => `${sink.url}/good/${n}`);
+  const dead = await subscribeAll(flowhook, DEAD, (n) => `${DEAD_URL}/${n}`);
+  for (let event = 0; event < DEAD_EVENTS; event += 1) {
+    for (let from = 0; from < DEAD; from += AT_ONCE) {
+      const some = dead.slice(from, from + AT_ONCE);
+      await Promise.all(some.map((id) => store.webhooks.test({ teamId, id })));
+    }
+  }
+  await store.close();
+  return {
+    name: 'flowhook, 1,000 dead',
+    async round() {
+      const found = await latencyAt({
+        url: flowhook.url,
+        sink,
+        asks: ids.map((id) => testOf(flowhook, id)),
+        perSecond: RATE,
+        warmMs: BAD_WARM_MS,
+        forMs: FOR_MS,
+      });
+      return Object.fromEntries(PERCENTILES.map((name) => [`${name} at ${RATE}/s`, found[name]]));
+    },
+    stop: () => flowhook.stop(),
+  };
+}
+
+export function drainFigures(to1: Drained, to100: Drained): Record<string, number> {
+  return {
+    'to 1': to1.perSecond,
+    'to 1, processor': to1.processorUs,
+    'to 100': to100.perSecond,
+    'to 100, processor': to100.processorUs,
+  };
+}
+
+const WORKFLOWS = { 'default/people.yaml': 'source: { type: command, command: ["true"] }\n' };
+
+/** The service's database, to fill it from here: nothing of that is measured. */
+function ownStore({ databaseUrl, url }: Flowhook) {
+  return openStore(databaseUrl, {
+    own: false,
+    publicUrl: () => url,
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+}
+
+/** Answers the ids of the new webhooks, in order. */
+async function subscribeAll(
+  flowhook: Flowhook,
+  count: number,
+  urlOf: (n: number) => string,
+): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) ids.push(await subscribe(flowhook, urlOf(ids.length)));
+  return ids;
+}
+
+async function subscribe(flowhook: Flowhook, webhookUrl: string): Promise<string> {
+  const answer = await fetch(`${flowhook.url}/v1/integrations/webhooks/subscribe`, {
+    method: 'POST',
+    headers: { ...flowhook.headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ workflowId: 'people', webhookUrl, events: ['workflow_queued'] }),
+  });
+  const id = answer.headers.get('x-webhook-id');
+  if (id === null) throw new Error(await answer.text());
+  await answer.body?.cancel();
+  return id;
+}
+
+/** What makes an event for one webhook. */
+function testOf({ url, headers }: Flowhook, id: string) {
+  const ask = post({ url: `${url}/v1/integrations/webhooks/${id}/test`, headers });
+  return () => ask;
+}
