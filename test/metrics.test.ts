@@ -171,7 +171,7 @@ test('every expression of the dashboard names metrics and labels that exist', as
 
 test('the list of metrics names all of them, and no others', async () => {
   const { families } = await worked;
-  const page = readFileSync(join(OPERATE, 'metrics.md'), 'utf8');
+  const page = readFileSync(join(OPERATE, '..', 'reference', 'metrics.md'), 'utf8');
   const listed = [...page.matchAll(/^\| `(\w+)(?:\{([\w, ]*)\})?` \| (\w+) \|/gm)];
   assert.deepEqual(listed.map(([, name]) => name).sort(), [...families.keys()].sort());
   for (const [, name = '', labels = '', type] of listed) {

@@ -5,7 +5,8 @@ import { EXAMPLES } from './examples.ts';
 import { beQuiet } from './say.ts';
 import { wrapped } from './words.ts';
 
-const EXIT_CODES: readonly [code: number, meaning: string][] = [
+/** What a command may end with. */
+export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [0, 'ok; of `run` and `jobs watch`: the job has finished'],
   [1, 'failed; of `run` and `jobs watch`: the job failed or was canceled'],
   [2, 'usage: an option or argument is wrong'],
@@ -37,7 +38,7 @@ export function finishCommands(program: Command): void {
     addExamples(command, examples);
     // Whoever has left something out sees what it looks like.
     if (examples[0] !== undefined) {
-      command.showHelpAfterError(`For example: ${whole(examples[0])}\n(--help tells the rest)`);
+      command.showHelpAfterError(`For example: ${wholeExample(examples[0])}\n(--help tells the rest)`);
     }
     wrapNotes(command);
     command.addHelpText('after', '\nExit codes: flowhook help exit-codes');
@@ -65,12 +66,13 @@ export function finishCommands(program: Command): void {
 
 function addExamples(command: Command, examples: readonly string[]): void {
   if (examples.length === 0) return;
-  const lines = examples.map((example) => `  ${continued(whole(example))}`);
+  const lines = examples.map((example) => `  ${continued(wholeExample(example))}`);
   command.addHelpText('before', `Examples:\n${lines.join('\n')}\n`);
 }
 
-function whole(example: string): string {
-  return example.includes('flowhook ') ? example : `flowhook ${example}`;
+/** An example as one types it. */
+export function wholeExample(example: string): string {
+  return /(?:^| )flowhook /.test(example) ? example : `flowhook ${example}`;
 }
 
 /** A long one goes on below, as a shell reads it. */
@@ -83,11 +85,11 @@ function continued(example: string): string {
 /** What a command adds to its help is broken at the edge of the terminal, as commander breaks the rest. */
 function wrapNotes(command: Command): void {
   const emitter = command as unknown as EventEmitter;
-  const width = command.configureOutput().getOutHelpWidth?.() ?? WIDTH;
+  const width = () => command.configureOutput().getOutHelpWidth?.() ?? WIDTH;
   for (const write of emitter.listeners('afterHelp')) {
     emitter.off('afterHelp', write as () => void);
     command.on('afterHelp', (context: { write(text: string): void }) =>
-      write({ ...context, write: (text: string) => context.write(wrapped(text, width)) }),
+      write({ ...context, write: (text: string) => context.write(wrapped(text, width())) }),
     );
   }
 }

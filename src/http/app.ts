@@ -30,6 +30,7 @@ import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
 import type { NodeStatus } from './extensions/system.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
+import { streamMetrics } from './node-metrics.ts';
 import type { Overload } from './overload.ts';
 import { isOurs, isTold, renderProblem, toProblem } from './problem.ts';
 import { isRateLimitField, type RateLimits } from './rate-limits.ts';
@@ -129,11 +130,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
   const streams = new Streams(services.store, services.log);
-  services.metrics?.gauge({
-    name: 'flowhook_streams_open',
-    help: 'Streams of events and of logs that are open.',
-    read: () => streams.size,
-  });
+  if (services.metrics !== undefined) streamMetrics(services.metrics, streams);
   const forCalls: CallServices = { ...services, eventWaits, streams };
 
   const unroutable = (found: Match | undefined): Problem =>

@@ -39,6 +39,15 @@ export function nodeMetrics(metrics: Metrics, node: MeasuredNode): void {
   ofDisks(metrics, node);
 }
 
+/** Beside them what only the wire knows. */
+export function streamMetrics(metrics: Metrics, streams: { readonly size: number }): void {
+  metrics.gauge({
+    name: 'flowhook_streams_open',
+    help: 'Streams of events and of logs that are open.',
+    read: () => streams.size,
+  });
+}
+
 function ofItself(metrics: Metrics, { version, role, databaseKind, isReady }: MeasuredNode): void {
   const labels = { version, node_version: process.versions.node, role, database: databaseKind };
   metrics.gauge({
@@ -87,7 +96,7 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   const latest = metrics.source({ ...READ, read: () => readAll(store) });
   metrics.gauge({
     name: 'flowhook_database_up',
-    help: 'Whether the database answered in time: 1 or 0. While it does not, what it would tell is missing here.',
+    help: 'Whether the database answered within 2 s: 1 or 0. While it does not, what stands in it is missing here.',
     read: () => Number(latest() !== undefined),
   });
   metrics.gauge({
@@ -107,7 +116,7 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_jobs',
-    help: `Jobs of all teams that have not ended, up to ${MOST}.`,
+    help: `In the database: jobs of all teams that have not ended, up to ${MOST}.`,
     labels: ['state'],
     read: () => {
       const jobs = latest()?.work.jobs;
@@ -121,13 +130,13 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_deliveries_waiting',
-    help: `Deliveries of all teams that wait, now due or later, up to ${MOST}.`,
+    help: `In the database: deliveries of all teams that wait, now due or later, up to ${MOST}.`,
     read: () => latest()?.work.deliveries.waiting,
   });
   const endpoints = ['well', 'failing'] as const;
   metrics.gauge({
     name: 'flowhook_webhooks_due',
-    help: 'Active webhooks that something is due for, by whether their endpoint failed last.',
+    help: 'In the database: active webhooks that something is due for, by whether their endpoint failed last (`failing`) or not (`well`).',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -136,7 +145,7 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_delivery_oldest_due_seconds',
-    help: 'For how long that delivery has been due that has been due longest; 0 when none is.',
+    help: 'In the database: for how long that delivery has been due that has been due longest; 0 when none is. Of endpoints that are `well` it is the service that is late, unless a webhook has a rate below what it is told; those that are `failing` are left alone for up to 15 minutes.',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -161,7 +170,7 @@ async function readAll({ status }: Store) {
 function ofLanes(metrics: Metrics, lanes: Lanes): void {
   metrics.gauge({
     name: 'flowhook_lanes',
-    help: 'Webhooks that this node sends to or has lately, by the state of their circuit.',
+    help: 'Webhooks that this node sends to or has lately, by the state of their circuit: `closed`, `half_open`, `open` (left alone for now).',
     labels: ['state'],
     read: () => {
       const { circuits } = lanes.load;
@@ -197,7 +206,7 @@ function ofDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): vo
   const newest = metrics.source({ ...LOOK, read: async () => listBackups(directory)[0] });
   metrics.gauge({
     name: 'flowhook_backup_interval_seconds',
-    help: 'How often a backup is to be made; missing where FLOWHOOK_BACKUP_EVERY is off.',
+    help: 'How often a backup is to be made; missing where `FLOWHOOK_BACKUP_EVERY` is off, and on PostgreSQL.',
     read: () => of(everyMs ?? undefined, (ms) => ms / 1_000),
   });
   metrics.gauge({
@@ -207,7 +216,7 @@ function ofDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): vo
   });
   metrics.gauge({
     name: 'flowhook_backup_newest_bytes',
-    help: 'The size of that backup.',
+    help: 'The size of the newest backup.',
     read: () => newest()?.bytes,
   });
 }

@@ -1,6 +1,7 @@
 /** Every error that is raised on purpose: its code, its HTTP status and its sentence. */
 
-const TABLE = {
+/** By code: the status, and the sentence unless the place where it is raised has a better one. */
+export const ERRORS = {
   unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
   scope_missing: [401, 'Unauthorized: this API key does not have the scope that this operation needs'],
 
@@ -97,7 +98,7 @@ const TABLE = {
 } as const satisfies Record<string, readonly [status: number, sentence: string]>;
 
 /** A code of the table. Codes are sent as `x-error-code` and never change their meaning. */
-export type ErrorCode = keyof typeof TABLE;
+export type ErrorCode = keyof typeof ERRORS;
 
 /** An error that a caller may see. `headers` are added to the answer; `cause` goes to the log only. */
 export class Problem extends Error {
@@ -110,9 +111,9 @@ export class Problem extends Error {
     code: ErrorCode,
     options: { sentence?: string; headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
   ) {
-    super(options.sentence ?? TABLE[code][1], options.cause === undefined ? {} : { cause: options.cause });
+    super(options.sentence ?? ERRORS[code][1], options.cause === undefined ? {} : { cause: options.cause });
     this.code = code;
-    this.status = TABLE[code][0];
+    this.status = ERRORS[code][0];
     this.headers = options.headers ?? {};
   }
 }

@@ -20,6 +20,11 @@ export interface Described {
   labels?: readonly string[];
 }
 
+/** A metric as the reference lists it. */
+export interface Listed extends Required<Described> {
+  kind: 'counter' | 'gauge' | 'histogram';
+}
+
 /** One value where there are several. */
 export interface Sample {
   labels: Labels;
@@ -43,6 +48,12 @@ interface Source {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #sources: Source[] = [];
+  readonly #list: Listed[] = [];
+
+  /** All there are, in the order in which they were made. */
+  get list(): readonly Listed[] {
+    return this.#list;
+  }
 
   /** The form that `text` has. */
   get contentType(): string {
@@ -50,12 +61,14 @@ export class Metrics {
   }
 
   counter({ name, help, labels = [] }: Described): Count {
+    this.#list.push({ name, help, labels, kind: 'counter' });
     const counter = new Counter({ name, help, labelNames: [...labels], registers: [this.#registry] });
     return (values = {}, by = 1) => counter.inc(values, by);
   }
 
   /** @param options.buckets upper bounds, rising */
   histogram({ name, help, labels = [], buckets }: Described & { buckets: readonly number[] }): Observe {
+    this.#list.push({ name, help, labels, kind: 'histogram' });
     const histogram = new Histogram({
       name,
       help,
@@ -74,6 +87,7 @@ export class Metrics {
    */
   gauge(options: Described & { read: () => number | readonly Sample[] | undefined; grows?: boolean }): void {
     const { name, help, labels = [], read, grows = false } = options;
+    this.#list.push({ name, help, labels, kind: grows ? 'counter' : 'gauge' });
     const described = { name, help, labelNames: [...labels], registers: [this.#registry] };
     const show = (metric: GaugeOf | CounterOf) => {
       const value = read();

@@ -9,7 +9,7 @@ const FILES = { keepMs: 5_000, withinMs: 500 };
 export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopDelay }): void {
   metrics.gauge({
     name: 'process_cpu_seconds_total',
-    help: 'Processor time of this process with all its threads, without its children.',
+    help: 'Processor time of this process with all its threads; jobs run in processes of their own.',
     grows: true,
     read: () => {
       const { user, system } = process.cpuUsage();
@@ -27,7 +27,11 @@ export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopD
     read: () => process.memoryUsage.rss(),
   });
   const files = metrics.source({ ...FILES, read: async () => (await readdir('/proc/self/fd')).length });
-  metrics.gauge({ name: 'process_open_fds', help: 'Files and connections that are open.', read: files });
+  metrics.gauge({
+    name: 'process_open_fds',
+    help: 'Files and connections that are open; on Linux alone.',
+    read: files,
+  });
 
   const memory = [
     ['nodejs_heap_size_total_bytes', 'heapTotal', "V8's heap"],

@@ -6,7 +6,7 @@ import type { Tracing } from './tracing.ts';
 export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
   metrics.gauge({
     name: 'flowhook_trace_spans_total',
-    help: 'Spans by what became of them: sent, or dropped, because their receiver was away or too many waited.',
+    help: 'Spans, where traces are kept, by what became of them: `sent`, or `dropped`, because their receiver was away or too many waited.',
     labels: ['result'],
     grows: true,
     read: () =>

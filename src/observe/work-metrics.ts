@@ -30,7 +30,7 @@ export function workMetrics(
 function requestMetrics(metrics: Metrics) {
   const duration = metrics.histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Requests and how long they took. The route is a pattern, and empty where no path matched.',
+    help: 'Requests and how long they took. The route is a pattern, and empty where no path matched. Streams and what waits for events take as long as they are read.',
     labels: ['http_request_method', 'http_route', 'http_response_status_code'],
     buckets: REQUEST,
   });
@@ -40,7 +40,7 @@ function requestMetrics(metrics: Metrics) {
   });
   const refused = metrics.counter({
     name: 'flowhook_http_refused_total',
-    help: 'Requests that were refused, by the code that x-error-code says.',
+    help: 'Requests that were refused, by the code that `x-error-code` says.',
     labels: ['code'],
   });
   const sent = metrics.counter({
@@ -62,7 +62,7 @@ function requestMetrics(metrics: Metrics) {
 function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
   const attempts = metrics.counter({
     name: 'flowhook_job_attempts_total',
-    help: 'Attempts of jobs that are over. `failed` is for good, `retrying` is tried again.',
+    help: 'Attempts of jobs that are over: `finished`, `failed` for good, `retrying` (failed, and tried again), `canceled`, `interrupted` (given back).',
     labels: ['outcome', 'reason'],
   });
   const duration = metrics.histogram({
@@ -101,7 +101,7 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
 function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
   const attempts = metrics.counter({
     name: 'flowhook_delivery_attempts_total',
-    help: 'Attempts of deliveries by what they came to, and by the class of the status that was answered.',
+    help: 'Attempts of deliveries by what they came to (`ok`, `http`: a status that is not 2xx, `timeout`, `dns`, `connect`, `tls`, `blocked`, `protocol`), and by the class of the status that was answered.',
     labels: ['outcome', 'status_class'],
   });
   const duration = metrics.histogram({
@@ -117,7 +117,7 @@ function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
   });
   const ended = metrics.counter({
     name: 'flowhook_deliveries_total',
-    help: 'Deliveries whose last attempt is over: delivered, dead or canceled.',
+    help: 'Deliveries whose last attempt is over: `delivered`, `dead`, `canceled`.',
     labels: ['state', 'event_type'],
   });
   const types = new Set(eventTypes);

@@ -1,11 +1,14 @@
-/** The reference of all settings, made of the table. Run as a script it prints the page: `npm run reference`. */
-import { settingsByGroup } from './groups.ts';
-import { environmentName, flagName, holdsSecret } from './names.ts';
-import type { NamedSetting } from './settings.ts';
+/** The reference of all settings, made of the table. */
+import { settingsByGroup } from '../../src/config/groups.ts';
+import { environmentName, flagName, holdsSecret } from '../../src/config/names.ts';
+import type { NamedSetting } from '../../src/config/settings.ts';
+import { table } from './table.ts';
 
 const HEAD = `# Settings
 
-Made of \`src/config/settings.ts\` by \`npm run reference\`. What holds on a machine, and where it comes from, is told by
+Every setting: its names, what it must be, and what holds when nobody sets it. Made of \`src/config/settings.ts\`.
+
+What holds on a machine, and where it comes from, is told by
 \`flowhook config print --show-origin\`; what is wrong with it, without starting anything, by \`flowhook config check\`.
 \`flowhook init\` writes a \`flowhook.yaml\` with all of them.
 
@@ -18,17 +21,10 @@ All mistakes are told at once, and nothing starts with one (exit code 2).
 
 const COLUMNS = ['Name', 'Must be', 'Default', 'What it is'];
 
-/** What stands in `docs/reference/settings.md`. */
 export const settingsReference = [
   HEAD,
-  ...settingsByGroup().map(({ title, settings }) =>
-    [
-      `## ${title}\n`,
-      line(COLUMNS),
-      line(COLUMNS.map(() => '---')),
-      ...settings.map((setting) => line(cells(setting))),
-      '',
-    ].join('\n'),
+  ...settingsByGroup().map(
+    ({ title, settings }) => `## ${title}\n\n${table(COLUMNS, settings.map(cells))}\n`,
   ),
 ].join('\n');
 
@@ -47,11 +43,3 @@ function cells(setting: NamedSetting): string[] {
     setting.sentence,
   ];
 }
-
-/** A row of a table, in which neither a bar nor an angle bracket means anything. */
-function line(texts: readonly string[]): string {
-  const plain = (text: string) => text.replaceAll('|', '\\|').replace(/<(?!br>)/g, '&lt;');
-  return `| ${texts.map(plain).join(' | ')} |`;
-}
-
-if (import.meta.main) process.stdout.write(settingsReference);

@@ -1,0 +1,108 @@
+/** The reference of all commands, made of what commander knows of them. */
+import type { EventEmitter } from 'node:events';
+import type { Command, Option } from 'commander';
+import { EXIT_CODES, leavesOf, wholeExample } from '../../src/cli/every-command.ts';
+import { EXAMPLES } from '../../src/cli/examples.ts';
+import { flagName } from '../../src/config/names.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { programOf } from '../../src/main.ts';
+import { table } from './table.ts';
+
+const HEAD = `# Commands
+
+Every command of \`flowhook\`: what it takes, what it ends with, and how it is mostly called. Made of the commands themselves,
+of which \`flowhook COMMAND --help\` tells the same.
+
+What a command was asked for goes to standard output, messages go to standard error. \`<such>\` has to be given,
+\`[such]\` may be left out, \`…\` may be repeated. In a clone of the repository it is \`npx flowhook\`.
+`;
+
+/** What so many commands have in the same words is told once. */
+const COMMON = 6;
+/** Characters of a line of the notes. */
+const WIDTH = 100;
+
+/** @returns what stands in `docs/reference/cli.md` */
+export async function cliReference(): Promise<string> {
+  const program = await programOf(undefined);
+  const leaves = leavesOf(program);
+  const isSetting = (option: Option) => SETTINGS.some(({ name }) => flagName(name) === option.long);
+  const uses = new Map<string, number>();
+  for (const option of leaves.flatMap(({ command }) => command.options)) {
+    uses.set(idOf(option), (uses.get(idOf(option)) ?? 0) + 1);
+  }
+  const isCommon = (option: Option) => (uses.get(idOf(option)) ?? 0) >= COMMON;
+  const common = leaves
+    .flatMap(({ command }) => command.options)
+    .filter(isCommon)
+    .filter((option, at, all) => all.findIndex((other) => idOf(other) === idOf(option)) === at);
+
+  const section = ({ path, command }: { path: string; command: Command }): string => {
+    const isOfServe = path === 'serve';
+    const own = command.options.filter((option) => !isCommon(option) && !(isOfServe && isSetting(option)));
+    const shared = command.options.filter((option) => isCommon(option) && !(isOfServe && isSetting(option)));
+    const taken = [
+      ...command.registeredArguments.map((one) => [`\`${nameOf(one)}\``, one.description]),
+      ...own.map(({ flags, description }) => [`\`${flags}\``, description]),
+    ];
+    const names = command.registeredArguments.map((one) => ` ${nameOf(one)}`).join('');
+    return [
+      `### flowhook ${path}`,
+      `\`flowhook ${path}${names} [options]\`: ${command.description()}.`,
+      taken.length === 0 ? '' : table(['Argument or option', 'What it is'], taken),
+      isOfServe ? 'Takes every [setting](settings.md) but secrets as an option.' : '',
+      shared.length === 0 ? '' : `Also: ${shared.map(({ long }) => `\`${long}\``).join(', ')}.`,
+      textBlock((EXAMPLES[path] ?? []).map(wholeExample).join('\n')),
+      textBlock(notesOf(command)),
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n');
+  };
+
+  const groups = Map.groupBy(leaves, ({ path }) => (path.includes(' ') ? path.replace(/ .*/, '') : ''));
+  return `${[
+    HEAD,
+    '## What commands share\n',
+    `${table(
+      ['Option', 'What it is'],
+      common.map(({ flags, description }) => [`\`${flags}\``, description]),
+    )}\n`,
+    '## Exit codes\n',
+    `${table(
+      ['Code', 'Meaning'],
+      EXIT_CODES.map(([code, meaning]) => [String(code), meaning]),
+    )}\n`,
+    ...[...groups].map(([noun, of]) =>
+      [`## ${noun === '' ? 'Single commands' : `flowhook ${noun}`}`, ...of.map(section), ''].join('\n\n'),
+    ),
+  ]
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
+function idOf({ flags, description }: Option): string {
+  return `${flags} ${description}`;
+}
+
+function nameOf(argument: Command['registeredArguments'][number]): string {
+  const name = argument.variadic ? `${argument.name()}…` : argument.name();
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+/** What a command's help says below its options, but for where the exit codes stand, which is here. */
+function notesOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ getOutHelpWidth: () => WIDTH });
+  (command as unknown as EventEmitter).emit('afterHelp', {
+    error: false,
+    command,
+    write: (part: string) => {
+      text += part;
+    },
+  });
+  return text.replace(/^Exit codes: flowhook help exit-codes$/m, '').trim();
+}
+
+function textBlock(text: string): string {
+  return text === '' ? '' : `\`\`\`text\n${text}\n\`\`\``;
+}

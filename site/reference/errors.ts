@@ -1,0 +1,57 @@
+/** The reference of all errors, made of their table. */
+import { ERRORS } from '../../src/model/error.ts';
+import { table } from './table.ts';
+
+const HEAD = `# Errors
+
+Every error that the service answers on purpose, by its status: the code and the sentence. Made of \`src/model/error.ts\`.
+
+The body of an error is \`{ "error": "…" }\`, one sentence that names the next step; where a field or a setting is meant, the
+sentence is about that one instead of the general one here. Programs read the header \`x-error-code\`: a code never changes its
+meaning. \`x-request-id\` is the id to find the request by in the log. Which operation answers what stands in \`/docs\` and
+\`/openapi.json\` of the service.
+`;
+
+/** What a client does about each status. */
+const STATUSES: Readonly<Record<number, readonly [title: string, then: string]>> = {
+  400: [
+    'Bad request',
+    'The request is wrong, or what it asks for cannot be now. Change it; the same request again is refused again, but for `job_already_queued`, which passes.',
+  ],
+  401: ['Unauthorized', 'Send another key. `www-authenticate: ApiKey` comes with it.'],
+  403: ['Forbidden', 'Only of the sessions of the dashboard.'],
+  404: ['Not found', 'It is not there, or it is of another team, which nobody can tell apart.'],
+  405: ['Method not allowed', 'The header `allow` lists the methods that the path takes.'],
+  408: ['Took too long', 'Send it in parts, or raise `limits.timeout` of the workflow.'],
+  409: [
+    'Conflict',
+    'Something else is under way or in charge. `retry-after` says when to come back, where that helps.',
+  ],
+  410: ['Gone', 'It was there and will not come back.'],
+  412: ['Precondition failed', 'Somebody was quicker: read, decide, and write again.'],
+  415: ['Unsupported', 'Send it in another form.'],
+  416: ['Range not satisfiable', 'Ask without `range`.'],
+  422: ['Refused', 'What was sent is at fault; `x-job-reason` says why.'],
+  429: ['Too many', 'Only where the operator has set limits. Wait as long as `retry-after` says.'],
+  431: ['Headers too large', 'Send fewer.'],
+  500: ['Internal', 'A mistake of the service. Tell whoever runs it the `x-request-id`.'],
+  503: [
+    'Unavailable',
+    'Nothing was done. Come back after `retry-after` seconds, with the same `idempotency-key` where there is one.',
+  ],
+};
+
+export const errorsReference: string = [
+  HEAD,
+  ...[...Map.groupBy(Object.entries(ERRORS), ([, [status]]) => status)]
+    .sort(([one], [other]) => one - other)
+    .map(([status, of]) => {
+      const [title, then] = STATUSES[status] ?? unknown(status);
+      const rows = of.map(([code, [, sentence]]) => [`\`${code}\``, sentence]);
+      return `## ${status} ${title}\n\n${then}\n\n${table(['Code', 'Sentence'], rows)}\n`;
+    }),
+].join('\n');
+
+function unknown(status: number): never {
+  throw new Error(`site/reference/errors.ts does not say what a client does about the status ${status}`);
+}

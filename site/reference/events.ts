@@ -1,0 +1,97 @@
+/** The reference of all events, made of their catalogue. */
+import { aliasesOf } from '../../src/model/event.ts';
+import { EVENT_CATALOGUE, type EventKind } from '../../src/model/event-catalogue.ts';
+import { table } from './table.ts';
+
+const HEAD = `# Events
+
+Every type of event: when it comes about, what its \`data\` holds, and a whole body as a webhook is sent it. Made of
+\`src/model/event-catalogue.ts\`; \`GET /v1/events/types\` answers the same with a JSON Schema for each.
+
+The events of a job come in this order: queued, started, data_change (only if something changed), then finished, failed or
+canceled. What every body holds beside \`data\`:
+`;
+
+interface Schema {
+  type?: string | string[];
+  const?: string;
+  enum?: string[];
+  format?: string;
+  description?: string;
+  required?: string[];
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+
+/** Which every body has, in words where the schema has none. */
+const OF_EVERY_BODY: Readonly<Record<string, string>> = {
+  teamId: 'Whose event it is',
+  type: 'The type, as Standard Webhooks calls it',
+  eventType: 'The same under the name that other receivers of this family of APIs read',
+  timestamp: 'When it came about',
+  workflowId: 'Missing where it is about no workflow',
+  jobId: 'Of events of a job',
+  finishedAt: 'Of events of a job that has ended',
+};
+
+export const eventsReference: string = `${[
+  HEAD,
+  table(
+    ['Field', 'Type', 'What it is'],
+    ['id', 'teamId', 'type', 'eventType', 'timestamp', 'sequence', 'workflowId', 'jobId', 'finishedAt'].map(
+      (name) => {
+        const field = fieldOfAny(name);
+        return [
+          `\`${name}\``,
+          name.endsWith('ype') ? 'string' : typeOf(field),
+          OF_EVERY_BODY[name] ?? field.description ?? '',
+        ];
+      },
+    ),
+  ),
+  '',
+  ...EVENT_CATALOGUE.map(section),
+]
+  .join('\n')
+  .trimEnd()}\n`;
+
+function section({ type, description, schema, example }: EventKind): string {
+  const data = (schema as Schema).properties?.data ?? {};
+  const names = aliasesOf(type).map((name) => `\`${name}\``);
+  return [
+    `## ${type}\n`,
+    `${description}\n`,
+    ...(names.length === 0 ? [] : [`Also understood when one subscribes: ${names.join(', ')}.\n`]),
+    `${table(['Field of `data`', 'Type', 'What it is'], rowsOf(data))}\n`,
+    `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\`\n`,
+  ].join('\n');
+}
+
+/** The fields of an object, those within it by their path. */
+function rowsOf(schema: Schema, above = ''): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const path = `${above}${name}`;
+    const isOptional = !(schema.required ?? []).includes(name);
+    const told = [
+      isOptional ? 'May be missing' : '',
+      field.format === 'date-time' ? '' : (field.description ?? ''),
+    ];
+    const row = [`\`${path}\``, typeOf(field), told.filter((part) => part !== '').join('. ')];
+    return [row, ...rowsOf(field, `${path}.`), ...rowsOf(field.items ?? {}, `${path}[].`)];
+  });
+}
+
+function typeOf({ type, const: value, enum: values, format }: Schema): string {
+  if (value !== undefined) return `\`"${value}"\``;
+  if (values !== undefined) return values.map((one) => `\`"${one}"\``).join(', ');
+  if (format === 'date-time') return 'time';
+  return [type ?? 'anything'].flat().join(' or ');
+}
+
+function fieldOfAny(name: string): Schema {
+  const found = EVENT_CATALOGUE.map(({ schema }) => (schema as Schema).properties?.[name]).find(
+    (one) => one !== undefined,
+  );
+  if (found === undefined) throw new Error(`No event has a field ${name}`);
+  return found;
+}

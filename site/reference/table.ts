@@ -1,0 +1,20 @@
+/** A table of Markdown, in whose cells neither a bar nor an angle bracket means anything. */
+
+/** The lines of a table, ready for a page. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map(line).join('\n');
+}
+
+function line(cells: readonly string[]): string {
+  return `| ${cells.map(plain).join(' | ')} |`;
+}
+
+/** Within `code` a bracket is one already; a bar would end the cell even there. */
+function plain(text: string): string {
+  return text
+    .replaceAll('\n', ' ')
+    .replaceAll('|', '\\|')
+    .split(/(`[^`]*`)/)
+    .map((part) => (part.startsWith('`') ? part : part.replace(/<(?!br>)/g, '&lt;')))
+    .join('');
+}
