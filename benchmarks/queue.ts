@@ -1,105 +1,163 @@
-/** Queueing a job over HTTP, against a bare Fastify route with the same answer and headers. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { silentLogger } from '../src/observe/log.ts';
-import { openStore } from '../src/store/open.ts';
-import type { Benchmark } from './benchmark.ts';
+/** Queueing a job over HTTP, against a bare Fastify route with the same answers, and other queues behind such a route. */
+import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
+import { installPeers, type QueueServer, startQueueServer } from './peers.ts';
+import { DURABILITY, startDurablePostgres } from './postgres.ts';
+import { redisProgram, startRedis } from './redis.ts';
+import { openTables } from './tables.ts';
 
-const WORKFLOWS = 150_000;
-const FOR_MS = 2_000;
+const CONNECTIONS = [1, 16, 64, 256];
+const REFUSED_AT = 64;
+/** How long a figure is measured in a round, and how long each contestant runs before the first. */
+const FOR_MS = 1_000;
+const WARM_MS = 500;
+/** More than any of them was seen to queue in one round. A call that finds no free workflow is an error. */
+const WORKFLOWS_A_ROUND = 60_000;
+const FLOWHOOK = 'flowhook';
+
+/** Whatever has the route: how many jobs it has stored, and a way to let it know workflows before they are called. */
+interface Queueing extends QueueServer {
+  headers?: Record<string, string>;
+  prepare?(from: number, count: number): Promise<void>;
+}
 
 const benchmark: Benchmark = {
   about:
-    'POST …/queue of distinct workflows, each a durable commit, no job running meanwhile; ' +
-    'the limit is a bare Fastify route that stores nothing.',
-  units: { 'requests at 64': '/s', 'p99 at 64': 'ms', 'requests at 1': '/s', 'p99 at 1': 'ms' },
+    'POST …/queue over keep-alive connections, each call another workflow and each a durable commit, no job running meanwhile; ' +
+    `"refused" are second calls of workflows that have a job, "overloaded" those answered with 503, which no other figure counts. Flowhook on SQLite (synchronous=FULL) and PostgreSQL (${DURABILITY}, ` +
+    'as for pg-boss and graphile-worker, pools of 10); BullMQ on Redis with an append-only file that is synced before each answer ' +
+    '(always) or once a second, which may lose that second. All behind one Fastify route; the limit is that route, which stores nothing. ' +
+    'After each round the jobs in the database are counted.',
+  units: {
+    ...Object.fromEntries(
+      CONNECTIONS.flatMap((connections) => [
+        [`requests at ${connections}`, '/s'],
+        [`p50 at ${connections}`, 'ms'],
+        [`p99 at ${connections}`, 'ms'],
+      ]),
+    ),
+    [`refused at ${REFUSED_AT}`]: '/s',
+    overloaded: '%',
+  },
   limit: 'bare Fastify',
-  async setUp() {
-    // One held job fills the only slot for running ones, so that queueing alone is measured.
-    const files = { 'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n' };
-    const flowhook = await startFlowhook(files, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
-    await makeWorkflows(flowhook.databaseUrl);
-    await fetch(`${flowhook.url}/v1/workflows/holder/queue`, { method: 'POST', headers: flowhook.headers });
-    const script = join(flowhook.directory, 'bare.mjs');
-    await writeFile(script, BARE);
-    const bare = fork(script, [import.meta.resolve('fastify')]);
-    const [bareUrl] = (await once(bare, 'message')) as [string];
-    let next = 0;
-    let refused = 0;
-    const measure = async (url: string, headers: Record<string, string>) => {
-      const figures: Record<string, number> = {};
-      for (const connections of [1, 64]) {
-        const found = await hammer({
-          url,
-          connections,
-          forMs: FOR_MS / (connections === 1 ? 4 : 1),
-          request: () => ({ method: 'POST', path: `/v1/workflows/w${next++ % WORKFLOWS}/queue`, headers }),
-          onStatus: (status) => {
-            if (status !== 200) refused++;
-          },
-        });
-        if (refused > 0)
-          throw new Error(`${refused} calls were refused: there are too few workflows for this machine`);
-        figures[`requests at ${connections}`] = found.perSecond;
-        figures[`p99 at ${connections}`] = found.p99Ms;
+  async setUp({ full }) {
+    const skipped: string[] = [];
+    const stops: (() => Promise<void>)[] = [];
+    const tearDown = async () => {
+      for (const stop of stops.reverse()) await stop();
+    };
+    const contestants: Contestant[] = [];
+    const add = async (name: string, starting: Promise<Queueing>) => {
+      const queueing = await starting;
+      stops.push(() => queueing.stop());
+      contestants.push(await contestant(name, queueing));
+    };
+    try {
+      await add('bare Fastify', startQueueServer('nothing'));
+      await add(FLOWHOOK, startOurs());
+      if (full) {
+        installPeers();
+        const postgres = await startDurablePostgres();
+        stops.push(() => postgres.stop());
+        await add('flowhook, PostgreSQL', startOurs(await postgres.makeDatabase('flowhook')));
+        for (const peer of ['pg-boss', 'graphile-worker'] as const)
+          await add(peer, startQueueServer(peer, await postgres.makeDatabase(peer.replace('-', '_'))));
+        const program = redisProgram();
+        if (program === undefined)
+          skipped.push(
+            'BullMQ, for there is no redis-server on the path, and FLOWHOOK_BENCH_REDIS names none.',
+          );
+        else
+          for (const appendfsync of ['always', 'everysec'] as const) {
+            const redis = await startRedis(program, appendfsync);
+            stops.push(() => redis.stop());
+            await add(`BullMQ, ${appendfsync}`, startQueueServer('bullmq', redis.socket));
+          }
       }
-      return figures;
-    };
-    return {
-      contestants: [
-        {
-          name: 'bare Fastify',
-          round: async () => {
-            const before = next;
-            const figures = await measure(bareUrl, flowhook.headers);
-            next = before;
-            return figures;
-          },
-        },
-        { name: 'flowhook', round: () => measure(flowhook.url, flowhook.headers) },
-      ],
-      async tearDown() {
-        bare.kill();
-        await flowhook.stop();
-      },
-    };
+    } catch (error) {
+      await tearDown();
+      throw error;
+    }
+    return { contestants, skipped, tearDown };
   },
 };
 export default benchmark;
 
-/** Workflows as rows: so many files would only measure the file system. */
-async function makeWorkflows(databaseUrl: string): Promise<void> {
-  const store = await openStore(databaseUrl, {
-    publicUrl: () => '',
-    log: silentLogger,
-    synchronous: 'OFF',
-  });
-  const teamId = (await store.teams.ensure({ slug: 'default' })).id;
-  const [holder] = await store.workflows.list({ teamId });
-  if (holder === undefined) throw new Error('The holder is missing');
-  // More would wait longer for a connection to PostgreSQL than they may.
-  for (let i = 0; i < WORKFLOWS; i += 200) {
-    const some = Array.from({ length: 200 }, (_, j) => `w${i + j}`);
-    await Promise.all(
-      some.map((id) =>
-        store.workflows.apply({ teamId, id, definition: holder.definition, hash: id, nextRunAt: null }),
-      ),
-    );
-  }
-  await store.close();
+/** @param database of PostgreSQL; SQLite without */
+async function startOurs(database?: string): Promise<Queueing> {
+  // One held job fills the only slot for running ones, so that queueing alone is measured.
+  const files = { 'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n' };
+  const { url, headers, databaseUrl, ...flowhook } = await startFlowhook(
+    files,
+    { FLOWHOOK_MAX_RUNNING_JOBS: '1' },
+    database,
+  );
+  await flowhook.hold('holder');
+  const tables = await openTables(databaseUrl);
+  return {
+    url,
+    headers,
+    prepare: (from, count) => tables.copyWorkflow({ like: 'holder', ids: 'w', from, count }),
+    stored: async () => (await tables.jobs()) - 1,
+    async stop() {
+      await tables.close();
+      await flowhook.stop();
+    },
+  };
 }
 
-const BARE = `
-const { default: fastify } = await import(process.argv[2]);
-const app = fastify();
-app.post('/v1/workflows/:workflowId/queue', (request, reply) => {
-  reply.headers({ 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'r', 'x-job-id': 'job_01kadz8v3s7v0s8e1c3q5m2n4p', location: '/v1/jobs/job_01kadz8v3s7v0s8e1c3q5m2n4p' });
-  return '{"message":"Job queued"}';
-});
-await app.listen({ port: 0, host: '127.0.0.1' });
-process.send('http://127.0.0.1:' + app.server.address().port);
-`;
+async function contestant(name: string, queueing: Queueing): Promise<Contestant> {
+  const { url, headers = {}, prepare, stored } = queueing;
+  let next = 0;
+  let prepared = 0;
+  let accepted = 0;
+  let asked = 0;
+  let overloaded = 0;
+  const ask = (connections: number, forMs: number, workflow: () => number, expected: 200 | 400) =>
+    hammer({
+      url,
+      connections,
+      forMs,
+      request: () => ({ method: 'POST', path: `/v1/workflows/w${workflow()}/queue`, headers }),
+      onStatus(status) {
+        asked += 1;
+        if (status === 503) overloaded += 1;
+        else if (status !== expected) throw new Error(`${name} answered ${status} instead of ${expected}`);
+        else if (status === 200) accepted += 1;
+        return status === expected;
+      },
+    });
+  const queue = (connections: number, forMs: number) => ask(connections, forMs, () => next++, 200);
+  async function prepareRound(): Promise<void> {
+    if (prepare === undefined) return;
+    await prepare(prepared, next + WORKFLOWS_A_ROUND - prepared);
+    prepared = next + WORKFLOWS_A_ROUND;
+  }
+  await prepareRound();
+  await queue(REFUSED_AT, WARM_MS);
+  return {
+    name,
+    async round() {
+      await prepareRound();
+      const figures: Record<string, number> = {};
+      asked = 0;
+      overloaded = 0;
+      for (const connections of CONNECTIONS) {
+        const { perSecond, p50Ms, p99Ms } = await queue(connections, FOR_MS);
+        figures[`requests at ${connections}`] = perSecond;
+        figures[`p50 at ${connections}`] = p50Ms;
+        figures[`p99 at ${connections}`] = p99Ms;
+      }
+      let taken = 0;
+      // The first names have a job ever since.
+      const refused = await ask(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
+      figures[`refused at ${REFUSED_AT}`] = refused.perSecond;
+      // Nobody else refuses for that reason.
+      if (prepare !== undefined) figures.overloaded = (overloaded * 100) / asked;
+      const found = await stored();
+      if (found !== accepted) throw new Error(`${name} accepted ${accepted} jobs and stored ${found}`);
+      return figures;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * `POST /v1/workflows/{workflowId}/queue` with the answers and headers of Flowhook, and something else behind it: a bare
+ * Fastify route on which each product is used as its documentation says.
+ *
+ *     node queue-server.mjs nothing|pg-boss|graphile-worker|bullmq [where its database is]
+ *
+ * It tells its parent where it listens. `GET /stored` answers how many jobs its database has.
+ */
+import fastify from 'fastify';
+
+const [, , kind, at] = process.argv;
+const { queue, stored, close } = await (await import(`./${kind}.mjs`)).open(at);
+
+const app = fastify();
+app.post('/v1/workflows/:workflowId/queue', async (request, reply) => {
+  const jobId = await queue(request.params.workflowId);
+  reply.headers({
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': 'ea6d3271-e061-4963-9bf4-11f5bd962777',
+  });
+  if (jobId === undefined) {
+    reply.code(400).header('x-error-code', 'job_already_queued');
+    return '{"error":"A job is already queued for this workflow"}';
+  }
+  reply.headers({ 'x-job-id': jobId, location: `/v1/jobs/${jobId}` });
+  return '{"message":"Job queued"}';
+});
+app.get('/stored', async () => String(await stored()));
+
+await app.listen({ port: 0, host: '127.0.0.1' });
+process.send(`http://127.0.0.1:${app.server.address().port}`);
+// The end of the one that asks is the end of this one, however it came about.
+process.once('disconnect', async () => {
+  await app.close();
+  await close();
+  process.exit();
+});
