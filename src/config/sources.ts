@@ -1,8 +1,8 @@
 /** Where settings come from: flags win over the environment, that over `flowhook.yaml`, that over the defaults. */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parse as parseYaml } from 'yaml';
 import { nearest } from '../std/nearest.ts';
+import { yaml } from '../std/yaml.ts';
 import { environmentName, flagName, holdsSecret } from './names.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
 
@@ -63,7 +63,7 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   if (!existsSync(path)) return settings;
   let content: unknown;
   try {
-    content = parseYaml(readFileSync(path, 'utf8')) ?? {};
+    content = yaml().parse(readFileSync(path, 'utf8')) ?? {};
   } catch (error) {
     // Its first line: what follows draws the place.
     const [what] = (error as Error).message.split(/:?\n/);

@@ -5,7 +5,6 @@ import type { Resolver } from '../net/resolver.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { CHECKS } from './checks.ts';
 import { examine } from './examine.ts';
 import type { ExaminedSettings, Subject } from './subject.ts';
 
@@ -48,6 +47,8 @@ export class Doctor {
   }
 
   async #examine(): Promise<Examination> {
+    // Loaded with the first one: few services are ever examined from inside.
+    const { CHECKS } = await import('./checks.ts');
     const examination = await examine(await this.#subject(), CHECKS, { signal: this.#stopping.signal });
     this.#last = examination;
     this.#lastAtMs = this.#clock();

@@ -1,10 +1,11 @@
 /** Answers what never becomes a request: malformed HTTP, and methods that the parser does not know. */
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
+import { STATUS_CODES } from '../std/http-names.ts';
 import { renderProblem } from './problem.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';

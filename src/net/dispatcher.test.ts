@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { parseAllowNetworks } from './address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from './dispatcher.ts';
 import { createResolver, type Resolver } from './resolver.ts';
@@ -42,7 +42,7 @@ function scripted(...answers: string[][]): Resolver & { calls: string[] } {
 }
 
 async function get(dispatcher: Dispatcher, origin: string, path = '/'): Promise<number> {
-  const answer = await dispatcher.request({ origin, path, method: 'GET' });
+  const answer = await request(origin + path, { dispatcher });
   await answer.body.text();
   return answer.statusCode;
 }

@@ -1,9 +1,10 @@
 /** The way out: an undici dispatcher that connects only to addresses that the policy allows. */
 import { isIP, type Socket } from 'node:net';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import { type Connection, rememberFailure, watchSocket } from './connection.ts';
 import type { Resolver } from './resolver.ts';
+import { Agent, buildConnector } from './undici.ts';
 
 /** A connection was refused by the address policy; the message says which address, why and what would allow it. */
 export class BlockedAddressError extends Error {

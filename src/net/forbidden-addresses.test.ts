@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { ELSEWHERE, THIS_MACHINE, tricks } from '../../test/support/address-spellings.ts';
 import { startNameServer, type Told } from '../../test/support/name-server.ts';
 import { type AddressPolicy, parseAllowNetworks } from './address-policy.ts';
@@ -55,7 +55,7 @@ function guarded(setting: string, resolver: Resolver): Dispatcher {
 }
 
 async function get(dispatcher: Dispatcher, origin: string): Promise<number> {
-  const answer = await dispatcher.request({ origin, path: '/', method: 'GET' });
+  const answer = await request(`${origin}/`, { dispatcher });
   await answer.body.dump();
   await nextTurn();
   return answer.statusCode;

@@ -16,7 +16,12 @@ export function durationWords(ms: number): string {
 
 /** `12,345 records`. */
 export function countWords(count: number, noun: string): string {
-  return `${count.toLocaleString('en-GB')} ${noun}${count === 1 ? '' : 's'}`;
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** `12,345`, of a whole number from 0 on. `toLocaleString` takes 45 ms when it is asked for the first time. */
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `812 B`, `3.4 kB`, `120 MB`. */

@@ -1,6 +1,6 @@
 /** Reads a team's file of secrets, and what it says of those that workflows made over the API may use. */
 import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument } from 'yaml';
+import { yaml } from '../std/yaml.ts';
 import { isSecretName } from './secret-names.ts';
 
 /** A secret as the file has it. */
@@ -27,6 +27,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
     if (code === 'ENOENT' || code === 'ENOTDIR') return new Map();
     throw new Error(`The secrets file ${file} cannot be read: ${message}`, { cause: error });
   }
+  const { LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const broken = document.errors[0];

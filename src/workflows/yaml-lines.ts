@@ -1,5 +1,5 @@
 /** Reads YAML and remembers in which line each setting stands. */
-import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { yaml } from '../std/yaml.ts';
 import type { LineOf, Mistake } from './check.ts';
 
 /** A definition is small; aliases must not make it grow without end. */
@@ -10,6 +10,7 @@ export function readYaml(
   text: string,
   file: string,
 ): { value: unknown; lineOf: LineOf } | { mistakes: Mistake[] } {
+  const { isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   // A warning is a tag that nobody understands: its value would not be what its author thinks.

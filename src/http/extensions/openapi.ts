@@ -1,5 +1,5 @@
 /** The published description of everything here: for programs as JSON and YAML, for people as a page. */
-import { stringify } from 'yaml';
+import { yaml } from '../../std/yaml.ts';
 import { describeRoutes } from '../describe-routes.ts';
 import { referencePage } from '../reference-page.ts';
 import type { Call, Operation, Route } from '../route.ts';
@@ -19,7 +19,7 @@ export function describeTable(routes: () => readonly Route[]): {
     made ??= describeRoutes(routes());
     return made;
   };
-  let yaml: string | undefined;
+  let inYaml: string | undefined;
   let page: string | undefined;
   return {
     /** GET /openapi.json */
@@ -45,8 +45,8 @@ export function describeTable(routes: () => readonly Route[]): {
       },
 
       async handle({ reply }) {
-        yaml ??= stringify(description(), { aliasDuplicateObjects: false });
-        return reply.type('application/yaml; charset=utf-8').send(yaml);
+        inYaml ??= yaml().stringify(description(), { aliasDuplicateObjects: false });
+        return reply.type('application/yaml; charset=utf-8').send(inYaml);
       },
     },
 

@@ -1,6 +1,7 @@
 /** How the instance stands: for whoever runs it. */
 import type { EffectiveSetting } from '../../model/setting.ts';
 import type { EventLoopDelay } from '../../observe/event-loop.ts';
+import { grouped } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { maskedUrl } from '../../std/masked-url.ts';
 import type { Store } from '../../store/store.ts';
@@ -34,7 +35,7 @@ export const readSystem: Operation<KeyedCall> = {
   summary: 'How the instance stands: versions, database, work of all teams, this node, its settings',
   description:
     `For keys with the scope \`operator\`. Costs the same however much there is: nothing is counted beyond ` +
-    `${MOST.toLocaleString('en-GB')}. Of several nodes it tells of the one that answers.`,
+    `${grouped(MOST)}. Of several nodes it tells of the one that answers.`,
   answer: jsonResponse('How it stands', 'System'),
 
   async handle({ services: { store, node }, reply }) {

@@ -1,7 +1,7 @@
 /** Decides whether a request that went wrong is sent again, when, and what to say of it. */
-import { STATUS_CODES } from 'node:http';
 import { retryAfterMs } from '../../../net/retry-after.ts';
 import { fullJitterMs } from '../../../std/backoff.ts';
+import { STATUS_CODES } from '../../../std/http-names.ts';
 import type { HttpRequest } from './request.ts';
 
 const MAX_TRIES = 5;
