@@ -1,6 +1,6 @@
 /** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { printable } from '../std/printable.ts';
 
 declare global {
@@ -119,7 +119,7 @@ export function idOf(record: Record<string, unknown>, key: readonly string[]): s
   const [only] = values;
   if (values.length === 1 && only !== undefined) return checkedId(String(only), fields[0] ?? 'id');
   // Several fields are hashed as a JSON list, so that ["a","bc"] and ["ab","c"] differ.
-  return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 32);
+  return hash('sha256', JSON.stringify(values)).slice(0, 32);
 }
 
 function scalarOf(record: Record<string, unknown>, field: string): string | number | boolean {

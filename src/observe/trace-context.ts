@@ -1,5 +1,5 @@
 /** Where something stands in a trace, as W3C Trace Context writes it: `00-traceId-spanId-flags`. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export interface TraceContext {
   /** 32 hexadecimal digits. */
@@ -57,7 +57,7 @@ export function tracedByOthers(stored: string | null): Traced {
 export function traceOfAttempt(job: { id: string; trace: string | null; attempt: number }): string | null {
   const trace = fromStored(job.trace);
   if (trace === null || job.attempt === 0) return job.trace;
-  const spanId = createHash('sha256').update(`${job.id} ${job.attempt}`).digest('hex').slice(0, 16);
+  const spanId = hash('sha256', `${job.id} ${job.attempt}`).slice(0, 16);
   return toTraceparent({ ...trace, spanId });
 }
 

@@ -3,7 +3,17 @@
 /** Answers the present in milliseconds since 1970 (UTC). `Date.now` in production, a variable in tests. */
 export type Clock = () => number;
 
-/** Epoch milliseconds as ISO 8601 in UTC with milliseconds: the only form in which a time leaves the service. */
+let lastMs = 0;
+let lastText = new Date(0).toISOString();
+
+/**
+ * Epoch milliseconds as ISO 8601 in UTC with milliseconds: the only form in which a time leaves the service. The last
+ * one is kept: what is written in one batch has one time, and a body says it several times.
+ */
 export function toIso(ms: number): string {
-  return new Date(ms).toISOString();
+  if (ms !== lastMs) {
+    lastText = new Date(ms).toISOString();
+    lastMs = ms;
+  }
+  return lastText;
 }

@@ -1,5 +1,5 @@
 /** API keys: minted once, stored as a hash, looked up on every request. */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
 import type { LastUsed } from './last-used.ts';
@@ -49,7 +49,7 @@ function prefixOf(key: string): string {
 
 /** SHA-256 as hex. Enough for keys of high entropy: there is nothing to guess that a slow hash would protect. */
 export function hashKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key);
 }
 
 /** Whoever a request speaks for. */

@@ -11,6 +11,7 @@ import { untouched } from '../touched.ts';
 import { note } from './audit.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
+import { writeSequences } from './events.ts';
 import { WRITES, type WriteName } from './operations.ts';
 import type { Tx } from './transaction.ts';
 
@@ -47,7 +48,7 @@ const MAX_CANCELED = 500;
 export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): BatchResult {
   const touched = untouched();
   const { now, publicUrl } = batch;
-  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelable: MAX_CANCELED };
+  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelable: MAX_CANCELED, sequences: new Map() };
   try {
     const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
     return { answers, touched, cancelMore: tx.cancelable === 0 };
@@ -73,11 +74,13 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
     const answer = perform(tx, call);
     if (!answer.ok) {
       tx.db.run('rollback');
+      tx.sequences.clear();
       // Alone in its batch it has had its answer.
       return calls.length === 1 ? [answer] : undefined;
     }
     answers.push(answer);
   }
+  writeSequences(tx);
   tx.db.run('commit');
   return answers;
 }
@@ -92,7 +95,9 @@ function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
   const answers = calls.map((call) => {
     tx.db.run('savepoint operation');
     const answer = perform(tx, call);
-    if (!answer.ok) tx.db.run('rollback to operation');
+    if (answer.ok) writeSequences(tx);
+    else tx.db.run('rollback to operation');
+    tx.sequences.clear();
     tx.db.run('release operation');
     return answer;
   });

@@ -27,7 +27,6 @@ export function recent(view: View, { teamId, workflowIds, each }: Input<'recent'
   );
 }
 
-const UNFINISHED = `('queued', 'running', 'retrying')`;
 const OF_A_TEAM = 'job where team_id = ?';
 const OF_A_WORKFLOW = 'job indexed by job_history where team_id = ? and workflow_id = ?';
 
@@ -39,7 +38,7 @@ export function counts(
   const of = workflowId === undefined ? '' : 'and workflow_id = ?';
   const unfinished = view.db.all<{ state: JobState; count: number }>(
     `select state, count(*) as count from job indexed by job_slot
-     where team_id = ? ${of} and state in ${UNFINISHED} group by state`,
+     where team_id = ? ${of} and finished_at is null group by state`,
     ...whose,
   );
   const newest = view.db.all<{ state: JobState; count: number }>(

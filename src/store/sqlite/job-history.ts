@@ -21,7 +21,7 @@ const OF_AN_ORIGIN = `select * from job indexed by job_origin where team_id = ? 
 // Few jobs are in these states: a search for them must not go through all that have finished.
 const UNFINISHED = `
   select * from job indexed by job_slot
-  where team_id = ? and state in ('queued', 'running', 'retrying') ${FILTERED}`;
+  where team_id = ? and finished_at is null ${FILTERED}`;
 const UNSUCCESSFUL = `
   select * from job indexed by job_unsuccessful where team_id = ? and state in ('failed', 'canceled') ${FILTERED}`;
 

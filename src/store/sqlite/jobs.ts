@@ -66,7 +66,7 @@ export function unfinishedJobs(
 ): JobRow[] {
   return tx.db.all<JobRow>(
     `select * from job indexed by job_slot
-     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying') order by slot`,
+     where team_id = ? and workflow_id = ? and finished_at is null order by slot`,
     teamId,
     workflowId,
   );
@@ -168,7 +168,7 @@ export function runningJob(view: View, held: Held): JobRow | undefined {
 export function moveUp(tx: Tx, ended: JobRow): void {
   tx.db.run(
     `update job indexed by job_slot set slot = 0
-     where team_id = ? and workflow_id = ? and slot = 1 and state in ('queued', 'running', 'retrying')`,
+     where team_id = ? and workflow_id = ? and slot = 1 and finished_at is null`,
     ended.team_id,
     ended.workflow_id,
   );

@@ -27,7 +27,7 @@ export function retire(tx: Tx, { teamId, force }: Input<'retire'>): Result<'reti
   );
   tx.db.run(
     `update job indexed by job_slot set parked = 1
-     where team_id = ? and state in ('queued', 'running', 'retrying')`,
+     where team_id = ? and finished_at is null`,
     teamId,
   );
   tx.db.run(

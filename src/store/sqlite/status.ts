@@ -35,7 +35,7 @@ function sizeOf(path: string): number {
 
 const JOBS = `
   select state, count(*) as count from
-    (select state from job indexed by job_slot where state in ('queued', 'running', 'retrying') limit ?)
+    (select state from job indexed by job_slot where finished_at is null limit ?)
   group by state`;
 // One seek for each lane, so that what is counted are entries of an index that wait.
 const OF_A_LANE = `

@@ -19,6 +19,8 @@ export interface Tx extends View {
   readonly touched: Touched;
   /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
   cancelable: number;
+  /** The number of the last event of each team that has got one here: see `events.ts`. */
+  readonly sequences: Map<string, number>;
   /** The operation has found done what it was asked for, by an earlier call: whatever it tells was told then. */
   repeated?: boolean;
 }

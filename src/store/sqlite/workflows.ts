@@ -150,7 +150,7 @@ function park(tx: Tx, { teamId, id }: { teamId: string; id: string }): void {
     `update job indexed by job_slot
      set parked = (select paused_at is not null or archived_at is not null from workflow
                    where workflow.team_id = job.team_id and workflow.id = job.workflow_id)
-     where team_id = ? and workflow_id = ? and state in ('queued', 'running', 'retrying')`,
+     where team_id = ? and workflow_id = ? and finished_at is null`,
     teamId,
     id,
   );

@@ -1,0 +1,1 @@
+-- Nothing: what SQLite's file of this number does away with, PostgreSQL does not do.
