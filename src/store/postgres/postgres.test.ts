@@ -120,10 +120,11 @@ async function rows(): Promise<Record<string, number>> {
 
 async function empty(): Promise<void> {
   const tables = await db.all<{ name: string }>(
-    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'`,
+    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'
+     order by tablename = 'team'`, // Others refer to it.
   );
-  if (tables.length === 0) return;
-  await db.exec(`truncate ${tables.map(({ name }) => name).join(', ')}`);
+  // Not `truncate`, which makes a new file of every table and index, however empty: 60 ms a case, where this takes 5.
+  await db.exec(tables.map(({ name }) => `delete from ${name}`).join('; '));
 }
 
 /** Counts rows as publishing would have to if nothing were counted while it is written. */

@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'node:test';
+import { after, describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { testAttempts } from '../conformance/attempts.ts';
 import { testAudit } from '../conformance/audit.ts';
@@ -33,7 +33,7 @@ import { testReplays } from '../conformance/replays.ts';
 import { testRetention } from '../conformance/retention.ts';
 import { testSchedules } from '../conformance/schedules.ts';
 import { testSessions } from '../conformance/sessions.ts';
-import { type Inspected, type Open, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
+import { type Inspected, type Opened, PUBLIC_URL } from '../conformance/setup.ts';
 import { testStaging } from '../conformance/staging.ts';
 import { testStatus } from '../conformance/status.ts';
 import { testTeams } from '../conformance/teams.ts';
@@ -43,93 +43,130 @@ import { testWebhookChanges } from '../conformance/webhook-changes.ts';
 import { testWebhooks } from '../conformance/webhooks.ts';
 import { testWorkflows } from '../conformance/workflows.ts';
 import { openStore } from '../open.ts';
+import type { Store } from '../store.ts';
 import { TEAM_TABLES } from '../team-tables.ts';
 import { Database } from './database.ts';
 
-const withoutDisk = () => open('OFF');
-const withDisk: Open = () => open('FULL');
+const START_MS = Date.UTC(2026, 0, 1);
+
+/** Most cases share a store, for starting its thread takes longer than they do. */
+const shared = sharing('OFF');
+const sharedWithDisk = sharing('FULL');
+/** Not those that watch, and would be told of the emptying, nor those of rounds that a store remembers its place in. */
+const alone = () => open('OFF');
 
 describe('SQLite, synchronous=OFF', () => {
-  testTeams(withoutDisk);
-  testQuotas(withoutDisk);
-  testSessions(withoutDisk);
-  testAudit(withoutDisk);
-  testRemovingTeams(withoutDisk);
-  testWorkflows(withoutDisk);
-  testJobs(withoutDisk);
-  testClaims(withoutDisk);
-  testAttempts(withoutDisk);
-  testCanceling(withoutDisk);
-  testJobLog(withoutDisk);
-  testJobHistory(withoutDisk);
-  testSchedules(withoutDisk);
-  testJobModel(withoutDisk);
-  testPush(withoutDisk);
-  testRecords(withoutDisk);
-  testPublishing(withoutDisk);
-  testStaging(withoutDisk);
-  testReading(withoutDisk);
-  testRetention(withoutDisk);
-  testRandomRuns(withoutDisk);
-  testWebhooks(withoutDisk);
-  testWebhookChanges(withoutDisk);
-  testDeliveries(withoutDisk);
-  testLanes(withoutDisk);
-  testReplays(withoutDisk);
-  testOutbox(withoutDisk);
-  testEventHistory(withoutDisk);
-  testErasure(withoutDisk);
-  testHeldTexts(withoutDisk);
-  testInspectors(withoutDisk);
-  testStatus(withoutDisk);
-  testUsage(withoutDisk);
-  testWatch(withoutDisk);
+  testTeams(alone);
+  testQuotas(shared);
+  testSessions(alone);
+  testAudit(shared);
+  testRemovingTeams(shared);
+  testWorkflows(shared);
+  testJobs(shared);
+  testClaims(shared);
+  testAttempts(shared);
+  testCanceling(alone);
+  testJobLog(shared);
+  testJobHistory(alone);
+  testSchedules(shared);
+  testJobModel(shared);
+  testPush(shared);
+  testRecords(shared);
+  testPublishing(shared);
+  testStaging(shared);
+  testReading(shared);
+  testRetention(shared);
+  testRandomRuns(shared);
+  testWebhooks(shared);
+  testWebhookChanges(shared);
+  testDeliveries(alone);
+  testLanes(shared);
+  testReplays(alone);
+  testOutbox(alone);
+  testEventHistory(shared);
+  testErasure(shared);
+  testHeldTexts(shared);
+  testInspectors(shared);
+  testStatus(shared);
+  testUsage(shared);
+  testWatch(alone);
 });
 
 describe('SQLite, synchronous=FULL', () => {
-  testJobs(withDisk);
-  testRecords(withDisk);
-  testPublishing(withDisk);
+  testJobs(sharedWithDisk);
+  testRecords(sharedWithDisk);
+  testPublishing(sharedWithDisk);
 });
 
-async function open(synchronous: 'FULL' | 'OFF'): Promise<Opened & Counted> {
+/** One store for case after case, each of which finds its tables empty and its clock at the start. */
+function sharing(synchronous: 'FULL' | 'OFF'): () => Promise<Reusable> {
+  let opened: Reusable | undefined;
+  after(() => opened?.close());
+  return async () => {
+    opened ??= await open(synchronous);
+    opened.empty();
+    return { ...opened, store: opened.current(), close: async () => {} };
+  };
+}
+
+interface Reusable extends Opened, Counted {
+  /** The store that `reopen` has left. */
+  current(): Store;
+  /** Takes all rows away, as another process would, and puts the clock back. */
+  empty(): void;
+}
+
+async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-store-'));
   const path = join(directory, 'flowhook.db');
-  let nowMs = Date.UTC(2026, 0, 1);
+  let nowMs = START_MS;
   const options = { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, synchronous };
   let store = await openStore(`sqlite:${path}`, { ...options, own: true });
   return {
     store,
+    current: () => store,
     reopen: async () => {
       await store.close();
       store = await openStore(`sqlite:${path}`, { ...options, own: true });
       return store;
     },
-    inspect: async (at) => {
-      const db = new Database(path, { readOnly: true });
-      try {
-        return inspect(db, at);
-      } finally {
-        db.close();
-      }
-    },
-    rows: async () => {
-      const db = new Database(path, { readOnly: true });
-      try {
-        return rows(db);
-      } finally {
-        db.close();
-      }
-    },
+    inspect: async (at) => looking(path, (db) => inspect(db, at)),
+    rows: async () => looking(path, rows),
     advance: (ms) => {
       nowMs += ms;
     },
     another: () => openStore(`sqlite:${path}`, options),
+    empty: () => {
+      nowMs = START_MS;
+      empty(path);
+    },
     close: async () => {
       await store.close();
       await rm(directory, { recursive: true });
     },
   };
+}
+
+function looking<Result>(path: string, look: (db: Database) => Result): Result {
+  const db = new Database(path, { readOnly: true });
+  try {
+    return look(db);
+  } finally {
+    db.close();
+  }
+}
+
+function empty(path: string): void {
+  const db = new Database(path);
+  try {
+    const tables = db.all<{ name: string }>(
+      `select name from sqlite_schema where type = 'table' and (name = 'sqlite_sequence' or name not like 'sqlite%')
+       order by name = 'team'`, // Others refer to it.
+    );
+    db.exec(`begin immediate; ${tables.map(({ name }) => `delete from ${name};`).join(' ')} commit`);
+  } finally {
+    db.close();
+  }
 }
 
 function rows(db: Database): Record<string, number> {
