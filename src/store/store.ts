@@ -192,8 +192,8 @@ export interface WorkflowOperations {
   }): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'>;
   /** A workflow that is not archived. */
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** A team's workflows that are not archived, by id. */
-  list(input: { teamId: string }): Promise<Workflow[]>;
+  /** A team's workflows that are not archived, by id: all of them, or some behind an id. */
+  list(input: { teamId: string; after?: string; limit?: number }): Promise<Workflow[]>;
   /** Of every team's workflows that are not archived what tells whether a file is the one that was applied. */
   applied(): Promise<AppliedWorkflow[]>;
   /** Archives workflows: the five operations then answer 404, the data is kept. Answers how many it archived. */

@@ -55,11 +55,13 @@ export const listWorkflows: Operation<KeyedCall> = {
     const each = queryNumber(query, 'recentJobs', { least: 0, most: MAX_RECENT_JOBS });
     const after = idCursorFrom(query, isWorkflowId);
     const searched = queryValue(query, 'q')?.slice(0, MAX_SEARCH).toLowerCase();
-    const known = await services.store.workflows.list({ teamId: caller.teamId });
-    const all = searched === undefined ? known : known.filter((workflow) => holds(workflow, searched));
-    // In the order of the list, which is not that of JavaScript: the workflow itself may be gone by now.
-    const rest =
-      after === undefined ? all : all.filter(({ id }) => Buffer.compare(bytes(id), bytes(after)) > 0);
+    const found = await services.store.workflows.list({
+      teamId: caller.teamId,
+      ...(after === undefined ? {} : { after }),
+      // Only of what is searched for nobody knows where it stands.
+      ...(searched === undefined ? { limit: limit + 1 } : {}),
+    });
+    const rest = searched === undefined ? found : found.filter((workflow) => holds(workflow, searched));
     const page = onePage({ query, reply }, rest, { limit, path: '/v1/workflows', cursorOf: idCursor });
     const recent = each === undefined ? undefined : await recentJobs(services.store, page, each);
     const workflows = [];
@@ -154,8 +156,4 @@ async function workflowOf({ services, caller, params }: KeyedCall): Promise<Work
   const workflow = await services.store.workflows.get({ teamId: caller.teamId, id });
   if (workflow === undefined) throw new Problem('workflow_not_found');
   return workflow;
-}
-
-function bytes(text: string): Buffer {
-  return Buffer.from(text);
 }

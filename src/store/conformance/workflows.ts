@@ -49,6 +49,18 @@ export function testWorkflows(open: Open): void {
     assert.equal(await store.workflows.get({ teamId, id: 'b' }), undefined);
   });
 
+  it('lists workflows by id, all of them or a page behind one of them', async ({ store }) => {
+    const { teamId } = await makeWorkflow(store, { id: 'a' });
+    // By their bytes: capital letters first, what is not ASCII last.
+    for (const id of ['é', 'b', 'B', 'c']) await makeWorkflow(store, { id });
+    const ids = async (page: { after?: string; limit?: number }) =>
+      (await store.workflows.list({ teamId, ...page })).map(({ id }) => id);
+    assert.deepEqual(await ids({}), ['B', 'a', 'b', 'c', 'é']);
+    assert.deepEqual(await ids({ limit: 2 }), ['B', 'a']);
+    assert.deepEqual(await ids({ after: 'a', limit: 2 }), ['b', 'c']);
+    assert.deepEqual(await ids({ after: 'bb' }), ['c', 'é']);
+  });
+
   it('hides an archived workflow until it is applied again', async ({ store }) => {
     const { teamId } = await makeWorkflow(store, { id: 'a' });
     await makeWorkflow(store, { id: 'b' });

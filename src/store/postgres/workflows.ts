@@ -79,10 +79,15 @@ export async function get(
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-export async function list(view: View, { teamId }: { teamId: string }): Promise<Workflow[]> {
+export async function list(
+  view: View,
+  { teamId, after = '', limit }: { teamId: string; after?: string; limit?: number },
+): Promise<Workflow[]> {
   const rows = await view.db.all<ListedRow>(
-    `select ${LISTED} from workflow where team_id = $1 and archived_at is null order by id`,
+    `select ${LISTED} from workflow where team_id = $1 and id > $2 and archived_at is null order by id limit $3`,
     teamId,
+    after,
+    limit ?? null,
   );
   return rows.map(toWorkflow);
 }

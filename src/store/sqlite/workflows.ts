@@ -74,11 +74,16 @@ export function get(view: View, { teamId, id }: { teamId: string; id: string }):
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-export function list(view: View, { teamId }: { teamId: string }): Workflow[] {
+export function list(
+  view: View,
+  { teamId, after = '', limit = -1 }: { teamId: string; after?: string; limit?: number },
+): Workflow[] {
   return view.db
     .all<ListedRow>(
-      `select ${LISTED} from workflow where team_id = ? and archived_at is null order by id`,
+      `select ${LISTED} from workflow where team_id = ? and id > ? and archived_at is null order by id limit ?`,
       teamId,
+      after,
+      limit,
     )
     .map(toWorkflow);
 }
