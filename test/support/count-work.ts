@@ -1,0 +1,98 @@
+/** What one operation on SQLite costs, in numbers that no noise can change. */
+import { readFileSync } from 'node:fs';
+import { type Call, runBatch } from '../../src/store/sqlite/batch.ts';
+import { Database, type Value } from '../../src/store/sqlite/database.ts';
+import type { View } from '../../src/store/sqlite/transaction.ts';
+
+export interface Work {
+  /** Statements that were run, those that begin and commit included. */
+  statements: number;
+  /** Different pages of the file, or of its log, that were looked at. */
+  read: number;
+  /** Pages that were written to the log. */
+  written: number;
+}
+
+/** A page, and what stands before it in the log. */
+const PAGE = 4_096;
+const FRAME = PAGE + 24;
+
+/** A connection that counts its statements. */
+class CountingDatabase extends Database {
+  statements = 0;
+
+  override get<Row>(sql: string, ...values: Value[]): Row | undefined {
+    this.statements += 1;
+    return super.get(sql, ...values);
+  }
+  override all<Row>(sql: string, ...values: Value[]): Row[] {
+    this.statements += 1;
+    return super.all(sql, ...values);
+  }
+  override arrays<Row extends readonly unknown[]>(sql: string, ...values: Value[]): Row[] {
+    this.statements += 1;
+    return super.arrays(sql, ...values);
+  }
+  override run(sql: string, ...values: Value[]): number {
+    this.statements += 1;
+    return super.run(sql, ...values);
+  }
+}
+
+/**
+ * One connection for reading and writing. Before an operation its cache is emptied, and the operation itself fits into
+ * it: the system is then asked once for each page that is looked at. The log is never folded meanwhile.
+ */
+export class Counter {
+  readonly #db: CountingDatabase;
+  readonly #now: () => number;
+
+  /** @param now epoch milliseconds: what every operation takes for the present */
+  constructor(path: string, now: () => number) {
+    this.#db = new CountingDatabase(path, { synchronous: 'OFF' });
+    this.#db.exec('pragma wal_autocheckpoint = 0');
+    this.#now = now;
+  }
+
+  /** Runs an operation that writes, as the only one of its batch. Throws what it throws. */
+  write<Value>(name: Call['name'], input: unknown): { value: Value; work: Work } {
+    return this.#count(() => {
+      const batch = { now: this.#now(), publicUrl: '', calls: [{ name, input }] };
+      const [answer] = runBatch(this.#db, batch).answers;
+      if (answer?.ok !== true) throw new Error(`${name} was refused: ${JSON.stringify(answer)}`);
+      return answer.value as Value;
+    });
+  }
+
+  /** Runs an operation that reads. */
+  read<Value>(operation: (view: View) => Value): { value: Value; work: Work } {
+    return this.#count(() => operation({ db: this.#db, now: this.#now() }));
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #count<Value>(operation: () => Value): { value: Value; work: Work } {
+    this.#db.exec('pragma shrink_memory');
+    this.#db.statements = 0;
+    const before = processIo();
+    const value = operation();
+    const after = processIo();
+    return {
+      value,
+      work: {
+        statements: this.#db.statements,
+        read: Math.floor((after.read - before.read) / PAGE),
+        written: Math.floor((after.written - before.written) / FRAME),
+      },
+    };
+  }
+}
+
+/** Bytes that this process has asked the system for and handed to it (proc(5), io); reading this is part of it. */
+function processIo(): { read: number; written: number } {
+  const text = readFileSync('/proc/self/io', 'utf8');
+  const field = (name: string) => Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(text)?.[1]);
+  return { read: field('rchar'), written: field('wchar') };
+}
