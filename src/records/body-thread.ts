@@ -31,6 +31,8 @@ export type FromBodies = { body: number } & (
   | { failed: { gone: boolean; sentence: string } }
 );
 
+/** What is written between two messages: each wakes the event loop, and all that read from the file. */
+const TELL_BYTES = 1_048_576;
 /** On Linux this holds for the calling thread alone: those who queue and write go first. */
 const NICENESS = 19;
 
@@ -63,13 +65,20 @@ function serve(port: MessagePort, store: StoreReader): void {
   }): Promise<{ ended: 'complete' | 'not_written' } | { failed: { gone: boolean; sentence: string } }> {
     const { body, begin, fd } = asked;
     let length = 0;
+    let told = 0;
+    const tell = () => {
+      if (length > told) port.postMessage({ body, length } satisfies FromBodies);
+      told = length;
+    };
     try {
       for await (const bytes of bodyOf(store, begin)) {
         if (!going.has(body) || !writeAll(fd, bytes, length)) return { ended: 'not_written' };
         length += bytes.length;
-        port.postMessage({ body, length } satisfies FromBodies);
+        // The first bytes at once.
+        if (told === 0 || length - told >= TELL_BYTES) tell();
         if (begin.encoding === 'identity') free(bytes);
       }
+      tell();
       return { ended: 'complete' };
     } catch (error) {
       const gone = error instanceof VersionGoneError;

@@ -1,4 +1,5 @@
 /** A whole body: every record of a version, in one format and one encoding. */
+import { createHash } from 'node:crypto';
 import type { DataVersion } from '../store/record-operations.ts';
 import { type Encoding, encoded } from './encodings.ts';
 import { type Format, formatter } from './formats.ts';
@@ -19,4 +20,13 @@ export function bodyOf(
 ): AsyncIterable<Uint8Array> {
   const written = formatter({ format, columns: version.fields, only: null });
   return encoded(readWhole(store, place, version, written), encoding);
+}
+
+/** A name that tells bodies apart, and may be a file's anywhere: ids are anything, a hash of them is not. */
+export function nameOf({ place, version, format, encoding }: Representation): string {
+  const where = createHash('sha256')
+    .update(JSON.stringify([place.teamId, place.workflowId]))
+    .digest('hex')
+    .slice(0, 32);
+  return `${where}-${version.number}.${version.erasures}-${format}-${encoding}`;
 }

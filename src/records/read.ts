@@ -22,6 +22,10 @@ export interface Place {
   workflowId: string;
 }
 
+export function samePlace(one: Place, other: Place): boolean {
+  return one.teamId === other.teamId && one.workflowId === other.workflowId;
+}
+
 /** What reading a version needs of a store. */
 export interface VersionReader {
   readonly records: Pick<StoreReader['records'], 'page' | 'version'>;

@@ -1,14 +1,14 @@
 /** Whole bodies kept as files, so that a version is read from the database and compressed only once. */
-import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
-import { bodyOf, type Representation } from './body.ts';
+import { bodyOf, nameOf, type Representation } from './body.ts';
 import { type BodyReader, readFilePart } from './body-reader.ts';
 import type { BodyWriter } from './body-writer.ts';
 import { Production } from './production.ts';
-import { checkStillThere, type Place, VersionGoneError } from './read.ts';
+import { checkStillThere, type Place, samePlace, VersionGoneError } from './read.ts';
+import { SmallBodies } from './small-bodies.ts';
 
 /** Bodies that are made at a time; who comes beyond them reads from the database. */
 const MAX_MAKING = 4;
@@ -54,6 +54,7 @@ export class Representations {
   readonly #kept = new Map<string, Kept>();
   readonly #making = new Map<string, Making>();
   readonly #tooLarge = new Set<string>();
+  readonly #small: SmallBodies;
   /** Of the kept and of those being made. */
   #bytes = 0;
   #made = 0;
@@ -72,6 +73,7 @@ export class Representations {
     log: Logger;
   }) {
     this.#store = options.store;
+    this.#small = new SmallBodies(options.store);
     this.#writer = options.writer;
     this.#directory = options.directory;
     this.#maxBytes = options.maxBytes;
@@ -94,6 +96,7 @@ export class Representations {
     await Promise.all([...this.#making.values()].map(({ done }) => done));
     await this.#sweeping;
     await this.#writer.close();
+    this.#small.clear();
   }
 
   /** What is kept; its bytes are those on disk, with what is being made. */
@@ -104,6 +107,11 @@ export class Representations {
   /** The length of a kept body, or nothing. */
   bytesOf(of: Representation): number | undefined {
     return this.#kept.get(nameOf(of))?.bytes;
+  }
+
+  /** A body that is too small for a file, whole: kept in memory for a minute at most. */
+  small(of: Representation): Promise<Buffer> {
+    return this.#small.read(of);
   }
 
   /** Opens a kept body, or answers nothing. */
@@ -183,6 +191,7 @@ export class Representations {
 
   /** Removes every body of a workflow and breaks off who is reading one: records were erased from it. */
   async forget(place: Place): Promise<void> {
+    this.#small.forget(place);
     const gone = new VersionGoneError('Records were erased while they were read');
     const making = [...this.#making.values()].filter(({ of }) => samePlace(of.place, place));
     for (const { production } of making) production.abort(gone);
@@ -195,8 +204,9 @@ export class Representations {
     await Promise.all(making.map(({ done }) => done));
   }
 
-  /** Removes the bodies of versions that were pruned or erased from. */
+  /** Removes the bodies of versions that were pruned or erased from, and all small ones: they are soon made again. */
   tick(): Promise<void> {
+    this.#small.clear();
     this.#sweeping = this.#sweeping.then(() => this.#sweep()).catch(() => {});
     return this.#sweeping;
   }
@@ -288,17 +298,4 @@ async function openWhole(path: string, bytes: number): Promise<FileHandle | unde
   if (file === undefined || (await file.stat()).size === bytes) return file;
   await file.close();
   return undefined;
-}
-
-function nameOf({ place, version, format, encoding }: Representation): string {
-  // Ids are anything; a hash of them is a file name everywhere.
-  const where = createHash('sha256')
-    .update(JSON.stringify([place.teamId, place.workflowId]))
-    .digest('hex')
-    .slice(0, 32);
-  return `${where}-${version.number}.${version.erasures}-${format}-${encoding}`;
-}
-
-function samePlace(one: Place, other: Place): boolean {
-  return one.teamId === other.teamId && one.workflowId === other.workflowId;
 }

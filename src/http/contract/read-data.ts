@@ -71,7 +71,7 @@ interface Answering {
   tag: string;
 }
 
-/** A whole body that cannot be longer than this is not worth a file. */
+/** A whole body that cannot be longer than this is not worth a file: it is sent from memory, in one piece. */
 const SMALL_BYTES = 256 * 1_024;
 
 async function sendWhole(answer: Answering): Promise<unknown> {
@@ -84,7 +84,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
     return call.reply.send();
   }
   const isSmall = (version.total + 1) * version.largest <= SMALL_BYTES;
-  if (isSmall) return sendStream(answer);
+  if (isSmall) return call.reply.send(await representations.small(of));
   const kept = await representations.find(of);
   if (kept === undefined) {
     const made = representations.make(of);

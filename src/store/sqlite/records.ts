@@ -6,9 +6,10 @@ import { snapshot, type View } from './transaction.ts';
 // part at a time, and no inner select has to count (measured: 5.8 instead of 4.8 M records/s).
 const RANGE = `from record
   where workflow = ? and seq > ? and seq <= ? and added_in <= ? and (removed_in is null or removed_in > ?)`;
-/** The page is put together by SQLite: measured at 5.8 M records/s against 0.9 M/s row by row. */
+// The page is put together by SQLite: measured at 5.8 M records/s against 0.9 M/s row by row. Its end is known: the
+// largest number of it would cost a tenth of the time.
 const PAGE = `
-  select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq ${RANGE}`;
+  select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, null as lastSeq ${RANGE}`;
 // The subquery is a co-routine that hands its rows over in their order, which is the order in which they are joined.
 const FIRST_OF_PAGE = `
   select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq
@@ -103,11 +104,11 @@ function toPage(
   looked: { number: number; nextSeq: number; end: number; limit: number | undefined },
 ): RecordPage {
   const { number, nextSeq, end, limit } = looked;
-  if (row?.json == null || row.lastSeq === null) {
+  if (row?.json == null) {
     const lastSeq = beforeNext(view, number, end);
     return { ...NOTHING, lastSeq, done: lastSeq >= nextSeq - 1 };
   }
-  const lastSeq = limit !== undefined && row.count >= limit ? row.lastSeq : end;
+  const lastSeq = limit !== undefined && row.count >= limit ? (row.lastSeq ?? end) : end;
   return { json: row.json, count: row.count, lastSeq, done: lastSeq >= nextSeq - 1 };
 }
 

@@ -1,0 +1,74 @@
+/** Small bodies in memory, over pages that are counted. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RecordPage } from '../store/record-operations.ts';
+import type { Representation } from './body.ts';
+import type { VersionReader } from './read.ts';
+import { SmallBodies } from './small-bodies.ts';
+
+const MIB = 1_048_576;
+
+function setUp({ bytes = 20 } = {}) {
+  const json = Buffer.from(`[{"id":"${'x'.repeat(bytes - 10)}"}`);
+  const made = { pages: 0, before: () => {} };
+  const version = {
+    number: 1,
+    oldest: 0,
+    erasures: 0,
+    total: 1,
+    largest: bytes,
+    fields: ['id'],
+    publishedAt: 0,
+  };
+  const store: VersionReader = {
+    records: {
+      page: async (): Promise<RecordPage> => {
+        made.pages += 1;
+        made.before();
+        return { json, count: 1, lastSeq: 1, done: true };
+      },
+      version: async () => version,
+    },
+  };
+  const of = (workflowId: string): Representation => ({
+    place: { teamId: 't', workflowId },
+    version,
+    format: 'json',
+    encoding: 'identity',
+  });
+  return { bodies: new SmallBodies(store), of, made, body: `${json}]` };
+}
+
+test('a body is read from the database once, until its workflow is forgotten', async () => {
+  const { bodies, of, made, body } = setUp();
+  assert.equal(String(await bodies.read(of('a'))), body);
+  assert.equal(String(await bodies.read(of('a'))), body);
+  assert.equal(made.pages, 1);
+  bodies.forget({ teamId: 't', workflowId: 'b' });
+  await bodies.read(of('a'));
+  assert.equal(made.pages, 1);
+  bodies.forget({ teamId: 't', workflowId: 'a' });
+  await bodies.read(of('a'));
+  assert.equal(made.pages, 2);
+});
+
+test('what was being read while records were erased is not kept', async () => {
+  const { bodies, of, made, body } = setUp();
+  made.before = () => bodies.forget({ teamId: 't', workflowId: 'a' });
+  assert.equal(String(await bodies.read(of('a'))), body);
+  made.before = () => {};
+  await bodies.read(of('a'));
+  assert.equal(made.pages, 2);
+});
+
+test('the total is bounded, and what was not read for longest goes first', async () => {
+  const { bodies, of, made } = setUp({ bytes: MIB });
+  for (let n = 0; n < 15; n++) await bodies.read(of(`w${n}`));
+  await bodies.read(of('w0'));
+  assert.equal(made.pages, 15);
+  await bodies.read(of('w15'));
+  await bodies.read(of('w0'));
+  assert.equal(made.pages, 16);
+  await bodies.read(of('w1'));
+  assert.equal(made.pages, 17);
+});

@@ -1,0 +1,56 @@
+/** Small bodies, kept in memory: joining 1,000 records in the database takes longer than all the rest of a request. */
+import { bodyOf, nameOf, type Representation } from './body.ts';
+import { type Place, samePlace, type VersionReader } from './read.ts';
+
+/** Of all together. */
+const MAX_BYTES = 16 * 1_048_576;
+
+/** Bounded; those not read for longest go first. Whoever calls it knows that a body is small. */
+export class SmallBodies {
+  readonly #store: VersionReader;
+  /** By name, those not read for longest first. */
+  readonly #kept = new Map<string, { of: Representation; bytes: Buffer }>();
+  #bytes = 0;
+  #forgotten = 0;
+
+  constructor(store: VersionReader) {
+    this.#store = store;
+  }
+
+  /** @throws VersionGoneError as `readWhole` */
+  async read(of: Representation): Promise<Buffer> {
+    const name = nameOf(of);
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) {
+      this.#kept.delete(name);
+      this.#kept.set(name, kept);
+      return kept.bytes;
+    }
+    const before = this.#forgotten;
+    const parts: Uint8Array[] = [];
+    for await (const part of bodyOf(this.#store, of)) parts.push(part);
+    const bytes = Buffer.concat(parts);
+    // It may hold what was erased meanwhile, and another reader may have kept it.
+    if (before !== this.#forgotten || this.#kept.has(name)) return bytes;
+    this.#kept.set(name, { of, bytes });
+    this.#bytes += bytes.length;
+    for (const oldest of this.#kept.keys()) if (this.#bytes > MAX_BYTES) this.#drop(oldest);
+    return bytes;
+  }
+
+  /** Drops what was erased from. */
+  forget(place: Place): void {
+    this.#forgotten += 1;
+    for (const [name, { of }] of this.#kept) if (samePlace(of.place, place)) this.#drop(name);
+  }
+
+  clear(): void {
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
+  #drop(name: string): void {
+    this.#bytes -= this.#kept.get(name)?.bytes.length ?? 0;
+    this.#kept.delete(name);
+  }
+}
