@@ -19,7 +19,7 @@ import type { Workflow } from '../model/workflow.ts';
 import { Wake } from '../std/wake.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
-import { OneByOne } from './one-by-one.ts';
+import { EachAlone } from './each-alone.ts';
 import type { RunJobDeps } from './run-attempt.ts';
 import { type Interruption, runJob } from './run-job.ts';
 
@@ -62,7 +62,7 @@ export class Engine {
   readonly #reaps: Wake;
   #fencing: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
-  readonly #reclaims: OneByOne<Abandoned>;
+  readonly #reclaims: EachAlone<Abandoned>;
   #claiming: Promise<void> | undefined;
   /** Whether a claim was not answered: it may have been committed all the same. */
   #isUnsure = false;
@@ -78,7 +78,7 @@ export class Engine {
     this.#leaseMs = leaseMs;
     const beatMs = leaseMs / 3;
     const report = (err: unknown) => options.log.error({ err }, 'engine.failed');
-    this.#reclaims = new OneByOne({
+    this.#reclaims = new EachAlone({
       nameOf: ({ held: { teamId, jobId } }) => ({ teamId, key: jobId }),
       failed: (err, { held }) => options.log.error({ err, ...held }, 'job.not_reclaimed'),
     });

@@ -8,12 +8,18 @@ import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
 import type { DueSchedule } from '../store/job-operations.ts';
 import type { Store } from '../store/store.ts';
-import { OneByOne } from './one-by-one.ts';
+import { EachAlone } from './each-alone.ts';
 
 const EVERY_MS = 1_000;
 /** Schedules that are looked up at once, and how often in one tick. */
 const PAGE = 100;
 const MAX_PAGES = 100;
+/**
+ * Fired at the same time, so that one wait for the disk is for several: of 4,000 on SQLite that took half the processor
+ * time and less than two thirds of the time. More would win little, and on PostgreSQL, where a team may have three
+ * quarters of a pool of ten, leave its calls waiting behind them.
+ */
+const AT_ONCE = 8;
 
 interface SchedulerOptions {
   store: Store;
@@ -26,9 +32,10 @@ interface SchedulerOptions {
 /** What starts, stops and ticks; a tick fires all that is due. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
-  const schedules = new OneByOne<DueSchedule>({
+  const schedules = new EachAlone<DueSchedule>({
     nameOf: (due) => ({ teamId: due.teamId, key: keyOf(due) }),
     failed: (err, { workflowId }) => log.error({ err, workflowId }, 'schedule.failed'),
+    atOnce: AT_ONCE,
   });
   return new Chore({
     everyMs: EVERY_MS,
@@ -40,7 +47,7 @@ export function createScheduler(options: SchedulerOptions): Chore {
 
 async function fireDue(
   options: SchedulerOptions,
-  schedules: OneByOne<DueSchedule>,
+  schedules: EachAlone<DueSchedule>,
   signal: AbortSignal,
 ): Promise<void> {
   const { store } = options;

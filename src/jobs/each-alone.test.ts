@@ -1,11 +1,11 @@
-/** One after the other, some of which fail. */
+/** Each of many, some of which fail. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OneByOne } from './one-by-one.ts';
+import { EachAlone } from './each-alone.ts';
 
 function rounds() {
   const failed: string[] = [];
-  const items = new OneByOne<string>({
+  const items = new EachAlone<string>({
     nameOf: (key) => ({ teamId: key[0] ?? '', key }),
     failed: (_, key) => failed.push(key),
   });
@@ -38,4 +38,25 @@ test('of a team of which three have failed the rest is tried the next time, befo
   const isLocked = (key: string) => locked.includes(key);
   assert.deepEqual(await round(['a1', 'a2', 'a3', 'a4', 'b1'], isLocked), ['a1', 'a2', 'a3', 'b1']);
   assert.deepEqual(await round(['a1', 'a2', 'a3', 'a4'], isLocked), ['a4', 'a1', 'a2', 'a3']);
+});
+
+test('takes as many at once as it was told, and no more', async () => {
+  const items = new EachAlone<string>({
+    nameOf: (key) => ({ teamId: 'a', key }),
+    failed: (error) => assert.fail(error as Error),
+    atOnce: 2,
+  });
+  const second = Promise.withResolvers<void>();
+  let working = 0;
+  const done: string[] = [];
+  await items.each(['a1', 'a2', 'a3'], async (key) => {
+    working += 1;
+    assert.ok(working <= 2);
+    if (key === 'a2') second.resolve();
+    // Alone it would wait for ever.
+    await second.promise;
+    working -= 1;
+    done.push(key);
+  });
+  assert.deepEqual(done, ['a1', 'a2', 'a3']);
 });
