@@ -10,8 +10,8 @@ import { openTables } from './tables.ts';
 const CONNECTIONS = [1, 16, 64, 256];
 const REFUSED_AT = 64;
 /** How long a figure is measured in a round, and how long each contestant runs before the first. */
-const FOR_MS = 1_000;
-const WARM_MS = 500;
+const FOR_MS = 800;
+const WARM_MS = 400;
 /** More than any of them was seen to queue in one round. A call that finds no free workflow is an error. */
 const WORKFLOWS_A_ROUND = 60_000;
 const FLOWHOOK = 'flowhook';

@@ -1,0 +1,295 @@
+/** Jobs from the call that queues them to their end, and many schedules that are due at the same moment. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as later } from 'node:timers/promises';
+import { type Benchmark, type Contestant, median } from './benchmark.ts';
+import { type Flowhook, startFlowhook } from './flowhook.ts';
+import { startDurablePostgres } from './postgres.ts';
+import { whileQueueing } from './queueing.ts';
+import { openTables } from './tables.ts';
+
+const KINDS = ['command', 'module', 'http'] as const;
+type Kind = (typeof KINDS)[number];
+/** Starts that one round measures, one after another; and jobs that are queued at once. */
+const STARTS = 6;
+const JOBS: Record<Kind, number> = { command: 40, module: 16, http: 16 };
+const SCHEDULES = 10_000;
+/** There each costs a commit, for the events of a team are numbered one after the other. */
+const SCHEDULES_ON_POSTGRES = 1_000;
+/** Children at once: what Flowhook runs unless told. */
+const AT_ONCE = Math.max(2, availableParallelism());
+/** From making the workflows to the moment at which they are due. */
+const AHEAD_MS = 3_000;
+/** More than there is time for in a round. */
+const CALLS_A_ROUND = 10_000;
+/** How long calls are watched with nothing beside them. */
+const ALONE_MS = 1_000;
+
+/** A shell that knows the time itself: another program would be measured along with it. */
+const SHELL = String.raw`echo "{\"id\":\"1\",\"name\":\"$EPOCHREALTIME\"}"`;
+const MODULE = `
+export default async function* () {
+  yield { id: '1', name: String((performance.timeOrigin + performance.now()) / 1_000) };
+}
+`;
+/** Of another year: what is due is said by the row. */
+const SCHEDULED = 'schedule: { cron: "0 0 1 1 *" }\nsource: { type: command, command: ["true"] }\n';
+const HOLDER = 'source: { type: command, command: [sleep, "900"] }\n';
+
+/** What is counted of each kind. */
+const ENDED = { command: 'commands', module: 'modules', http: 'http sources' } as const;
+
+const benchmark: Benchmark = {
+  about:
+    `Jobs of a shell's echo, of a module and of an http source on loopback that bring one record each: from POST queue to the first line ` +
+    `of the user's code (of an http source: to its request), ${STARTS} one after another on an idle server; and jobs a second to their published ` +
+    `end, ${JOBS.command} commands or ${JOBS.module} others queued at once, ${AT_ONCE} running. The limit spawns bash, or node with a file that does the same, and reads its output. ` +
+    `"claimed" is the time from the commit that queued a job to the one that claimed it, by the clock of the database. ` +
+    `Then ${SCHEDULES.toLocaleString('en')} workflows whose schedules are due at the same moment, the only slot for running jobs taken: how late each was queued, ` +
+    'and queue calls of others, one every 20 ms, meanwhile and before.',
+  units: {
+    ...Object.fromEntries(
+      KINDS.flatMap((kind) => [
+        [`${kind}, first line, median`, 'ms'],
+        [`${kind}, first line, slowest`, 'ms'],
+        [ENDED[kind], '/s'],
+      ]),
+    ),
+    'claimed, median': 'ms',
+    'claimed, slowest': 'ms',
+    'queued late, median': 'ms',
+    'queued late, slowest': 'ms',
+    'queue call alone, p50': 'ms',
+    'queue call alone, p99': 'ms',
+    'queue call meanwhile, p50': 'ms',
+    'queue call meanwhile, p99': 'ms',
+  },
+  limit: 'bare spawn',
+  async setUp({ full }) {
+    const contestants: Contestant[] = [];
+    const stops: (() => Promise<unknown>)[] = [];
+    const tearDown = async () => {
+      for (const stop of stops.reverse()) await stop();
+    };
+    try {
+      const origin = await startOrigin();
+      stops.push(() => origin.stop());
+      const flowhook = await startFlowhook(definitions(origin.url), { FLOWHOOK_ALLOW_NETWORKS: 'loopback' });
+      stops.push(() => flowhook.stop());
+      for (const kind of KINDS) for (let n = 0; n < JOBS[kind]; n++) await flowhook.applied(kind + n);
+      contestants.push(
+        { name: 'bare spawn', round: () => spawnBare(flowhook.directory, origin) },
+        { name: 'flowhook', round: () => runJobs(flowhook, origin) },
+      );
+      const addSchedules = async (count: number, database?: string) => {
+        const { round, stop } = await startSchedules(count, database);
+        stops.push(stop);
+        const where = database === undefined ? '' : ', PostgreSQL';
+        contestants.push({ name: `${count.toLocaleString('en')} schedules${where}`, round });
+      };
+      await addSchedules(SCHEDULES);
+      if (full) {
+        const postgres = await startDurablePostgres();
+        stops.push(() => postgres.stop());
+        await addSchedules(SCHEDULES_ON_POSTGRES, await postgres.makeDatabase('flowhook'));
+      }
+    } catch (error) {
+      await tearDown();
+      throw error;
+    }
+    return { contestants, tearDown };
+  },
+};
+export default benchmark;
+
+interface Origin {
+  url: string;
+  /** When it was last asked, in epoch milliseconds. */
+  readonly askedAt: number;
+  stop(): Promise<void>;
+}
+
+async function startOrigin(): Promise<Origin> {
+  let askedAt = 0;
+  const server = createServer((_request, response) => {
+    askedAt = now();
+    response.setHeader('content-type', 'application/json').end('[{"id":"1","name":"Ada"}]');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    get askedAt() {
+      return askedAt;
+    },
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** So many workflows of each kind, and beside them what a bare child of that kind runs. */
+function definitions(url: string): Record<string, string> {
+  const files = (count: number, of: (n: number) => [path: string, text: string]) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => of(n)));
+  const command = `source:\n  type: command\n  command: [bash, -c, ${JSON.stringify(SHELL)}]\n`;
+  return {
+    ...files(JOBS.command, (n) => [`default/command${n}.yaml`, command]),
+    ...files(JOBS.module, (n) => [`default/module${n}.mts`, MODULE]),
+    ...files(JOBS.http, (n) => [`default/http${n}.yaml`, `source: { type: http, url: "${url}" }\n`]),
+    '../bare/module.mjs': `${MODULE.replace('default ', '').replace('* ()', '* records()')}
+for await (const record of records()) console.log(JSON.stringify(record));`,
+    '../bare/http.mjs': `for (const record of await (await fetch('${url}')).json()) console.log(JSON.stringify(record));`,
+  };
+}
+
+/** Both as a limit: the same children, without a service around them. */
+async function spawnBare(directory: string, origin: Origin): Promise<Record<string, number>> {
+  const argumentsOf: Record<Kind, string[]> = {
+    command: ['bash', '-c', SHELL],
+    module: [process.execPath, join(directory, 'bare', 'module.mjs')],
+    http: [process.execPath, join(directory, 'bare', 'http.mjs')],
+  };
+  const figures: Record<string, number> = {};
+  for (const kind of KINDS) {
+    const lines: number[] = [];
+    for (let n = 0; n < STARTS; n++) {
+      const from = now();
+      lines.push(firstLine(kind, await outputOf(argumentsOf[kind]), origin) - from);
+    }
+    figures[`${kind}, first line, median`] = median(lines);
+    figures[`${kind}, first line, slowest`] = Math.max(...lines);
+    const from = now();
+    let left = JOBS[kind];
+    const slot = async () => {
+      while (left-- > 0) await outputOf(argumentsOf[kind]);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, slot));
+    figures[ENDED[kind]] = (JOBS[kind] * 1_000) / (now() - from);
+  }
+  return figures;
+}
+
+async function outputOf([program = '', ...args]: string[]): Promise<{ name: string }> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await once(child, 'close');
+  return JSON.parse(text);
+}
+
+async function runJobs(flowhook: Flowhook, origin: Origin): Promise<Record<string, number>> {
+  const figures: Record<string, number> = {};
+  const claims: number[] = [];
+  for (const kind of KINDS) {
+    const lines: number[] = [];
+    for (let n = 0; n < STARTS; n++) {
+      const from = now();
+      const { state, error, startedAt, queuedAt } = await flowhook.runToItsEnd(`${kind}0`);
+      if (state !== 'finished') throw new Error(error);
+      const [record] = (await ask(flowhook, `/v1/workflows/${kind}0/data`)) as [{ name: string }];
+      lines.push(firstLine(kind, record, origin) - from);
+      claims.push(Date.parse(startedAt) - Date.parse(queuedAt));
+    }
+    figures[`${kind}, first line, median`] = median(lines);
+    figures[`${kind}, first line, slowest`] = Math.max(...lines);
+    figures[ENDED[kind]] = (JOBS[kind] * 1_000) / (await runAtOnce(flowhook, kind));
+  }
+  figures['claimed, median'] = median(claims);
+  figures['claimed, slowest'] = Math.max(...claims);
+  return figures;
+}
+
+/** Answers how long they all took, in milliseconds. */
+async function runAtOnce(flowhook: Flowhook, kind: Kind): Promise<number> {
+  const from = now();
+  await Promise.all(
+    Array.from({ length: JOBS[kind] }, (_, n) => ask(flowhook, `/v1/workflows/${kind}${n}/queue`, 'POST')),
+  );
+  for (;;) {
+    const unfinished = (await ask(flowhook, '/v1/jobs?state=queued,running,retrying&limit=1')) as Jobs;
+    if (unfinished.jobs.length === 0) break;
+    await later(10);
+  }
+  const took = now() - from;
+  const { jobs } = (await ask(flowhook, `/v1/jobs?limit=${JOBS[kind]}`)) as Jobs;
+  const other = jobs.find(({ state, workflowId }) => state !== 'finished' || !workflowId.startsWith(kind));
+  if (other !== undefined) throw new Error(`${other.workflowId}: ${other.state}, ${other.error}`);
+  return took;
+}
+
+interface Jobs {
+  jobs: { workflowId: string; state: string; error: string | null }[];
+}
+
+async function ask({ url, headers }: Flowhook, path: string, method = 'GET'): Promise<unknown> {
+  const answer = await fetch(url + path, { method, headers });
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+/** When the user's code began, in epoch milliseconds: its record tells it, and of an http source who was asked. */
+function firstLine(kind: Kind, { name }: { name: string }, origin: Origin): number {
+  // bash tells seconds, with the decimal sign of the locale.
+  return kind === 'http' ? origin.askedAt : Number(name.replace(',', '.')) * 1_000;
+}
+
+/** With the time of day, which other processes have as well, and parts of a millisecond. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** @param database of PostgreSQL; SQLite without */
+async function startSchedules(
+  count: number,
+  database?: string,
+): Promise<{ round(): Promise<Record<string, number>>; stop(): Promise<void> }> {
+  const flowhook = await startFlowhook(
+    { 'default/holder.yaml': HOLDER, 'default/scheduled.yaml': SCHEDULED },
+    { FLOWHOOK_MAX_RUNNING_JOBS: '1' },
+    database,
+  );
+  await flowhook.hold('holder');
+  const tables = await openTables(flowhook.databaseUrl);
+  const calls = { next: 0 };
+  let rounds = 0;
+  let made = 0;
+  return {
+    async round() {
+      const ids = `round${rounds++}-`;
+      const dueAt = Date.now() + AHEAD_MS;
+      await tables.copyWorkflow({ like: 'holder', ids: 'w', from: made, count: CALLS_A_ROUND });
+      calls.next = made;
+      made += CALLS_A_ROUND;
+      await tables.copyWorkflow({ like: 'scheduled', ids, from: 0, count, nextRunAt: dueAt });
+      await later(dueAt - ALONE_MS - Date.now());
+      const alone = await whileQueueing(flowhook, calls, () => later(dueAt - Date.now()));
+      if (alone.seconds * 1_000 < ALONE_MS / 2) throw new Error('Making the workflows took too long');
+      const meanwhile = await whileQueueing(flowhook, calls, async () => {
+        for (;;) {
+          const times = await tables.queuedAt(ids);
+          if (times.length === count) return times.map((at) => at - dueAt);
+          await later(100);
+        }
+      });
+      return {
+        'queued late, median': median(meanwhile.result),
+        'queued late, slowest': Math.max(...meanwhile.result),
+        'queue call alone, p50': alone.p50Ms,
+        'queue call alone, p99': alone.p99Ms,
+        'queue call meanwhile, p50': meanwhile.p50Ms,
+        'queue call meanwhile, p99': meanwhile.p99Ms,
+      };
+    },
+    async stop() {
+      await tables.close();
+      await flowhook.stop();
+    },
+  };
+}
