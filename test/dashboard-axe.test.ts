@@ -11,10 +11,9 @@ import { startService } from './support/service.ts';
 const WIDE = { width: 1280, height: 800 };
 const NARROW = { width: 360, height: 800 };
 /**
- * A page is loaded once, and then follows the system from theme to theme, and the window's width. Between themes only
- * colours differ.
+ * Every colour and every width; the other two combinations in the long form, `AXE_LOOKS=all`. A page is loaded once, and
+ * then follows the system from theme to theme, and the window's width. Between themes only colours differ.
  */
-/** Every colour and every width; the other two combinations in the long form, `AXE_LOOKS=all`. */
 const LOOKS: {
   name: string;
   colorScheme: 'light' | 'dark';
@@ -118,7 +117,9 @@ async function findingsOf(page: Page, name: string): Promise<string[]> {
 async function lookedAt(page: Page, name: string, rules?: readonly string[]): Promise<string[]> {
   const isLoaded = await page.evaluate(() => 'axe' in globalThis);
   if (!isLoaded) await page.evaluate(axe);
-  const options = JSON.stringify(rules === undefined ? {} : { runOnly: rules });
+  // Else it describes every node that passes as well.
+  const onlyFindings = { resultTypes: ['violations'] };
+  const options = JSON.stringify(rules === undefined ? onlyFindings : { ...onlyFindings, runOnly: rules });
   const found: string[] = await page.evaluate(
     `axe.run(${options}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ': ' + failureSummary)))`,

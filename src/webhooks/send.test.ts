@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import {
-  type AddressInfo,
-  createServer as createTcpServer,
-  type Socket,
-  type Server as TcpServer,
-} from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
@@ -18,6 +13,7 @@ import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
 import { destinationOf } from './destination.ts';
 import { type Sent, sendAttempt } from './send.ts';
+import { drip, listen, receiver, tcp } from './trial-receiver.ts';
 
 const secret = randomBytes(32);
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -29,46 +25,7 @@ const dispatcher = createGuardedDispatcher({
   resolver: createResolver({ servers: ['127.0.0.1:1'] }),
   connectMs: 2_000,
 });
-const servers: (Server | TcpServer)[] = [];
-const sockets: Socket[] = [];
-after(async () => {
-  for (const server of servers) server.close();
-  for (const socket of sockets) socket.destroy();
-  await dispatcher.destroy();
-});
-
-async function listen(server: Server | TcpServer): Promise<number> {
-  servers.push(server);
-  server.on('connection', (socket: Socket) => sockets.push(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-async function receiver(
-  handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
-): Promise<string> {
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    handle(request, response, Buffer.concat(chunks).toString());
-  });
-  return `127.0.0.1:${await listen(server)}`;
-}
-
-async function tcp(handle: (socket: Socket) => void): Promise<string> {
-  const server = createTcpServer((socket) => {
-    socket.on('error', () => undefined);
-    handle(socket);
-  });
-  return `127.0.0.1:${await listen(server)}`;
-}
-
-/** Writes every few milliseconds for as long as somebody is there. */
-function drip(socket: Socket, write: () => void): void {
-  const timer = setInterval(write, 5);
-  socket.on('close', () => clearInterval(timer));
-}
+after(() => dispatcher.destroy());
 
 async function send(url: string, timeoutMs = 5_000): Promise<Attempt> {
   const { attempt } = await sendWith({ url, timeoutMs });
