@@ -1,99 +1,221 @@
-/** The whole read of 200,000 records, against Fastify sending the same bytes from memory. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+/** Whole reads, against Fastify sending the same bytes from memory. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { request } from 'undici';
 import type { Benchmark, Contestant } from './benchmark.ts';
-import { startFlowhook } from './flowhook.ts';
+import { type Flowhook, startFlowhook } from './flowhook.ts';
+import { forked } from './forked.ts';
+import { hammer } from './load.ts';
+import { startNginx } from './nginx.ts';
 import { people } from './people.ts';
+import { startDurablePostgres } from './postgres.ts';
+import { startReader } from './reader.ts';
 
-const RECORDS = 200_000;
+const RECORDS = { '1 k': 1_000, '200 k': 200_000, '1 M': 1_000_000 } as const;
+type Size = keyof typeof RECORDS;
+/** Reads of one round, one after another: each of them is over in milliseconds. */
+const READS: Record<Size, number> = { '1 k': 300, '200 k': 4, '1 M': 1 };
+const READERS = 16;
+const MANY = `200 k, ${READERS} readers`;
+const NOT_MODIFIED_MS = 500;
 
 const benchmark: Benchmark = {
-  about: `GET …/data of ${RECORDS.toLocaleString('en')} records, one reader; the limit is Fastify sending the same bytes from memory. MB are those of the JSON text; "again" comes from the file that the first read left.`,
-  units: { 'whole read': 'MB/s', 'first byte': 'ms' },
+  about:
+    `GET …/data of records of some 95 bytes, by one reader and by ${READERS}, in a process that only copies and counts. MB are ` +
+    'those of the JSON text, also where it travels compressed. "first" comes from the database, "again" from the file ' +
+    'that the first read left, 1,000 records from memory. The limit is Fastify sending the same bytes from memory.',
+  units: {
+    ...Object.fromEntries(
+      Object.keys(RECORDS).flatMap((size) => [
+        [size, 'MB/s'],
+        [`${size}, first byte`, 'ms'],
+        [`${size}, peak memory`, 'MB'],
+      ]),
+    ),
+    [MANY]: 'MB/s',
+    '304': '/s',
+  },
   limit: 'Fastify from memory',
-  async setUp() {
-    const flowhook = await startFlowhook({
-      'default/people.yaml': people.definition,
-      'default/people.mjs': people.program(RECORDS),
+  async setUp({ full }) {
+    const large: Size[] = full ? ['200 k', '1 M'] : ['200 k'];
+    const flowhook = await serving(['1 k', ...large]);
+    const reader = startReader();
+    const stops = [() => reader.stop(), () => flowhook.stop()];
+    const bytes: Partial<Record<Size, number>> = {};
+    for (const size of ['1 k', ...large] as const) {
+      const answer = await fetch(urlOf(flowhook, size), { headers: flowhook.headers });
+      const body = Buffer.from(await answer.arrayBuffer());
+      await writeFile(fileOf(flowhook, size), body);
+      bytes[size] = body.length;
+    }
+
+    async function read(asked: Asked): Promise<Record<string, number>> {
+      const { size, url, headers, readers = 1, reads = 1, before } = asked;
+      const text = bytes[size] ?? 0;
+      const found = { seconds: 0, firstMs: 0 };
+      // Without anything before each, all go over one connection.
+      const calls = before === undefined ? 1 : reads;
+      for (let call = 0; call < calls; call++) {
+        await before?.();
+        const result = await reader.read({ url, headers, readers, reads: reads / calls });
+        const isPlain = (headers['accept-encoding'] ?? 'identity') === 'identity';
+        if (isPlain && result.bytes !== (text * readers * reads) / calls)
+          throw new Error(`${result.bytes} bytes came of ${url}, not ${text} each time`);
+        found.seconds += result.seconds;
+        found.firstMs += result.firstMs / calls;
+      }
+      const rate = (text * readers * reads) / 1e6 / found.seconds;
+      return readers > 1 ? { [MANY]: rate } : { [size]: rate, [`${size}, first byte`]: found.firstMs };
+    }
+
+    /** Somebody who has everything ready. */
+    const ready = (name: string, origin: string): Contestant => ({
+      name,
+      async round() {
+        const urlOfSize = (size: Size) => `${origin}/${idOf(size)}`;
+        const figures = await notModified(urlOfSize('200 k'), {});
+        for (const size of ['1 k', ...large] as const)
+          Object.assign(figures, await read({ size, url: urlOfSize(size), headers: {}, reads: READS[size] }));
+        const many = await read({ size: '200 k', url: urlOfSize('200 k'), headers: {}, readers: READERS });
+        return { ...figures, ...many };
+      },
     });
-    const job = await flowhook.runToItsEnd('people');
-    if (job.state !== 'finished') throw new Error(job.error);
-    const path = '/v1/workflows/people/data';
-    const bytes = Buffer.from(
-      await (
-        await fetch(flowhook.url + path, { headers: { ...flowhook.headers, 'accept-encoding': 'identity' } })
-      ).arrayBuffer(),
-    );
-    const body = join(flowhook.directory, 'body.json');
-    await writeFile(body, bytes);
-    const script = join(flowhook.directory, 'memory.mjs');
-    await writeFile(script, FROM_MEMORY);
-    const memory = fork(script, [import.meta.resolve('fastify'), body]);
-    const [memoryUrl] = (await once(memory, 'message')) as [string];
-    const read = async (url: string, encoding: string, length?: number) => {
-      const from = performance.now();
-      const headers = { ...flowhook.headers, 'accept-encoding': encoding };
-      const answer = await request(url + path, { headers });
-      let first = 0;
-      let got = 0;
-      for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-        if (first === 0) first = performance.now() - from;
-        got += chunk.length;
-      }
-      if (length !== undefined && got !== length) throw new Error(`${got} bytes arrived, not ${length}`);
-      return { 'whole read': bytes.length / 1e6 / ((performance.now() - from) / 1_000), 'first byte': first };
-    };
-    const forgetAll = () => flowhook.forgetBodies();
-    const untilKept = async (encoding: string) => {
-      const headers = { ...flowhook.headers, 'accept-encoding': encoding };
-      for (;;) {
-        const head = await request(flowhook.url + path, { method: 'HEAD', headers });
-        await head.body.dump();
-        if (head.headers['content-length'] !== undefined) return;
-        await new Promise((later) => setTimeout(later, 5));
-      }
-    };
-    const flowhookWith = (encoding: string, length?: number): Contestant[] => [
-      {
-        name: `flowhook, ${encoding}, first`,
-        async round() {
-          await forgetAll();
-          return read(flowhook.url, encoding, length);
+
+    const ours = (of: Flowhook, name: string, encoding: string, sizes: readonly Size[]): Contestant[] => {
+      const headers = { ...of.headers, 'accept-encoding': encoding };
+      const withPeak = async (asked: Omit<Asked, 'url' | 'headers'>) => {
+        await of.resetPeak();
+        const figures = await read({ ...asked, url: urlOf(of, asked.size), headers });
+        return { ...figures, [`${asked.size}, peak memory`]: (await of.memory()).peakMb };
+      };
+      const many = { size: '200 k', url: urlOf(of, '200 k'), headers, readers: READERS } as const;
+      return [
+        {
+          name: `${name}, ${encoding}, first`,
+          async round() {
+            const before = () => of.forgetBodies();
+            const figures = await read({ ...many, before });
+            for (const size of sizes)
+              Object.assign(figures, await withPeak({ size, reads: READS[size], before }));
+            return figures;
+          },
         },
-      },
-      {
-        name: `flowhook, ${encoding}, again`,
-        async round() {
-          await untilKept(encoding);
-          return read(flowhook.url, encoding, length);
+        {
+          name: `${name}, ${encoding}, again`,
+          async round() {
+            const few = { size: '1 k', reads: READS['1 k'] } as const;
+            const figures = await read({ ...few, url: urlOf(of, '1 k'), headers });
+            for (const size of sizes) {
+              await untilKept(urlOf(of, size), headers);
+              Object.assign(figures, await withPeak({ size, reads: READS[size] }));
+            }
+            Object.assign(figures, await read(many));
+            if (encoding !== 'identity') return figures;
+            return { ...figures, ...(await notModified(urlOf(of, '200 k'), headers)) };
+          },
         },
-      },
-    ];
+      ];
+    };
+
+    const files = (['1 k', ...large] as const).map((size) => fileOf(flowhook, size));
+    const memory = await forked(new URL('./read-memory.ts', import.meta.url), files);
+    stops.unshift(memory.stop);
+    const contestants = [ready('Fastify from memory', memory.url)];
+    const skipped: string[] = [];
+    for (const encoding of ['identity', 'gzip', 'zstd'])
+      contestants.push(...ours(flowhook, 'flowhook', encoding, large));
+    if (!full)
+      skipped.push('1,000,000 records, nginx, rows through a response schema, PostgreSQL: with --full');
+    else {
+      const nginx = await startNginx(flowhook.directory);
+      if (nginx === undefined) skipped.push('nginx: it is not installed');
+      else {
+        stops.unshift(nginx.stop);
+        contestants.push(ready('nginx', nginx.url));
+      }
+      const postgres = await startDurablePostgres();
+      stops.push(postgres.stop);
+      const rows = { SQLite: flowhook.directory, PostgreSQL: await postgres.makeDatabase('rows') };
+      for (const [name, where] of Object.entries(rows)) {
+        const args = [where, fileOf(flowhook, '200 k')];
+        const peer = await forked(new URL('./read-rows.ts', import.meta.url), args);
+        stops.unshift(peer.stop);
+        contestants.push({
+          name: `rows of ${name} through a schema`,
+          round: () => read({ size: '200 k', url: `${peer.url}/people`, headers: {} }),
+        });
+      }
+      const onPostgres = await serving(['1 k', '200 k'], await postgres.makeDatabase('flowhook'));
+      stops.unshift(() => onPostgres.stop());
+      contestants.push(...ours(onPostgres, 'flowhook on PostgreSQL', 'identity', ['200 k']));
+    }
     return {
-      contestants: [
-        { name: 'Fastify from memory', round: () => read(memoryUrl, 'identity', bytes.length) },
-        ...flowhookWith('identity', bytes.length),
-        ...flowhookWith('gzip'),
-        ...flowhookWith('zstd'),
-      ],
+      contestants,
+      skipped,
       async tearDown() {
-        memory.kill();
-        await flowhook.stop();
+        for (const stop of stops) await stop();
       },
     };
   },
 };
 export default benchmark;
 
-const FROM_MEMORY = `
-import { readFileSync } from 'node:fs';
-const { default: fastify } = await import(process.argv[2]);
-const body = readFileSync(process.argv[3]);
-const app = fastify();
-app.get('/v1/workflows/people/data', (request, reply) => reply.type('application/json; charset=utf-8').send(body));
-await app.listen({ port: 0, host: '127.0.0.1' });
-process.send('http://127.0.0.1:' + app.server.address().port);
-`;
+interface Asked {
+  size: Size;
+  url: string;
+  headers: Record<string, string>;
+  readers?: number;
+  reads?: number;
+  /** Done before each read. */
+  before?: () => Promise<void>;
+}
+
+async function serving(sizes: readonly Size[], database?: string): Promise<Flowhook> {
+  const files = sizes.flatMap((size) => [
+    [`default/${idOf(size)}.yaml`, people.definition.replace('people.mjs', `${idOf(size)}.mjs`)],
+    [`default/${idOf(size)}.mjs`, people.program(RECORDS[size])],
+  ]);
+  const flowhook = await startFlowhook(Object.fromEntries(files), {}, database);
+  for (const size of sizes) {
+    const job = await flowhook.runToItsEnd(idOf(size));
+    if (job.state !== 'finished') throw new Error(job.error);
+  }
+  return flowhook;
+}
+
+async function notModified(url: string, headers: Record<string, string>): Promise<Record<string, number>> {
+  const head = await fetch(url, { headers });
+  await head.arrayBuffer();
+  const { pathname: path, origin } = new URL(url);
+  const asked = { ...headers, 'if-none-match': head.headers.get('etag') ?? '' };
+  const { perSecond } = await hammer({
+    url: origin,
+    connections: READERS,
+    forMs: NOT_MODIFIED_MS,
+    request: () => ({ method: 'GET', path, headers: asked }),
+    onStatus: (status) => {
+      if (status !== 304) throw new Error(`${url} answered ${status}, not 304`);
+    },
+  });
+  return { '304': perSecond };
+}
+
+async function untilKept(url: string, headers: Record<string, string>): Promise<void> {
+  await fetch(url, { headers }).then((answer) => answer.arrayBuffer());
+  for (;;) {
+    const head = await fetch(url, { method: 'HEAD', headers });
+    if (head.headers.has('content-length')) return;
+    await new Promise((later) => setTimeout(later, 5));
+  }
+}
+
+function idOf(size: Size): string {
+  return `people-${RECORDS[size]}`;
+}
+
+function urlOf({ url }: Flowhook, size: Size): string {
+  return `${url}/v1/workflows/${idOf(size)}/data`;
+}
+
+function fileOf({ directory }: Flowhook, size: Size): string {
+  return join(directory, idOf(size));
+}

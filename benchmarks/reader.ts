@@ -1,31 +1,37 @@
 /**
- * Readers in a process of their own, so that what they cost is not taken for the server's: `fork` it, send it
- * `{ url, headers, pauseMs }`, and it answers `{ bytes, firstMs, seconds, sha256 }`. With `pauseMs` it stops reading
- * after its first bytes for so long.
+ * Readers in a process of their own, over bare sockets into memory that is used again and again: what they cost is not
+ * taken for the server's, and is little more than what the kernel copies.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { request } from 'undici';
 
 export interface ReadRequest {
   url: string;
   headers: Record<string, string>;
+  /** How many connections read at the same time; one unless told. */
+  readers?: number;
+  /** How many reads follow each other on each of them; one unless told. */
+  reads?: number;
+  /** Each stops for so long after the first bytes of a body. What it read is then hashed. */
   pauseMs?: number;
 }
 
 export interface ReadResult {
+  /** Of all bodies together, as they were sent. */
   bytes: number;
-  /** From sending the request to the first byte of the body. */
+  /** From sending a request to the first byte of its body: the mean of all. */
   firstMs: number;
+  /** From the first request to the last byte, all connections being open before. */
   seconds: number;
   version: string;
+  /** Of the last body; empty unless it paused. */
   sha256: string;
 }
 
-/** Starts a process that reads; one read at a time. */
+/** Starts a process that reads; one request at a time. */
 export function startReader(): { read(input: ReadRequest): Promise<ReadResult>; stop(): Promise<void> } {
   const child = fork(fileURLToPath(import.meta.url));
   return {
@@ -51,33 +57,151 @@ export function startReader(): { read(input: ReadRequest): Promise<ReadResult>; 
 
 if (import.meta.main) {
   process.on('message', (input: ReadRequest) => {
-    read(input).then(
+    readAll(input).then(
       (result) => process.send?.(result),
       (error: Error) => process.send?.({ error: error.message }),
     );
   });
 }
 
-async function read({ url, headers, pauseMs }: ReadRequest): Promise<ReadResult> {
+async function readAll(input: ReadRequest): Promise<ReadResult> {
+  const { readers = 1, reads = 1 } = input;
+  const connections = await Promise.all(Array.from({ length: readers }, () => open(input)));
   const from = performance.now();
-  const answer = await request(url, { headers, bodyTimeout: 0 });
-  const hash = createHash('sha256');
-  let firstMs = 0;
-  let bytes = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    if (bytes === 0) {
-      firstMs = performance.now() - from;
-      if (pauseMs !== undefined) await pause(pauseMs);
-    }
-    bytes += chunk.length;
-    if (pauseMs !== undefined) hash.update(chunk);
-  }
-  if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}`);
+  const answers = await Promise.all(
+    connections.map(async (connection) => {
+      const read: Answer[] = [];
+      for (let n = 0; n < reads; n++) read.push(await connection.read());
+      return read;
+    }),
+  );
+  const seconds = (performance.now() - from) / 1_000;
+  for (const connection of connections) connection.close();
+  const all = answers.flat();
   return {
-    bytes,
-    firstMs,
-    seconds: (performance.now() - from) / 1_000,
-    version: String(answer.headers['x-data-version']),
-    sha256: hash.digest('hex'),
+    bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+    firstMs: all.reduce((sum, { firstMs }) => sum + firstMs, 0) / all.length,
+    seconds,
+    version: all.at(-1)?.headers.get('x-data-version') ?? '',
+    sha256: all.at(-1)?.sha256 ?? '',
+  };
+}
+
+interface Answer {
+  status: number;
+  headers: Map<string, string>;
+  bytes: number;
+  firstMs: number;
+  sha256: string;
+}
+
+/** A connection that sends the same request as often as it is asked to. */
+async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; close(): void }> {
+  const { host, hostname, port, pathname, search } = new URL(input.url);
+  const lines = Object.entries({ host, ...input.headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = `GET ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  let feed: (bytes: Buffer) => void = () => {};
+  let fail: (error: Error) => void = () => {};
+  const socket = connect({
+    host: hostname,
+    port: Number(port),
+    noDelay: true,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(262_144),
+      callback: (length, buffer) => {
+        feed((buffer as Buffer).subarray(0, length));
+        return true;
+      },
+    },
+  });
+  await once(socket, 'connect');
+  socket.on('error', (error) => fail(error));
+  socket.on('close', () => fail(new Error('The connection was closed in the middle of an answer')));
+  const { pauseMs } = input;
+  return {
+    close: () => socket.destroy(),
+    read: () =>
+      new Promise((resolve, reject) => {
+        fail = reject;
+        const hash = createHash('sha256');
+        const sentAt = performance.now();
+        const answer: Answer = { status: 0, headers: new Map(), bytes: 0, firstMs: 0, sha256: '' };
+        feed = follow({
+          onLine: (line) => {
+            const [name = '', value = ''] = line.split(': ');
+            if (answer.status === 0) answer.status = Number(line.split(' ')[1]);
+            else answer.headers.set(name.toLowerCase(), value);
+          },
+          onBytes: (bytes) => {
+            if (answer.bytes === 0) {
+              answer.firstMs = performance.now() - sentAt;
+              if (pauseMs !== undefined) {
+                socket.pause();
+                setTimeout(() => socket.resume(), pauseMs);
+              }
+            }
+            answer.bytes += bytes.length;
+            if (pauseMs !== undefined) hash.update(bytes);
+          },
+          onEnd: () => {
+            if (pauseMs !== undefined) answer.sha256 = hash.digest('hex');
+            if (answer.status === 200) resolve(answer);
+            else reject(new Error(`${input.url} answered ${answer.status}`));
+          },
+        });
+        socket.write(request);
+      }),
+  };
+}
+
+/** Follows one answer of HTTP/1.1 through its head, and its body by length or in chunks (RFC 9112). */
+function follow(told: {
+  onLine: (line: string) => void;
+  onBytes: (bytes: Buffer) => void;
+  onEnd: () => void;
+}): (bytes: Buffer) => void {
+  let reading: 'head' | 'size of a chunk' | 'end of a chunk' | 'trailer' | 'body' = 'head';
+  let length = 0;
+  let isChunked = false;
+  let line = '';
+  let left = 0;
+
+  function begin(bytes: number): void {
+    left = bytes;
+    reading = 'body';
+    if (left === 0) told.onEnd();
+  }
+
+  function take(text: string): void {
+    if (reading === 'head' && text !== '') {
+      length = Number(/^content-length: *(\d+)/i.exec(text)?.[1] ?? length);
+      isChunked ||= /^transfer-encoding: *chunked/i.test(text);
+      told.onLine(text);
+    } else if (reading === 'head' && !isChunked) begin(length);
+    else if (reading === 'size of a chunk') {
+      left = Number.parseInt(text, 16);
+      reading = left === 0 ? 'trailer' : 'body';
+    } else if (reading !== 'trailer') reading = 'size of a chunk';
+    else if (text === '') told.onEnd();
+  }
+
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; ) {
+      if (reading === 'body') {
+        const part = bytes.subarray(at, at + left);
+        at += part.length;
+        left -= part.length;
+        told.onBytes(part);
+        if (left === 0 && isChunked) reading = 'end of a chunk';
+        else if (left === 0) told.onEnd();
+      } else {
+        const end = bytes.indexOf(0x0a, at);
+        line += bytes.toString('latin1', at, end === -1 ? bytes.length : end);
+        at = end === -1 ? bytes.length : end + 1;
+        if (end === -1) continue;
+        take(line.trimEnd());
+        line = '';
+      }
+    }
   };
 }
