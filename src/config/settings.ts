@@ -73,7 +73,7 @@ export const TABLE = {
     ),
     dashboard: onOff(
       'on',
-      'Whether there is a dashboard under /ui/; in a clone of the repository it is built when it is missing.',
+      'Whether there is a dashboard under /ui/, and the guide under /docs/guide/; in a clone of the repository they are built when they are missing.',
     ),
     drainSeconds: whole(
       1,

@@ -32,8 +32,15 @@ td, th { border-bottom: 1px solid #8884; padding: .25rem .5rem .25rem 0; text-al
 b.method { display: inline-block; min-width: 4.5rem; }
 `;
 
-/** The whole page. */
-export function referencePage(document: ReferenceDocument): string {
+/**
+ * The whole page.
+ *
+ * @param options.guide where the guide is, if there is one
+ */
+export function referencePage(
+  document: ReferenceDocument,
+  options: { guide?: string | undefined } = {},
+): string {
   const { title, version, description } = document.info;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, shown: operation as Shown })),
@@ -57,7 +64,7 @@ export function referencePage(document: ReferenceDocument): string {
 <body>
 <h1>${escaped(title)} ${escaped(version)}</h1>
 <p>${words(description)}</p>
-<p>The same for programs: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>.</p>
+<p>The same for programs: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>.${options.guide === undefined ? '' : ` How it is used: <a href="${options.guide}">the guide</a>.`}</p>
 <nav>${links.join(' · ')}</nav>
 ${sections.join('\n')}
 <h2 id="Events">Events</h2>

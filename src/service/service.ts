@@ -170,6 +170,7 @@ export async function startService(
           environment: config.environment,
           publicUrl,
           root: options.dashboard?.root,
+          builds: options.dashboard?.builds === true,
           lastUsed,
         })
       : undefined;

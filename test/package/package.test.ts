@@ -26,6 +26,8 @@ const MEANT = [
   /^src\/workflows\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,
+  /^site\/dist\/([\w-]+\/)?[\w-]+\.(html|css|js|png|svg|yaml|json)$/,
+  /^site\/dist\/\.sources$/,
   /^docs\/([\w-]+\/)?[\w-]+\.(md|json|yaml)$/,
   /^templates\//,
 ];
@@ -94,7 +96,7 @@ test('a command keeps what Node has compiled of it', async () => {
   assert.ok((await readdir(cache, { recursive: true })).length > 10);
 });
 
-test('it runs every kind of source, tells a webhook, has its dashboard, and commands ask it', async (t) => {
+test('it runs every kind of source, tells a webhook, has its dashboard and its guide, and commands ask it', async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
   const workflows = join(directory, 'workflows');
@@ -142,7 +144,8 @@ test('it runs every kind of source, tells a webhook, has its dashboard, and comm
   const page = await (await fetch(`${server.url}/ui/`)).text();
   const script = await fetch(server.url + /src="(\/ui\/assets\/[^"]+\.js)"/.exec(page)?.[1]);
   assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
-  assert.doesNotMatch(server.output(), /dashboard\.(build_begun|not_built)/);
+  assert.match(await (await fetch(`${server.url}/docs/guide/`)).text(), /<h1[^>]*>Flowhook</);
+  assert.doesNotMatch(server.output(), /(dashboard|guide)\.(build_begun|not_built)/);
   // These two ask with the client, which is our own package elsewhere.
   const ask = ['workflows', 'list', '--json', '--url', server.url, '--key', KEY];
   const { stdout } = await run(process.execPath, [program, ...ask], { cwd: directory });

@@ -1,17 +1,28 @@
-/** The dashboard's pages, built of what stands in the repository now. */
+/** The dashboard's pages and the guide, built of what stands in the repository now. */
 import { join } from 'node:path';
 import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
+import { type Buildable, DASHBOARD, GUIDE } from '../../src/http/ui/buildables.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-let building: Promise<void> | undefined;
+const building = new Map<Buildable, Promise<void>>();
 
-/** Builds them once, unless they are there. */
+/** Builds the pages of the dashboard once, unless they are there. */
 export function built(): Promise<void> {
+  return builtOf(DASHBOARD);
+}
+
+/** The same for the guide. */
+export function builtGuide(): Promise<void> {
+  return builtOf(GUIDE);
+}
+
+function builtOf(what: Buildable): Promise<void> {
   const log =
     process.env.TEST_LOG === undefined ? silentLogger : createLogger({ level: 'debug', pretty: true });
   const environment = new Map([['PATH', process.env.PATH ?? '']]);
-  building ??= new BackgroundBuild({ root: ROOT, log, environment }).start();
-  return building;
+  const begun = building.get(what) ?? new BackgroundBuild({ root: ROOT, log, environment, what }).start();
+  building.set(what, begun);
+  return begun;
 }

@@ -22,11 +22,11 @@ export interface Installation {
 
 /** All that a package is made of. */
 const SOURCES = [
-  ...['bin', 'client', 'dashboard', 'docs', 'src', 'templates'],
+  ...['bin', 'client', 'dashboard', 'docs', 'site', 'src', 'templates'],
   ...['package.json', 'tsconfig.json', 'tsconfig.build.json', '.npmrc'],
   ...['CHANGELOG.md', 'LICENSE', 'README.md', 'compose.yaml'],
 ];
-const LEFT_OUT = /\/(dist|\.build|images)$|\.test\.tsx?$/;
+const LEFT_OUT = /\/(dist|\.build)$|\.test\.tsx?$/;
 
 interface Packed {
   filename: string;

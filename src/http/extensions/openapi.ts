@@ -20,7 +20,7 @@ export function describeTable(routes: () => readonly Route[]): {
     return made;
   };
   let inYaml: string | undefined;
-  let page: string | undefined;
+  const pages = new Map<string | undefined, string>();
   return {
     /** GET /openapi.json */
     readOpenApi: {
@@ -57,8 +57,10 @@ export function describeTable(routes: () => readonly Route[]): {
       summary: 'This description, as a page to read',
       answer: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
 
-      async handle({ reply }) {
-        page ??= referencePage(description());
+      async handle({ reply, services }) {
+        const guide = services.ui === undefined ? undefined : '/docs/guide/';
+        const page = pages.get(guide) ?? referencePage(description(), { guide });
+        pages.set(guide, page);
         reply.headers({ 'content-security-policy': NOTHING_ELSE, 'cache-control': 'no-cache' });
         return reply.type('text/html; charset=utf-8').send(page);
       },

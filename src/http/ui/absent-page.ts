@@ -1,29 +1,30 @@
-/** The page that stands in for the dashboard while it is being built, or where it was not. */
+/** The page that stands in for what is being built, or was not. */
+import type { Buildable } from './buildables.ts';
 
 /** How the building stands: `none` where nothing builds. */
 export type BuildState = 'none' | 'building' | 'failed';
 
-const WORDS: Readonly<Record<BuildState, { title: string; text: string }>> = {
+const words = ({ name, folder }: Buildable): Record<BuildState, { title: string; text: string }> => ({
   building: {
-    title: 'The dashboard is being built',
+    title: `The ${name} is being built`,
     text: 'This takes some seconds, once. The page comes by itself; the API is up already.',
   },
   failed: {
-    title: 'The dashboard could not be built',
-    text: 'The log of the service says why, in its line <code>dashboard.not_built</code>. In the repository, <code>npm run build</code> builds it as well. The API is not affected.',
+    title: `The ${name} could not be built`,
+    text: `The log of the service says why, in its line <code>${name}.not_built</code>. In the repository, <code>npm run build</code> builds it as well. The API is not affected.`,
   },
   none: {
-    title: 'The dashboard is not part of this installation',
-    text: 'Its files are missing in <code>dashboard/dist</code>. In the repository, <code>npm ci &amp;&amp; npm run build</code> makes them. The API is not affected.',
+    title: `The ${name} is not part of this installation`,
+    text: `Its files are missing in <code>${folder}/dist</code>. In the repository, <code>npm ci &amp;&amp; npm run build</code> makes them. The API is not affected.`,
   },
-};
+});
 
 const STYLE =
   ':root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif } main { margin: 20vh auto; max-width: 34rem; padding: 0 1rem }';
 
 /** It reloads itself while something is under way, without a script. */
-export function absentPage(state: BuildState, nonce: string): string {
-  const { title, text } = WORDS[state];
+export function absentPage(what: Buildable, state: BuildState, nonce: string): string {
+  const { title, text } = words(what)[state];
   const reload = state === 'building' ? '\n<meta http-equiv="refresh" content="2">' : '';
   return `<!doctype html>
 <html lang="en">

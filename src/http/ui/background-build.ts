@@ -1,14 +1,14 @@
-/** Builds the dashboard beside a running service, in a clone where that was not done, or not since it was changed. */
+/** Builds pages beside a running service, in a clone where that was not done, or not since they were changed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { setPriority } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
 import type { BuildState } from './absent-page.ts';
+import { type Buildable, DASHBOARD } from './buildables.ts';
 import { INDEX } from './built-files.ts';
 import { hashOfSources, SOURCES_MARK } from './sources.ts';
 
@@ -19,10 +19,11 @@ const MAX_SAID = 2_000;
 const MAX_TRIES = 10;
 
 /**
- * Runs Vite in a child process into a directory of its own, which takes the place of the old one when it is whole: so
+ * Runs what builds them in a child process into a directory of its own, which takes the place of the old one when it is whole: so
  * that what is served is never half a build, and two services that build at once do each other no harm.
  */
 export class BackgroundBuild {
+  readonly #what: Buildable;
   readonly #root: string;
   readonly #log: Logger;
   readonly #environment: ReadonlyMap<string, string>;
@@ -31,8 +32,17 @@ export class BackgroundBuild {
   #work: Promise<void> | undefined;
   #isStopped = false;
 
-  /** @param input.root of the repository, or of the package, in which there is nothing to build from */
-  constructor(input: { root: string; log: Logger; environment: ReadonlyMap<string, string> }) {
+  /**
+   * @param input.root of the repository, or of the package, in which there is nothing to build from
+   * @param input.what the dashboard unless told
+   */
+  constructor(input: {
+    root: string;
+    log: Logger;
+    environment: ReadonlyMap<string, string>;
+    what?: Buildable;
+  }) {
+    this.#what = input.what ?? DASHBOARD;
     this.#root = input.root;
     this.#log = input.log;
     this.#environment = input.environment;
@@ -46,7 +56,7 @@ export class BackgroundBuild {
   start(): Promise<void> {
     this.#work ??= this.#run().catch((err) => {
       this.#state = 'failed';
-      if (!this.#isStopped) this.#log.error({ err }, 'dashboard.not_built');
+      if (!this.#isStopped) this.#log.error({ err }, `${this.#what.name}.not_built`);
     });
     return this.#work;
   }
@@ -59,39 +69,27 @@ export class BackgroundBuild {
   }
 
   async #run(): Promise<void> {
-    const vite = this.#vite();
-    if (vite === undefined) return;
+    const command = this.#what.command(this.#root);
+    if (command === undefined) return;
     // Told from now on, so that nobody who comes while it is looked at is told that there is nothing.
     this.#state = 'building';
-    const hash = await hashOfSources(this.#root);
+    const hash = await hashOfSources(this.#root, this.#what.inputs);
     if ((await this.#isBuiltOf(hash)) || this.#isStopped) {
       this.#state = 'none';
       return;
     }
     const fromMs = performance.now();
-    this.#log.info({ in: this.#place('dist') }, 'dashboard.build_begun');
+    this.#log.info({ in: this.#place('dist') }, `${this.#what.name}.build_begun`);
     const made = this.#place('.build', randomUUID());
     try {
-      await this.#build(vite, made);
+      await this.#build(command, made);
       // Another service may have been quicker: pages that have been opened since keep what they were sent.
       if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
     } finally {
       await rm(made, { recursive: true, force: true });
     }
     this.#state = 'none';
-    this.#log.info({ ms: Math.round(performance.now() - fromMs) }, 'dashboard.built');
-  }
-
-  /** Vite's program, where it and something to build are. */
-  #vite(): string | undefined {
-    const manifest = this.#place('package.json');
-    if (!existsSync(manifest) || !existsSync(this.#place('src'))) return undefined;
-    try {
-      const found = createRequire(manifest).resolve('vite/package.json');
-      return join(dirname(found), 'bin', 'vite.js');
-    } catch {
-      return undefined;
-    }
+    this.#log.info({ ms: Math.round(performance.now() - fromMs) }, `${this.#what.name}.built`);
   }
 
   async #isBuiltOf(hash: string): Promise<boolean> {
@@ -100,12 +98,12 @@ export class BackgroundBuild {
     return mark.trim() === hash;
   }
 
-  async #build(vite: string, into: string): Promise<void> {
-    const child = spawn(
-      process.execPath,
-      [vite, 'build', '--outDir', into, '--emptyOutDir', '--logLevel', 'warn'],
-      { cwd: this.#place(), env: this.#childEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] },
-    );
+  async #build(command: readonly string[], into: string): Promise<void> {
+    const child = spawn(process.execPath, [...command, '--outDir', into], {
+      cwd: this.#place(),
+      env: this.#childEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#child = child;
     let said = '';
     for (const stream of [child.stdout, child.stderr]) {
@@ -140,7 +138,7 @@ export class BackgroundBuild {
   }
 
   #place(...parts: string[]): string {
-    return join(this.#root, 'dashboard', ...parts);
+    return join(this.#root, this.#what.folder, ...parts);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The files of the dashboard as they were built: which there are, in which encodings, and what they are called by. */
+/** Files as they were built: which there are, in which encodings, and what they are called by. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
@@ -39,6 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
   '.webmanifest': 'application/manifest+json',
   '.woff2': 'font/woff2',
+  '.yaml': 'application/yaml; charset=utf-8',
 };
 /** The best first. */
 const ENDINGS: readonly [ending: string, encoding: FileEncoding][] = [

@@ -1,4 +1,4 @@
-/** The dashboard of a service: what the wire needs of it, and what runs for it. */
+/** The dashboard of a service and its guide: what the wire needs of them, and what runs for them. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
@@ -6,6 +6,8 @@ import type { Store } from '../../store/store.ts';
 import type { LastUsed } from '../../teams/last-used.ts';
 import { Sessions } from '../../teams/sessions.ts';
 import { BackgroundBuild } from './background-build.ts';
+import { GUIDE } from './buildables.ts';
+import { Guide } from './guide.ts';
 import { Pages } from './pages.ts';
 import { RefusedSignIns } from './refused-sign-ins.ts';
 import type { UiServices } from './services.ts';
@@ -21,25 +23,38 @@ export interface Dashboard {
   stop(): Promise<void>;
 }
 
-/** @param input.root where `dashboard/` lies, if not beside this program */
+/**
+ * @param input.root where `dashboard/` and `site/` lie, if not beside this program
+ * @param input.builds whether the guide is built when somebody asks for it
+ */
 export function openDashboard(input: {
   store: Store;
   log: Logger;
   environment: ReadonlyMap<string, string>;
   publicUrl(): string;
   root?: string | undefined;
+  builds: boolean;
   lastUsed?: LastUsed;
 }): Dashboard {
-  const { store, log, environment, publicUrl, root = ROOT, lastUsed } = input;
+  const { store, log, environment, publicUrl, root = ROOT, builds, lastUsed } = input;
   const build = new BackgroundBuild({ root, log, environment });
+  const buildOfGuide = new BackgroundBuild({ root, log, environment, what: GUIDE });
+  const guide = new Guide({ root, build: buildOfGuide, builds });
   const sessions = new Sessions(store, lastUsed);
   const pages = new Pages({ directory: join(root, 'dashboard', 'dist'), state: () => build.state });
   return {
-    ui: { sessions, limit: new SignInLimit(), refused: new RefusedSignIns(store, log), pages, publicUrl },
+    ui: {
+      sessions,
+      limit: new SignInLimit(),
+      refused: new RefusedSignIns(store, log),
+      pages,
+      guide,
+      publicUrl,
+    },
     build,
     async stop() {
       sessions.close();
-      await build.stop();
+      await Promise.all([build.stop(), buildOfGuide.stop()]);
     },
   };
 }

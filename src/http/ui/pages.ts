@@ -1,16 +1,14 @@
 /** Answers everything below `/ui/` that is not the API: the page, its files, and what stands in for them. */
-import { readFile } from 'node:fs/promises';
 import { Problem } from '../../model/error.ts';
-import { matchesTag } from '../conditional.ts';
-import { acceptedOf } from '../negotiate.ts';
 import type { Call, Operation } from '../route.ts';
 import { absentPage, type BuildState } from './absent-page.ts';
-import { Built, type BuiltFile, INDEX } from './built-files.ts';
+import { DASHBOARD } from './buildables.ts';
+import { Built, INDEX } from './built-files.ts';
 import { contentPolicy, newNonce } from './page-headers.ts';
+import { acceptsHtml, sendFile } from './send-file.ts';
 
 const NONCE_PLACE = '__CSP_NONCE__';
 const HTML = 'text/html; charset=utf-8';
-const A_YEAR_S = 365 * 24 * 3_600;
 
 export class Pages {
   readonly #built: Built;
@@ -38,7 +36,7 @@ export class Pages {
     const nonce = newNonce();
     reply.type(HTML).header('content-security-policy', contentPolicy(nonce));
     if (built === undefined) {
-      return reply.header('cache-control', 'no-store').send(absentPage(this.#state(), nonce));
+      return reply.header('cache-control', 'no-store').send(absentPage(DASHBOARD, this.#state(), nonce));
     }
     return reply.header('cache-control', 'no-cache').send(built.index.replaceAll(NONCE_PLACE, nonce));
   }
@@ -73,30 +71,4 @@ export const toDashboard: Operation<Call> = {
 /** Whether a page is what is wanted most, as by somebody who typed the address into a browser. */
 export function prefersHtml(accept: string | undefined): boolean {
   return /^\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
-}
-
-/** Whether a page is named, and not merely taken as anything else would be. */
-function acceptsHtml(accept: string | undefined): boolean {
-  return /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
-}
-
-async function sendFile(
-  request: Call['request'],
-  reply: Call['reply'],
-  { type, digest, isHashed, paths }: BuiltFile,
-): Promise<unknown> {
-  const encoding = acceptedOf(request.headers['accept-encoding'], [...paths.keys()]) ?? 'identity';
-  const tag = `"${digest.slice(0, 32)}-${encoding}"`;
-  reply.headers({
-    etag: tag,
-    vary: 'accept-encoding',
-    'cache-control': isHashed ? `public, max-age=${A_YEAR_S}, immutable` : 'no-cache',
-  });
-  if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
-  if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  const bytes = await readFile(paths.get(encoding) ?? '').catch((cause) => {
-    // It is being replaced at this moment.
-    throw new Problem('not_ready', { cause });
-  });
-  return reply.type(type).send(bytes);
 }

@@ -1,10 +1,14 @@
-/** The paths of the dashboard: the API once more for those who are signed in, and pages of any depth. */
+/** The paths of the dashboard and the guide: the API once more for those who are signed in, and pages of any depth. */
 import type { KnownPath, Match } from '../match.ts';
 import { type Route, route } from '../route.ts';
+import { readGuide } from './guide.ts';
 import { prefersHtml, readPage, toDashboard } from './pages.ts';
 import { beginSession, endSession, readSession } from './session.ts';
 
+const GUIDE = '/docs/guide';
+
 const page = route('GET', '/ui/*', null, readPage);
+const guide = route('GET', '/docs/guide/*', null, readGuide);
 const home = route('GET', '/', null, toDashboard);
 
 /** The routes of the API, answered to a session instead of a key. */
@@ -22,15 +26,18 @@ export const SESSION_ROUTES: readonly Route[] = [
 ];
 
 /** Routes that a path leads to which the table cannot name. */
-export const PAGE_ROUTES: readonly Route[] = [page, home];
+export const PAGE_ROUTES: readonly Route[] = [page, guide, home];
 
 /**
- * Finds what the table has no path for: anything below `/ui/` but its API, and `/` for those who name HTML first.
+ * Finds what the table has no path for: anything below `/ui/` but its API, the guide, and `/` for those who name HTML first.
  *
  * @param path as it came
  */
 export function matchPage(path: string, accept: string | undefined): Match | undefined {
   if (path === '/') return prefersHtml(accept) ? { known: known(home), params: {} } : undefined;
+  if (path === GUIDE) return { known: known(guide), params: {} };
+  if (path.startsWith(`${GUIDE}/`))
+    return { known: known(guide), params: { path: path.slice(GUIDE.length + 1) } };
   if (path !== '/ui' && !path.startsWith('/ui/')) return undefined;
   const below = path.slice('/ui/'.length);
   return below === 'api' || below.startsWith('api/')

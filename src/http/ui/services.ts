@@ -1,5 +1,6 @@
-/** What the dashboard needs from the rest of the service. */
+/** What the dashboard and the guide need from the rest of the service. */
 import type { Sessions } from '../../teams/sessions.ts';
+import type { Guide } from './guide.ts';
 import type { Pages } from './pages.ts';
 import type { RefusedSignIns } from './refused-sign-ins.ts';
 import type { SignInLimit } from './sign-in-limit.ts';
@@ -9,6 +10,7 @@ export interface UiServices {
   limit: SignInLimit;
   refused: RefusedSignIns;
   pages: Pages;
+  guide: Guide;
   /** Where this service is reached from outside. */
   publicUrl(): string;
 }

@@ -1,4 +1,4 @@
-/** What the dashboard is built from, in a clone of the repository, and what a build is recognised by. */
+/** What the dashboard and the guide are built from, in a clone of the repository, and what a build is recognised by. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
@@ -6,7 +6,8 @@ import { join, relative, sep } from 'node:path';
 /** The file beside what was built that holds `hashOfSources`. */
 export const SOURCES_MARK = '.sources';
 
-const INPUTS = [
+/** Of the dashboard. */
+export const DASHBOARD_INPUTS: readonly string[] = [
   'dashboard/index.html',
   'dashboard/package.json',
   'dashboard/vite.config.ts',
@@ -16,13 +17,26 @@ const INPUTS = [
   'package-lock.json',
 ];
 
+/** Of the guide. */
+export const GUIDE_INPUTS: readonly string[] = [
+  'docs',
+  'site/assets',
+  'site/build.ts',
+  'site/pages.ts',
+  'site/render.ts',
+  'site/slug.ts',
+  'site/template.ts',
+  'package.json',
+];
+
 /**
- * SHA-256, in hex, of the names and contents of everything that the dashboard is made of.
+ * SHA-256, in hex, of the names and contents of everything that something is made of.
  *
  * @param root of the repository
+ * @param inputs files and directories below it
  */
-export async function hashOfSources(root: string): Promise<string> {
-  const files = (await Promise.all(INPUTS.map((input) => filesOf(join(root, input))))).flat();
+export async function hashOfSources(root: string, inputs: readonly string[]): Promise<string> {
+  const files = (await Promise.all(inputs.map((input) => filesOf(join(root, input))))).flat();
   const hash = createHash('sha256');
   for (const path of files.sort()) {
     const bytes = await readFile(path);

@@ -46,6 +46,9 @@ export function ReferencePage() {
             <Anchor inherit href="/docs">
               On one page
             </Anchor>
+            <Anchor inherit href="/docs/guide/">
+              Guide
+            </Anchor>
           </Group>
         }
       />

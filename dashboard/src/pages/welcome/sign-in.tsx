@@ -50,6 +50,10 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
           <Text size="sm" c="dimmed">
             The first start of the service printed a key. <Code>npx flowhook dashboard</Code> prints a link
             that signs you in, <Code>npx flowhook keys create</Code> makes another key.{' '}
+            <Anchor href="/docs/guide/" underline="always">
+              Guide
+            </Anchor>
+            {' · '}
             <Anchor href="/docs" underline="always">
               API reference
             </Anchor>

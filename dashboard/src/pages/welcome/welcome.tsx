@@ -40,6 +40,10 @@ export function WelcomePage() {
           <Anchor inherit href="/docs" underline="always">
             on one page
           </Anchor>
+          ; how it is used in the{' '}
+          <Anchor inherit href="/docs/guide/" underline="always">
+            guide
+          </Anchor>
           . <b>?</b> shows the keys of the dashboard, <b>Ctrl+K</b> finds everything by its name.
         </Text>
       </Stack>

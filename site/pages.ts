@@ -1,0 +1,104 @@
+/** The pages of the guide: what stands in docs/, in the order in which docs/index.md leads to it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { Marked, type Token, type Tokens } from 'marked';
+import { slugger } from './slug.ts';
+
+export interface Page {
+  /** Below docs/, with slashes: `concepts/job.md`. */
+  path: string;
+  /** Its first line. */
+  title: string;
+  /** What the guide is made of; comments, which are not to be seen, are left out. */
+  tokens: Token[];
+  headings: Heading[];
+  /** Targets as they are written, of links and of pictures. */
+  links: string[];
+}
+
+export interface Heading {
+  depth: number;
+  /** Without marks. */
+  text: string;
+  id: string;
+}
+
+/** A group of pages in the menu. */
+export interface Section {
+  title: string;
+  pages: Page[];
+}
+
+export const INDEX = 'index.md';
+
+/** Markdown as GitHub reads it. */
+export const markdown = new Marked({ gfm: true });
+
+/** Every page below a directory, by its path. */
+export function readPages(directory: string): Map<string, Page> {
+  const paths = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .map((path) => path.split('\\').join('/'))
+    .filter((path) => path.endsWith('.md'))
+    .sort();
+  return new Map(paths.map((path) => [path, pageOf(path, readFileSync(join(directory, path), 'utf8'))]));
+}
+
+export function pageOf(path: string, text: string): Page {
+  const tokens = markdown.lexer(text.replace(/^ *<!--[\s\S]*?-->\n/gm, ''));
+  const idOf = slugger();
+  const headings: Heading[] = [];
+  const links: string[] = [];
+  markdown.walkTokens(tokens, (token) => {
+    if (token.type === 'heading') {
+      const heading = plainText(token.tokens ?? []);
+      headings.push({ depth: (token as Tokens.Heading).depth, text: heading, id: idOf(heading) });
+    }
+    if (token.type === 'link' || token.type === 'image') links.push((token as Tokens.Link).href);
+    if (token.type === 'html') {
+      for (const [, target = ''] of token.raw.matchAll(/ (?:src|srcset|href)="([^"]*)"/g)) links.push(target);
+    }
+  });
+  const [first] = headings;
+  if (first?.depth !== 1) throw new Error(`${path} does not begin with a title`);
+  return { path, title: first.text, tokens, headings, links };
+}
+
+/** What the headings of the index are about, each with the pages that stand there first. */
+export function sectionsOf(pages: ReadonlyMap<string, Page>): Section[] {
+  const index = pages.get(INDEX);
+  if (index === undefined) throw new Error(`There is no ${INDEX}`);
+  const sections: Section[] = [];
+  const placed = new Set<string>([INDEX]);
+  markdown.walkTokens(index.tokens, (token) => {
+    if (token.type === 'heading' && (token as Tokens.Heading).depth === 2) {
+      sections.push({ title: plainText(token.tokens ?? []).replace(/:.*/, ''), pages: [] });
+    }
+    if (token.type !== 'link') return;
+    const page = pages.get(posix.normalize((token as Tokens.Link).href.replace(/#.*/, '')));
+    if (page === undefined || placed.has(page.path)) return;
+    placed.add(page.path);
+    sections.at(-1)?.pages.push(page);
+  });
+  return sections.filter((section) => section.pages.length > 0);
+}
+
+/** A text without its marks. */
+export function plainText(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) => {
+      if ('tokens' in token && token.tokens !== undefined) return plainText(token.tokens);
+      if (token.type === 'html') return '';
+      return decoded('text' in token ? String(token.text) : '');
+    })
+    .join('');
+}
+
+/** Characters that Markdown takes as HTML writes them. */
+function decoded(text: string): string {
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+}

@@ -1,0 +1,106 @@
+/** The guide under /docs/guide/: what is sent, what is refused, and how it reads in a browser. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { AXE, browserTest } from './support/browser.ts';
+import { builtGuide } from './support/built-pages.ts';
+import { startService } from './support/service.ts';
+
+await builtGuide();
+const service = await startService();
+after(() => service.stop());
+
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
+  fetch(service.url + path, { method, headers, redirect: 'manual' });
+
+test('pages and files are sent with a name for caches, and with a policy that lets nothing in', async () => {
+  for (const [path, type] of [
+    ['', 'text/html; charset=utf-8'],
+    ['concepts/job.html', 'text/html; charset=utf-8'],
+    ['guide.css', 'text/css; charset=utf-8'],
+    ['passages.js', 'text/javascript; charset=utf-8'],
+  ] as const) {
+    const answer = await get(`/docs/guide/${path}`);
+    assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, type], path);
+    assert.equal(answer.headers.get('cache-control'), 'no-cache');
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'; script-src 'self';/);
+    assert.doesNotMatch(policy, /unsafe/);
+    const tag = answer.headers.get('etag') ?? '';
+    assert.equal((await get(`/docs/guide/${path}`, { ...HTML, 'if-none-match': tag })).status, 304);
+  }
+  const head = await get('/docs/guide/', HTML, 'HEAD');
+  assert.deepEqual([head.status, await head.text()], [200, '']);
+});
+
+test('its address without the last slash leads to it, and the description of the API does', async () => {
+  const moved = await get('/docs/guide');
+  assert.deepEqual([moved.status, moved.headers.get('location')], [302, '/docs/guide/']);
+  assert.match(await (await get('/docs')).text(), /<a href="\/docs\/guide\/">/);
+});
+
+test('what is no page is said to people as a page, and to programs as JSON', async () => {
+  for (const path of ['nothing.html', 'concepts/', '.sources', 'index.html/x', '%00', '/index.html']) {
+    const page = await get(`/docs/guide/${path}`);
+    assert.equal(page.status, 404, path);
+    assert.match(await page.text(), /<h1>No such page<\/h1>/);
+    const answer = await get(`/docs/guide/${path}`, { accept: '*/*' });
+    assert.equal(answer.status, 404);
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.deepEqual(Object.keys((await answer.json()) as object), ['error']);
+  }
+  // All else below /docs is what it was.
+  assert.equal((await get('/docs/guides')).headers.get('content-type'), 'application/json; charset=utf-8');
+  const posted = await get('/docs/guide/', HTML, 'POST');
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+});
+
+test('a service without a dashboard has no guide', async (t) => {
+  const other = await startService({ settings: { FLOWHOOK_DASHBOARD: 'off' } });
+  t.after(() => other.stop());
+  assert.equal((await fetch(`${other.url}/docs/guide/`, { headers: HTML })).status, 404);
+  assert.doesNotMatch(await (await fetch(`${other.url}/docs`)).text(), /docs\/guide/);
+});
+
+browserTest('something is found and read without a mouse', async ({ page }) => {
+  await page.goto(`${service.url}/docs/guide/`);
+  await page.keyboard.press('/');
+  await page.keyboard.type('workflow_failed');
+  const found = page.getByRole('option');
+  await found.first().waitFor();
+  assert.equal(await found.first().getAttribute('aria-selected'), 'true');
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await found.nth(1).getAttribute('aria-selected'), 'true');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${service.url}/docs/guide/reference/events.html#workflow_failed`);
+  await page.getByRole('searchbox').or(page.getByRole('combobox')).fill('xyzzy plugh');
+  await page.getByText('Nothing is found').waitFor({ state: 'attached' });
+  assert.equal(await page.getByRole('listbox').count(), 0);
+});
+
+browserTest('pages can be seen, heard and reached, and none is wider than its window', async ({ page }) => {
+  const axe = await readFile(AXE, 'utf8');
+  for (const path of ['', 'reference/settings.html', 'concepts/job.html', 'nothing.html']) {
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(`${service.url}/docs/guide/${path}`);
+      assert.deepEqual(await problemsOf(page, axe), [], `${path} ${colorScheme} ${width}`);
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, path);
+    }
+  }
+});
+
+async function problemsOf(page: Page, axe: string): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; nodes: { html: string }[] }[];
+  };
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`);
+}
