@@ -32,6 +32,7 @@ import { Ingester } from '../records/ingester.ts';
 import { Representations } from '../records/representations.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Clock } from '../std/clock.ts';
+import { GiveBack } from '../std/give-back.ts';
 import { newId } from '../std/id.ts';
 import { isOpenToOthers } from '../std/open-to-others.ts';
 import { serviceUrl } from '../std/service-url.ts';
@@ -261,6 +262,7 @@ export async function startService(
 
     const eventLoop = kept(new EventLoopMonitor());
     eventLoop.start();
+    kept(new GiveBack()).start();
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;
