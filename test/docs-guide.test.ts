@@ -1,11 +1,15 @@
 /** The guide under /docs/guide/: what is sent, what is refused, and how it reads in a browser. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { AXE, browserTest } from './support/browser.ts';
 import { builtGuide } from './support/built-pages.ts';
 import { startService } from './support/service.ts';
+import { until } from './support/until.ts';
 
 await builtGuide();
 const service = await startService();
@@ -64,6 +68,31 @@ test('a service without a dashboard has no guide', async (t) => {
   assert.doesNotMatch(await (await fetch(`${other.url}/docs`)).text(), /docs\/guide/);
 });
 
+test('in a clone it is built when somebody asks for it first', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'flowhook-guide-'));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, 'site', 'node_modules', 'marked'), { recursive: true });
+  await writeFile(join(root, 'site', 'node_modules', 'marked', 'index.js'), '');
+  // What stands in for the real one, which the other tests have run.
+  const sources = JSON.stringify(join(import.meta.dirname, '../src/http/ui/sources.ts'));
+  await writeFile(
+    join(root, 'site', 'build.ts'),
+    `import { mkdirSync, writeFileSync } from 'node:fs';
+const { GUIDE_INPUTS, hashOfSources } = await import(${sources});
+const [, , , into] = process.argv;
+mkdirSync(into, { recursive: true });
+writeFileSync(into + '/index.html', 'the guide');
+writeFileSync(into + '/.sources', await hashOfSources(${JSON.stringify(root)}, GUIDE_INPUTS));
+`,
+  );
+  const other = await startService({ dashboard: { root, builds: true } });
+  t.after(() => other.stop());
+  const page = async () => (await fetch(`${other.url}/docs/guide/`, { headers: HTML })).text();
+  assert.equal(existsSync(join(root, 'site', 'dist')), false);
+  assert.match(await page(), /<title>The guide is being built<\/title>/);
+  await until('the guide is built', async () => (await page()) === 'the guide');
+});
+
 browserTest('something is found and read without a mouse', async ({ page }) => {
   await page.goto(`${service.url}/docs/guide/`);
   await page.keyboard.press('/');
@@ -83,7 +112,7 @@ browserTest('something is found and read without a mouse', async ({ page }) => {
 
 browserTest('pages can be seen, heard and reached, and none is wider than its window', async ({ page }) => {
   const axe = await readFile(AXE, 'utf8');
-  for (const path of ['', 'reference/settings.html', 'concepts/job.html', 'nothing.html']) {
+  for (const path of ['', 'reference/settings.html', 'concepts/job.html']) {
     for (const [colorScheme, width] of [
       ['light', 1280],
       ['dark', 360],
