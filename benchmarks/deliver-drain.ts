@@ -12,11 +12,10 @@ export interface Drained {
 }
 
 /**
- * Fills the lanes of some webhooks evenly, lets them go, and waits for all of it.
+ * Fills the lanes of some webhooks, lets them go, and waits for all of it.
  *
  * @param input.store the service's own database, opened here as well
- * @param input.atOnce how many are made at the same moment: on SQLite they are one transaction, on PostgreSQL each
- *   waits for a connection
+ * @param input.fill makes the deliveries
  */
 export async function drainBacklog(input: {
   flowhook: Flowhook;
@@ -25,15 +24,12 @@ export async function drainBacklog(input: {
   teamId: string;
   ids: readonly string[];
   deliveries: number;
-  atOnce: number;
+  fill: () => Promise<void>;
 }): Promise<Drained> {
-  const { flowhook, store, sink, teamId, ids, deliveries, atOnce } = input;
+  const { flowhook, store, sink, teamId, ids, deliveries, fill } = input;
   const reason = 'The benchmark fills it';
   await Promise.all(ids.map((id) => store.webhooks.pause({ teamId, id, reason })));
-  for (let made = 0; made < deliveries; made += atOnce) {
-    const some = Array.from({ length: Math.min(atOnce, deliveries - made) }, (_, n) => n + made);
-    await Promise.all(some.map((n) => store.webhooks.test({ teamId, id: ids[n % ids.length] as string })));
-  }
+  await fill();
   await sink.take();
   const before = await flowhook.processorMs();
   await Promise.all(ids.map((id) => store.webhooks.resume({ teamId, id })));

@@ -52,20 +52,23 @@ export interface Ours extends Contestant {
 /** @param input.full whether endpoints misbehave in every way, not only by hanging */
 export async function ourDeliveries(input: { sink: Sink; deliveries: number; full: boolean }): Promise<Ours> {
   const { sink, deliveries, full } = input;
-  const flowhook = await startFlowhook(WORKFLOWS);
+  // One held job fills the only slot for running ones, so that those that make events never run.
+  const flowhook = await startFlowhook(WORKFLOWS, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
+  await flowhook.hold('holder');
   const store = await ownStore(flowhook);
   const teamId = (await store.teams.ensure({ slug: 'default' })).id;
   const ids = await subscribeAll(flowhook, MANY, (n) => `${sink.url}/good/${n}`);
   const good = ids.slice(0, ENDPOINTS).map((id) => testOf(flowhook, id));
-  const drain = (some: readonly string[]) =>
-    drainBacklog({ flowhook, store, sink, teamId, ids: some, deliveries, atOnce: AT_ONCE });
-  await store.webhooks.test({ teamId, id: ids[0] as string });
+  const first = ids[0] as string;
+  const drain = (some: readonly string[], fill: () => Promise<void>) =>
+    drainBacklog({ flowhook, store, sink, teamId, ids: some, deliveries, fill });
+  await store.webhooks.test({ teamId, id: first });
   const [event] = await store.events.list({ teamId, afterSequence: 0, limit: 1 });
   return {
     name: 'flowhook',
     body: event?.body ?? '',
     async round() {
-      const figures = drainFigures(await drain(ids.slice(0, 1)), await drain(ids));
+      const figures = drainFigures(await drain([first], forOne), await drain(ids, forAll));
       for (const perSecond of RATES) {
         const found = await latencyAt({
           url: flowhook.url,
@@ -89,6 +92,26 @@ export async function ourDeliveries(input: { sink: Sink; deliveries: number; ful
       await flowhook.stop();
     },
   };
+
+  async function forOne(): Promise<void> {
+    for (let made = 0; made < deliveries; made += AT_ONCE) {
+      await Promise.all(Array.from({ length: AT_ONCE }, () => store.webhooks.test({ teamId, id: first })));
+    }
+  }
+
+  /** Events that go to all of them. */
+  async function forAll(): Promise<void> {
+    for (let made = 0; made < deliveries; made += MANY) {
+      const queued = await store.jobs.enqueue({
+        teamId,
+        workflowId: 'people',
+        origin: 'api',
+        idempotencyKey: null,
+      });
+      if (queued.outcome !== 'queued') throw new Error(`A job was ${queued.outcome}`);
+      await store.jobs.cancel({ teamId, id: queued.job.id, by: 'the benchmark' });
+    }
+  }
 
   /** New ones each time, for what is known of an endpoint is remembered. */
   async function besideBad(how: Misbehaviour) {
@@ -149,7 +172,10 @@ export function drainFigures(to1: Drained, to100: Drained): Record<string, numbe
   };
 }
 
-const WORKFLOWS = { 'default/people.yaml': 'source: { type: command, command: ["true"] }\n' };
+const WORKFLOWS = {
+  'default/people.yaml': 'source: { type: command, command: ["true"] }\n',
+  'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
+};
 
 /** The service's database, to fill it from here: nothing of that is measured. */
 function ownStore({ databaseUrl, url }: Flowhook) {
