@@ -16,7 +16,6 @@ import type { DueDelivery } from '../model/delivery.ts';
 import type { LaneHealth } from '../model/lane.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
-import { tracedByOthers } from '../observe/trace-context.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
@@ -25,13 +24,12 @@ import type { Store, Touched } from '../store/store.ts';
 import type { DueLane, LaneName, Settlement } from '../store/webhook-operations.ts';
 import { Lane } from './lane.ts';
 import { LaneAlarm } from './lane-alarm.ts';
-import { type Attempting, createAttempting } from './lane-attempt.ts';
-import { conclude } from './lane-conclude.ts';
+import { createAttempting } from './lane-attempt.ts';
+import { createFlying, type Flying } from './lane-flight.ts';
 import { LaneLeases } from './lane-leases.ts';
 import { LaneNews } from './lane-news.ts';
 import { Slots } from './lane-slots.ts';
-import { noteUnsettled, noteUnsigned, pauseWebhook } from './lane-trouble.ts';
-import type { Sent } from './send.ts';
+import { noteUnsettled, pauseWebhook } from './lane-trouble.ts';
 import { Settler } from './settler.ts';
 import { Signer } from './signer.ts';
 
@@ -49,11 +47,9 @@ const MAX_REMEMBERED = 10_000;
 export class Lanes {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #observer: Observer;
-  readonly #tracing: Tracing | undefined;
   readonly #random: () => number;
   readonly #elapsed: Clock;
-  readonly #attempt: Attempting;
+  readonly #fly: Flying;
   readonly #signer = new Signer();
   readonly #settler: Settler;
   readonly #wake: Wake;
@@ -94,14 +90,14 @@ export class Lanes {
     const { store, sealer, dispatcher, userAgent } = input;
     this.#store = store;
     this.#log = input.log;
-    this.#observer = input.observer;
-    this.#tracing = input.tracing;
     this.#random = input.random ?? Math.random;
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
     const sign = this.#signer.sign.bind(this.#signer);
-    this.#attempt = createAttempting({ store, sealer, userAgent, sender: { dispatcher, now, sign } });
+    const attempt = createAttempting({ store, sealer, userAgent, sender: { dispatcher, now, sign } });
+    const { observer, tracing, log } = input;
+    this.#fly = createFlying({ attempt, observer, tracing, now, random: this.#random, log });
     this.#settler = new Settler({
       deliveries: store.deliveries,
       log: input.log,
@@ -331,33 +327,16 @@ export class Lanes {
   }
 
   async #send(lane: Lane, delivery: DueDelivery): Promise<void> {
-    // What is sent while the breaker is open is its probe.
-    const probe = lane.health.state === 'open';
-    const { signal } = this.#cutOff;
-    const own = this.#tracing?.under(delivery.trace);
-    const traced = own ?? tracedByOthers(delivery.trace);
-    let sent: Sent;
-    try {
-      sent = await this.#attempt(lane.due, delivery, { signal, trace: own?.trace ?? null });
-      lane.unsignedSaid = false;
-    } catch (error) {
-      noteUnsigned(lane, delivery, { error: error as Error, nowMs: this.#store.now(), log: this.#log });
-      this.#drop(lane);
+    const flown = await this.#fly(lane, delivery, this.#cutOff.signal);
+    if (flown === 'unsigned') return this.#drop(lane);
+    if (flown === 'cut') {
+      this.#cut += 1;
       return;
     }
-    // An attempt that we cut off ourselves says nothing of the endpoint.
-    if (signal.aborted && sent.attempt.outcome !== 'ok') {
-      this.#cut += 1;
-      return lane.release(delivery.id);
-    }
-    const nowMs = this.#store.now();
-    const random = this.#random();
-    const observer = this.#observer;
-    const concluded = conclude({ lane, delivery, sent, traced, probe, nowMs, random, observer });
-    this.#settler.add(concluded.settlement, lane.ordered);
-    if (concluded.drops) this.#drop(lane);
-    if (concluded.pauses !== null) {
-      this.#do(pauseWebhook(this.#store, this.#log, { ...lane.due, reason: concluded.pauses }));
+    this.#settler.add(flown.settlement, lane.ordered);
+    if (flown.drops) this.#drop(lane);
+    if (flown.pauses !== null) {
+      this.#do(pauseWebhook(this.#store, this.#log, { ...lane.due, reason: flown.pauses }));
     }
   }
 
