@@ -1,6 +1,6 @@
 /** A line of the audit in the description of the API. */
 import { ACTOR_KINDS, TARGET_KINDS } from '../model/audit.ts';
-import { isoTime } from './webhook-schemas.ts';
+import { isoTime } from './iso-time.ts';
 
 const text = { type: 'string' };
 const textOrNull = { type: ['string', 'null'] };

@@ -1,6 +1,6 @@
 /** The shapes of inspectors and what they are sent, as JSON Schema. */
 import { ANSWERED_STATUS, MAX_ANSWER_DELAY_MS, SIGNATURE_VERDICTS } from '../model/inspector.ts';
-import { isoTime } from './webhook-schemas.ts';
+import { isoTime } from './iso-time.ts';
 
 /** What an inspector can be told. */
 export const answering = {

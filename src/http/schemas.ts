@@ -1,13 +1,13 @@
 /** The shapes that the published description names, as JSON Schema. */
-import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, LOG_LEVELS } from '../model/job.ts';
 import { KEY_CONCERNS, SCOPES } from '../model/team.ts';
-import { MISSED, MODES, type Source } from '../model/workflow.ts';
 import { auditLineSchema } from './audit-schema.ts';
+import { jobSchema } from './extensions/shown-job.ts';
+import { logLineSchema } from './extensions/shown-log-line.ts';
+import { workflowSchema } from './extensions/shown-workflow.ts';
 import { inspectorSchemas } from './inspector-schemas.ts';
+import { isoTime } from './iso-time.ts';
 import { systemSchemas } from './system-schemas.ts';
-import { isoTime, webhookSchemas } from './webhook-schemas.ts';
-
-const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'http', 'push'];
+import { webhookSchemas } from './webhook-schemas.ts';
 
 /** `components.schemas` of the description. */
 export const schemas = {
@@ -96,48 +96,7 @@ export const schemas = {
       },
     },
   },
-  Job: {
-    type: 'object',
-    required: ['id', 'workflowId', 'state', 'origin', 'attempt', 'queuedAt'],
-    properties: {
-      id: { type: 'string' },
-      workflowId: { type: 'string' },
-      state: { enum: JOB_STATES },
-      origin: { enum: JOB_ORIGINS },
-      priority: { type: 'integer', description: 'The highest of a team goes first' },
-      attempt: { type: 'integer', description: 'Attempts started so far' },
-      nextAttemptAt: { ...isoTime, type: ['string', 'null'], description: 'Of a job that is `retrying`' },
-      cancelRequestedAt: { ...isoTime, type: ['string', 'null'] },
-      reason: {
-        enum: [...FAILURE_REASONS, null],
-        description: 'Why it failed, or why its last attempt did',
-      },
-      error: { type: ['string', 'null'], description: 'The same as a sentence; of a canceled job: by whom' },
-      progress: {
-        type: ['object', 'null'],
-        description: 'How far the attempt is, or came',
-        properties: {
-          records: { type: 'integer' },
-          bytes: { type: 'integer' },
-          pages: { type: ['integer', 'null'], description: 'What the source says of itself' },
-          message: { type: ['string', 'null'], description: 'What the source says of itself' },
-        },
-      },
-      version: { type: ['integer', 'null'], description: 'The version that it published or found unchanged' },
-      records: {
-        type: ['object', 'null'],
-        properties: {
-          total: { type: 'integer' },
-          added: { type: 'integer' },
-          changed: { type: 'integer' },
-          removed: { type: 'integer' },
-        },
-      },
-      queuedAt: isoTime,
-      startedAt: { ...isoTime, type: ['string', 'null'] },
-      finishedAt: { ...isoTime, type: ['string', 'null'] },
-    },
-  },
+  Job: jobSchema,
   AuditLine: auditLineSchema,
   Key: {
     type: 'object',
@@ -172,72 +131,8 @@ export const schemas = {
       },
     },
   },
-  LogLine: {
-    type: 'object',
-    required: ['seq', 'time', 'level', 'text'],
-    properties: {
-      seq: {
-        type: 'integer',
-        description: 'Counts the lines of an attempt from 1; missing numbers were left out',
-      },
-      time: isoTime,
-      level: { enum: LOG_LEVELS },
-      text: { type: 'string' },
-    },
-  },
-  Workflow: {
-    type: 'object',
-    required: ['id', 'name', 'source', 'mode', 'schedule', 'nextRunAt', 'paused', 'version', 'records'],
-    properties: {
-      id: { type: 'string' },
-      name: { type: 'string' },
-      source: { type: 'object', required: ['type'], properties: { type: { enum: SOURCE_TYPES } } },
-      mode: { enum: MODES },
-      schedule: {
-        type: ['object', 'null'],
-        description:
-          '`cron` and `timezone`, or `everyMs`; `missed` says what becomes of runs that were missed',
-        properties: {
-          cron: { type: 'string' },
-          timezone: { type: 'string' },
-          everyMs: { type: 'integer' },
-          missed: { enum: MISSED },
-        },
-      },
-      nextRunAt: {
-        ...isoTime,
-        type: ['string', 'null'],
-        description: 'null without a schedule, and while paused',
-      },
-      paused: { type: 'boolean' },
-      pausedAt: { ...isoTime, type: ['string', 'null'] },
-      version: { type: 'integer', description: 'The newest version of its records; 0 before the first' },
-      records: { type: 'integer', description: 'How many records that version holds' },
-      currentJob: {
-        oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
-        description: 'Not yet ended',
-      },
-      lastJob: {
-        oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
-        description: 'The newest that has ended',
-      },
-      recentJobs: {
-        type: 'array',
-        description: 'Where `recentJobs` asked for them: its newest jobs, the newest first',
-        items: {
-          type: 'object',
-          required: ['id', 'state', 'queuedAt', 'startedAt', 'finishedAt'],
-          properties: {
-            id: { type: 'string' },
-            state: { enum: JOB_STATES },
-            queuedAt: isoTime,
-            startedAt: { ...isoTime, type: ['string', 'null'] },
-            finishedAt: { ...isoTime, type: ['string', 'null'] },
-          },
-        },
-      },
-    },
-  },
+  LogLine: logLineSchema,
+  Workflow: workflowSchema,
 };
 
 /** A JSON body of a request, which must be there unless told, as an OpenAPI request body. */

@@ -1,7 +1,7 @@
 /** The shape of how the instance stands, as JSON Schema. */
 import { CHECK_GROUPS, FINDING_STATUSES } from '../model/finding.ts';
 import { SETTING_ORIGINS } from '../model/setting.ts';
-import { isoTime } from './webhook-schemas.ts';
+import { isoTime } from './iso-time.ts';
 
 const integer = (description: string) => ({ type: 'integer', description });
 const ms = (description: string) => ({ type: 'number', description });

@@ -3,12 +3,7 @@ import { ATTEMPT_OUTCOMES, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/de
 import { EVENT_TYPES, type EventType } from '../model/event.ts';
 import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
 import { WEBHOOK_STATES } from '../model/webhook.ts';
-
-export const isoTime = {
-  type: 'string',
-  format: 'date-time',
-  description: 'ISO 8601 in UTC with milliseconds',
-};
+import { isoTime } from './iso-time.ts';
 
 const headers = { type: 'object', additionalProperties: { type: 'string' } };
 /** What an attempt came to. */

@@ -2,7 +2,7 @@
 import { FencedError } from '../model/error.ts';
 import type { FailureReason, Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
-import type { Definition, Source, Workflow } from '../model/workflow.ts';
+import type { Definition, Workflow } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
@@ -14,7 +14,7 @@ import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import { createMask } from '../workflows/sources/mask.ts';
-import { type Run, type RunInput, startRun } from '../workflows/sources/run.ts';
+import { type Run, type RunInput, sourceName, startRun } from '../workflows/sources/run.ts';
 import type { Reporter } from './reporter.ts';
 
 /** What running jobs need from their surroundings. */
@@ -163,24 +163,11 @@ async function start(attempt: Attempt): Promise<Run> {
   });
   reporter.line(
     'info',
-    `Attempt ${job.attempt}: ${nameOf(definition.source)} runs as process ${run.process.pid}`,
+    `Attempt ${job.attempt}: ${sourceName(definition.source)} runs as process ${run.process.pid}`,
   );
   keep = ({ level, text }) => reporter.line(level, text);
   early.forEach(keep);
   return run;
-}
-
-function nameOf(source: Source): string {
-  switch (source.type) {
-    case 'command':
-      return `the command ${source.command[0]}`;
-    case 'module':
-      return `the module ${source.file}`;
-    case 'http':
-      return `the HTTP source ${source.urls[0]}`;
-    case 'push':
-      return 'a push';
-  }
 }
 
 /** A run's batches, as they are read; what they come to is its progress. */

@@ -20,6 +20,8 @@ export type Source =
   /** Records arrive over the API or from `flowhook data import`. */
   | { type: 'push' };
 
+export const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'http', 'push'];
+
 /** How a command writes records: one JSON object a line, or the messages of the Singer specification. */
 export const PROTOCOLS = ['ndjson', 'singer'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];

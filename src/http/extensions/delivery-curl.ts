@@ -1,8 +1,8 @@
 /** A delivery as a command that can be run anywhere. */
 import { deliveryCommand } from '../../webhooks/curl.ts';
+import { isoTime } from '../iso-time.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
-import { isoTime } from '../webhook-schemas.ts';
 import { deliveryIdFrom } from './deliveries.ts';
 
 /** GET /v1/deliveries/{deliveryId}/curl */

@@ -2,10 +2,10 @@
 import { Problem } from '../../model/error.ts';
 import { SCOPES } from '../../model/team.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
+import { isoTime } from '../iso-time.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../list-page.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
-import { isoTime } from '../webhook-schemas.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
 const integer = (description: string) => ({ type: 'integer', description });

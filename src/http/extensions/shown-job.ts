@@ -1,7 +1,8 @@
 /** A job as callers see it, over HTTP and at the shell; and how it stands, in words. */
-import type { Job, JobState } from '../../model/job.ts';
+import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
 import { toIso } from '../../std/clock.ts';
 import type { JobGlance } from '../../store/job-operations.ts';
+import { isoTime } from '../iso-time.ts';
 
 export type ShownJob = ReturnType<typeof shownJob>;
 
@@ -29,6 +30,50 @@ export function shownJob(job: Job) {
     finishedAt: isoOrNull(job.finishedAt),
   };
 }
+
+/** The same as JSON Schema. */
+export const jobSchema = {
+  type: 'object',
+  required: ['id', 'workflowId', 'state', 'origin', 'attempt', 'queuedAt'],
+  properties: {
+    id: { type: 'string' },
+    workflowId: { type: 'string' },
+    state: { enum: JOB_STATES },
+    origin: { enum: JOB_ORIGINS },
+    priority: { type: 'integer', description: 'The highest of a team goes first' },
+    attempt: { type: 'integer', description: 'Attempts started so far' },
+    nextAttemptAt: { ...isoTime, type: ['string', 'null'], description: 'Of a job that is `retrying`' },
+    cancelRequestedAt: { ...isoTime, type: ['string', 'null'] },
+    reason: {
+      enum: [...FAILURE_REASONS, null],
+      description: 'Why it failed, or why its last attempt did',
+    },
+    error: { type: ['string', 'null'], description: 'The same as a sentence; of a canceled job: by whom' },
+    progress: {
+      type: ['object', 'null'],
+      description: 'How far the attempt is, or came',
+      properties: {
+        records: { type: 'integer' },
+        bytes: { type: 'integer' },
+        pages: { type: ['integer', 'null'], description: 'What the source says of itself' },
+        message: { type: ['string', 'null'], description: 'What the source says of itself' },
+      },
+    },
+    version: { type: ['integer', 'null'], description: 'The version that it published or found unchanged' },
+    records: {
+      type: ['object', 'null'],
+      properties: {
+        total: { type: 'integer' },
+        added: { type: 'integer' },
+        changed: { type: 'integer' },
+        removed: { type: 'integer' },
+      },
+    },
+    queuedAt: isoTime,
+    startedAt: { ...isoTime, type: ['string', 'null'] },
+    finishedAt: { ...isoTime, type: ['string', 'null'] },
+  },
+};
 
 export type ShownGlance = ReturnType<typeof shownGlance>;
 

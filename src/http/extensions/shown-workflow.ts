@@ -1,7 +1,9 @@
 /** A workflow as callers see it, over HTTP and at the shell. */
-import type { Workflow } from '../../model/workflow.ts';
+import { JOB_STATES } from '../../model/job.ts';
+import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../../model/workflow.ts';
 import { toIso } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
+import { isoTime } from '../iso-time.ts';
 import { ENDED, shownJob, UNFINISHED } from './shown-job.ts';
 
 export type ShownWorkflow = Awaited<ReturnType<typeof shownWorkflow>>;
@@ -30,3 +32,57 @@ export async function shownWorkflow(store: Store, { teamId, id, ...workflow }: W
     lastJob: last === undefined ? null : shownJob(last),
   };
 }
+
+/** The same as JSON Schema, with what lists add on request. */
+export const workflowSchema = {
+  type: 'object',
+  required: ['id', 'name', 'source', 'mode', 'schedule', 'nextRunAt', 'paused', 'version', 'records'],
+  properties: {
+    id: { type: 'string' },
+    name: { type: 'string' },
+    source: { type: 'object', required: ['type'], properties: { type: { enum: SOURCE_TYPES } } },
+    mode: { enum: MODES },
+    schedule: {
+      type: ['object', 'null'],
+      description: '`cron` and `timezone`, or `everyMs`; `missed` says what becomes of runs that were missed',
+      properties: {
+        cron: { type: 'string' },
+        timezone: { type: 'string' },
+        everyMs: { type: 'integer' },
+        missed: { enum: MISSED },
+      },
+    },
+    nextRunAt: {
+      ...isoTime,
+      type: ['string', 'null'],
+      description: 'null without a schedule, and while paused',
+    },
+    paused: { type: 'boolean' },
+    pausedAt: { ...isoTime, type: ['string', 'null'] },
+    version: { type: 'integer', description: 'The newest version of its records; 0 before the first' },
+    records: { type: 'integer', description: 'How many records that version holds' },
+    currentJob: {
+      oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
+      description: 'Not yet ended',
+    },
+    lastJob: {
+      oneOf: [{ $ref: '#/components/schemas/Job' }, { type: 'null' }],
+      description: 'The newest that has ended',
+    },
+    recentJobs: {
+      type: 'array',
+      description: 'Where `recentJobs` asked for them: its newest jobs, the newest first',
+      items: {
+        type: 'object',
+        required: ['id', 'state', 'queuedAt', 'startedAt', 'finishedAt'],
+        properties: {
+          id: { type: 'string' },
+          state: { enum: JOB_STATES },
+          queuedAt: isoTime,
+          startedAt: { ...isoTime, type: ['string', 'null'] },
+          finishedAt: { ...isoTime, type: ['string', 'null'] },
+        },
+      },
+    },
+  },
+};

@@ -1,6 +1,6 @@
 /** Starts one attempt of a job: the kind of its source decides which child process that is. */
 import type { LogLevel, ProcessMark } from '../../model/job.ts';
-import type { Definition } from '../../model/workflow.ts';
+import type { Definition, Source } from '../../model/workflow.ts';
 import type { AddressPolicy } from '../../net/address-policy.ts';
 import type { Logger } from '../../observe/log.ts';
 import { startCommand } from './command.ts';
@@ -70,5 +70,19 @@ export function startRun(input: RunInput): Promise<Run> {
     case 'push':
       // It was queued while its definition still named another source.
       throw new Error('This workflow receives its records by push now: there is nothing to run');
+  }
+}
+
+/** How a run's log calls its source: `the command ./people.sh`. */
+export function sourceName(source: Source): string {
+  switch (source.type) {
+    case 'command':
+      return `the command ${source.command[0]}`;
+    case 'module':
+      return `the module ${source.file}`;
+    case 'http':
+      return `the HTTP source ${source.urls[0]}`;
+    case 'push':
+      return 'a push';
   }
 }
