@@ -54,6 +54,13 @@ const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" 
 /** Records go out by descriptor 3, a result by 4; standard output is one with the log. */
 const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
 
+/**
+ * Our own programs and what they import are kept compiled: outside of TMPDIR, which does not outlive them. The
+ * environment says so, and not the program, because this must hold of its first file too: run from source, that one alone
+ * made Node load what strips types, half of the processor time of a module with one record (124 ms instead of 63).
+ */
+const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') };
+
 /** What is started: the program by its full path, its arguments, and all of its environment but for TMPDIR. */
 export interface Launch {
   argv: readonly string[];
@@ -247,7 +254,7 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
     const script = harness ? [HARNESS, 'sh'] : [PLAIN, 'sh', join(temporary, STDIN)];
     const child = spawn('/bin/sh', ['-c', ...script, ...launch.argv], {
       cwd: input.directory,
-      env: { ...launch.environment, TMPDIR: temporary },
+      env: { ...launch.environment, ...(input.harness ? COMPILED : {}), TMPDIR: temporary },
       detached: true,
       stdio: [
         harness ? 'pipe' : 'ignore',

@@ -4,12 +4,10 @@
  * that a module that never returns can be named.
  */
 import { readFileSync, writeSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { notAFunction, usefulPart } from './module-harness.ts';
 
 export interface DescribeInput {
-  compileCache: string;
   /** Full paths. */
   files: string[];
 }
@@ -21,7 +19,8 @@ export type DescribeLine =
   | { file: string; error: string };
 
 const input = JSON.parse(readFileSync(0, 'utf8')) as DescribeInput;
-enableCompileCache(input.compileCache);
+// As when it runs.
+delete process.env.NODE_COMPILE_CACHE;
 for (const file of input.files) {
   tell({ file, begins: true });
   tell(await describe(file));

@@ -6,7 +6,6 @@ import type { Logger } from '../../observe/log.ts';
 import { startChild } from './child.ts';
 import type { DescribeInput, DescribeLine } from './describe-harness.ts';
 import { cleanEnvironment } from './environment.ts';
-import { COMPILE_CACHE } from './module.ts';
 
 /** One module may take this long to import. */
 const IMPORT_MS = 10_000;
@@ -54,7 +53,7 @@ async function describeInOneChild(
   described: Map<string, Described>,
   options: DescribeOptions,
 ): Promise<{ file?: string; error?: string }> {
-  const input: DescribeInput = { compileCache: COMPILE_CACHE, files: [...files] };
+  const input: DescribeInput = { files: [...files] };
   const child = await startChild({
     launch: () => ({ argv: [process.execPath, PROGRAM], environment: cleanEnvironment(new Map()) }),
     directory: options.directory,

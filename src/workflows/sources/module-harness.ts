@@ -5,7 +5,6 @@
  * every run, so it imports as little as it can.
  */
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import type { Context } from '../context.d.ts';
@@ -13,7 +12,6 @@ import { missingSecret } from '../secret-names.ts';
 import { createProgress, createWriter, tellLog, writeResult } from './harness-output.ts';
 
 export interface HarnessInput {
-  compileCache: string;
   /** The module's full path. */
   file: string;
   team: string;
@@ -25,7 +23,8 @@ export interface HarnessInput {
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
-  enableCompileCache(input.compileCache);
+  // Ours (see child.ts), and nothing for the programs that a module starts.
+  delete process.env.NODE_COMPILE_CACHE;
   process.on('beforeExit', () => {
     const sentence = 'The module waits for a promise that nothing is left to settle';
     process.stderr.write(`${sentence}\n`, () => process.exit(13));

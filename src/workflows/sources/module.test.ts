@@ -33,6 +33,21 @@ test('a module yields records, reads its state and leaves the next one', async (
   assert.deepEqual(end, { ok: true, state: { n: 5, kept: [1] } });
 });
 
+test('a module, and what it starts, finds a clean environment', async (t) => {
+  const module = `
+    import { execSync } from 'node:child_process';
+    const names = (text: string) => text.match(/^\\w+(?==)/gm);
+    export default () => [{ id: 'a', own: Object.keys(process.env), child: names(execSync('env', { encoding: 'utf8' })) }];`;
+  const { lines } = await finish(await startModule(t, module));
+  const { own, child } = JSON.parse(lines[0] ?? '') as { own: string[]; child: string[] };
+  const known = /^(HOME|LANG|TZ|USER|PATH|LC_\w+|TMPDIR|PWD|OLDPWD|SHLVL|_|FLOWHOOK_(WORKFLOW|JOB|ATTEMPT))$/;
+  assert.deepEqual(
+    [...own, ...child].filter((name) => !known.test(name)),
+    [],
+  );
+  assert.ok(own.includes('FLOWHOOK_JOB') && child.includes('FLOWHOOK_JOB'));
+});
+
 test('state that is not touched is reported as unchanged, and any iterable will do', async (t) => {
   const run = await startModule(t, 'export default () => [{ id: "a" }];', { state: { n: 1 } });
   assert.deepEqual(await finish(run), { lines: ['{"id":"a"}'], end: { ok: true, state: undefined } });

@@ -1,8 +1,7 @@
 /** A module: a `.mts` file whose default export yields records, run by the harness in a child process. */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, extname, join, resolve } from 'node:path';
+import { dirname, extname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Source } from '../../model/workflow.ts';
 import { type ChildEnd, startChild } from './child.ts';
@@ -19,9 +18,6 @@ const HARNESS_ARGV: readonly string[] = [
   fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 
-/** Compiled modules are kept outside the child's own TMPDIR, which does not outlive it. */
-export const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
-
 /** Starts a module. Its secrets and state go over standard input, never over the command line. */
 export async function startModule(
   input: RunInput,
@@ -33,7 +29,6 @@ export async function startModule(
     throw new Error(`The module ${file} cannot be read on this machine: ${error.message}`);
   });
   const harnessInput: HarnessInput = {
-    compileCache: COMPILE_CACHE,
     file,
     team: input.team,
     state: input.state,

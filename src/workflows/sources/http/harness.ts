@@ -4,13 +4,16 @@
  * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 turns (see `child.ts`).
  */
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import type { HttpSource } from '../../../model/http-source.ts';
+import { remoteTurns } from '../../../net/host-turns-channel.ts';
 import { createProgress, createWriter, tellLog, writeResult } from '../harness-output.ts';
+import { createHidden } from './hidden.ts';
+import { createOutbound, namedOrigins } from './outbound.ts';
+import { outcomeOf } from './outcome.ts';
+import { readSource } from './read-source.ts';
 
 export interface HarnessInput {
-  compileCache: string;
   /** With the secrets in it. */
   source: HttpSource;
   /** Those secrets alone: not to be told. */
@@ -29,21 +32,11 @@ export type HarnessResult =
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
-  enableCompileCache(input.compileCache);
   await run(input);
   process.exit(0);
 }
 
 async function run(input: HarnessInput): Promise<void> {
-  // Only now, so that the compile cache covers them.
-  const [{ createOutbound, namedOrigins }, { readSource }, { remoteTurns }, { outcomeOf }, { createHidden }] =
-    await Promise.all([
-      import('./outbound.ts'),
-      import('./read-source.ts'),
-      import('../../../net/host-turns-channel.ts'),
-      import('./outcome.ts'),
-      import('./hidden.ts'),
-    ]);
   const stopping = new AbortController();
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();

@@ -10,7 +10,6 @@ import { failed, runOf } from '../child-run.ts';
 import { cleanEnvironment, configWithSecrets, runEnvironment, secretsIn } from '../environment.ts';
 import { temporaryPrefix } from '../leftover.ts';
 import { createMask } from '../mask.ts';
-import { COMPILE_CACHE } from '../module.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
 import { shareTurns } from '../turns.ts';
 import type { HarnessInput, HarnessResult } from './harness.ts';
@@ -26,7 +25,6 @@ const FORMAT = 2;
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
   const { key, mode } = input.definition;
   const harnessInput: HarnessInput = {
-    compileCache: COMPILE_CACHE,
     source: configWithSecrets(source, input) as HttpSource,
     secrets: secretsIn(source, input.secrets),
     state: input.state,
