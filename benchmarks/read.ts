@@ -1,5 +1,5 @@
 /** Whole reads, against Fastify sending the same bytes from memory. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
@@ -15,6 +15,8 @@ type Size = keyof typeof RECORDS;
 /** Reads of one round, one after another: each of them is over in milliseconds. */
 const READS: Record<Size, number> = { '1 k': 300, '200 k': 4, '1 M': 1 };
 const READERS = 16;
+/** A workflow that is changed in every round. */
+const PUSHED = 'pushed';
 const MANY = `200 k, ${READERS} readers`;
 const NOT_MODIFIED_MS = 500;
 
@@ -22,7 +24,8 @@ const benchmark: Benchmark = {
   about:
     `GET …/data of records of some 95 bytes, by one reader and by ${READERS}, in a process that only copies and counts. MB are ` +
     'those of the JSON text, also where it travels compressed. "first" comes from the database, "again" from the file ' +
-    'that the first read left, 1,000 records from memory. The limit is Fastify sending the same bytes from memory.',
+    'that the first read left, 1,000 records from memory; "next" is the first read of a version, once its body was made ' +
+    'because the version before had been read. The limit is Fastify sending the same bytes from memory.',
   units: {
     ...Object.fromEntries(
       Object.keys(RECORDS).flatMap((size) => [
@@ -32,6 +35,7 @@ const benchmark: Benchmark = {
       ]),
     ),
     [MANY]: 'MB/s',
+    'made after': 'ms',
     '304': '/s',
   },
   limit: 'Fastify from memory',
@@ -123,6 +127,29 @@ const benchmark: Benchmark = {
     const skipped: string[] = [];
     for (const encoding of ['identity', 'gzip', 'zstd'])
       contestants.push(...ours(flowhook, 'flowhook', encoding, large));
+    const plain = { ...flowhook.headers, 'accept-encoding': 'identity' };
+    const next = `${flowhook.url}/v1/workflows/${PUSHED}`;
+    const everyone = await readFile(fileOf(flowhook, '200 k'));
+    await push(next, flowhook.headers, everyone);
+    let pushes = 0;
+    contestants.push({
+      name: 'flowhook, identity, next',
+      async round() {
+        await untilKept(`${next}/data`, plain);
+        const [person] = JSON.parse(everyone.toString('utf8', 0, everyone.indexOf('}') + 1).concat(']'));
+        pushes += 1;
+        // As long as before.
+        const city = `City ${pushes % 10}`;
+        await push(next, flowhook.headers, JSON.stringify([{ ...person, city }]), '?mode=upsert');
+        const from = performance.now();
+        await untilThere(`${next}/data`, plain);
+        const readyMs = performance.now() - from;
+        return {
+          ...(await read({ size: '200 k', url: `${next}/data`, headers: plain })),
+          'made after': readyMs,
+        };
+      },
+    });
     if (!full)
       skipped.push('1,000,000 records, nginx, rows through a response schema, PostgreSQL: with --full');
     else {
@@ -174,7 +201,8 @@ async function serving(sizes: readonly Size[], database?: string): Promise<Flowh
     [`default/${idOf(size)}.yaml`, people.definition.replace('people.mjs', `${idOf(size)}.mjs`)],
     [`default/${idOf(size)}.mjs`, people.program(RECORDS[size])],
   ]);
-  const flowhook = await startFlowhook(Object.fromEntries(files), {}, database);
+  const pushed = { [`default/${PUSHED}.yaml`]: 'source: { type: push }\n' };
+  const flowhook = await startFlowhook({ ...Object.fromEntries(files), ...pushed }, {}, database);
   for (const size of sizes) {
     const job = await flowhook.runToItsEnd(idOf(size));
     if (job.state !== 'finished') throw new Error(job.error);
@@ -199,8 +227,27 @@ async function notModified(url: string, headers: Record<string, string>): Promis
   return { '304': perSecond };
 }
 
+async function push(
+  url: string,
+  headers: Record<string, string>,
+  body: string | Buffer<ArrayBuffer>,
+  query = '',
+): Promise<void> {
+  const answer = await fetch(`${url}/push${query}`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  });
+  if (answer.status !== 200) throw new Error(await answer.text());
+}
+
+/** Reads a body, and waits until it is kept. */
 async function untilKept(url: string, headers: Record<string, string>): Promise<void> {
   await fetch(url, { headers }).then((answer) => answer.arrayBuffer());
+  await untilThere(url, headers);
+}
+
+async function untilThere(url: string, headers: Record<string, string>): Promise<void> {
   for (;;) {
     const head = await fetch(url, { method: 'HEAD', headers });
     if (head.headers.has('content-length')) return;

@@ -54,6 +54,16 @@ test('the directory of the files may be deleted at any time', async () => {
   await until(async () => (await openFiles()).length === 0);
 });
 
+test('the first read of a version finds it whole where the version before was read', async () => {
+  await publish(HEAVY, 'people');
+  await get(PEOPLE);
+  await untilKept(PEOPLE);
+  const next = manyPeople(2_400, 'y'.repeat(5_000));
+  await publish(next, 'people');
+  assert.equal(await untilKept(PEOPLE), json(next).length);
+  assert.ok((await get(PEOPLE)).body.equals(Buffer.from(json(next))));
+});
+
 test('the total of the files is bounded, those not read for longest go first', async (t) => {
   const small = await startService({
     workflows: WORKFLOWS,

@@ -111,6 +111,27 @@ test('a body that goes while it is being opened is not found, and not counted', 
   assert.equal(bodies.bytesOf(of), undefined);
 });
 
+test('the body of a version is made ahead when that of the version before was read, once for a read', async (t) => {
+  const { store, bodies, place, of, make, untilMade } = await setUp(t);
+  const next = async (name: string) => {
+    await publishRun(store, place, { a: name });
+    return { ...of, version: await openVersion(store, place) };
+  };
+  await all(make());
+  await untilMade();
+  assert.equal(await bodies.follow(place), false);
+  const second = await next('Ada L.');
+  assert.equal(await bodies.follow({ ...place, workflowId: 'other' }), false);
+  assert.equal(await bodies.follow(place), true);
+  while (bodies.bytesOf(second) === undefined) await new Promise(setImmediate);
+  // Nobody reads it.
+  await next('A. Lovelace');
+  assert.equal(await bodies.follow(place), false);
+  const found = await bodies.find(second);
+  assert.equal(await all(found?.part(0, found.bytes)), '[{"id":"a","name":"Ada L."}]');
+  assert.equal(await bodies.follow(place), true);
+});
+
 test('nothing is made once it is stopped', async (t) => {
   const { bodies, make } = await setUp(t);
   await bodies.stop();

@@ -12,6 +12,8 @@ import { SmallBodies } from './small-bodies.ts';
 
 /** Bodies that are made at a time; who comes beyond them reads from the database. */
 const MAX_MAKING = 4;
+/** No body is made ahead beside so many: somebody may wait for those, and for the next. */
+const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
 /** No body is made for so long after one could not be written. */
 const REST_MS = 60_000;
@@ -32,12 +34,15 @@ interface Kept {
   readers: Set<AbortController>;
   /** Some of those who read while it was made may not be at its end yet. */
   production: Production;
+  /** Whether somebody has asked for it, and no successor was made for that. */
+  wasRead: boolean;
 }
 
 interface Making {
   of: Representation;
   production: Production;
   done: Promise<void>;
+  wasRead: boolean;
 }
 
 /**
@@ -131,6 +136,7 @@ export class Representations {
     }
     this.#kept.delete(name);
     this.#kept.set(name, kept);
+    kept.wasRead = true;
     return {
       bytes: kept.bytes,
       close: () => file.close(),
@@ -148,9 +154,36 @@ export class Representations {
    * if nobody is making it already, and to its end even if every reader goes.
    */
   make(of: Representation): BodyReader | undefined {
+    const making = this.#making.get(nameOf(of)) ?? this.#begin(of);
+    if (making === undefined) return undefined;
+    making.wasRead = true;
+    return making.production.joinable ? making.production.read() : undefined;
+  }
+
+  /**
+   * To be called when a version was published: makes those of its bodies ahead whose predecessors were read, so that
+   * the first one to read it finds it whole. One is made for a read at most, however often versions come. Answers
+   * whether there was anything to make. Never rejects: it may as well be left.
+   */
+  async follow(place: Place): Promise<boolean> {
+    const read = [...this.#kept.values()].filter(({ of, wasRead }) => wasRead && samePlace(of.place, place));
+    if (read.length === 0) return false;
+    const version = await this.#store.records.version(place).catch(() => undefined);
+    if (version === undefined) return false;
+    let begun = false;
+    for (const before of read) {
+      const next = { ...before.of, version };
+      if (before.of.version.number >= version.number) continue;
+      before.wasRead = false;
+      const name = nameOf(next);
+      if (this.#kept.has(name) || this.#making.has(name) || this.#making.size >= MAX_BEFORE_AHEAD) continue;
+      begun = this.#begin(next) !== undefined || begun;
+    }
+    return begun;
+  }
+
+  #begin(of: Representation): Making | undefined {
     const name = nameOf(of);
-    const making = this.#making.get(name);
-    if (making !== undefined) return making.production.joinable ? making.production.read() : undefined;
     if (!this.#running || this.#maxBytes === 0 || this.#tooLarge.has(name)) return undefined;
     if (performance.now() < this.#restUntil) return undefined;
     if (this.#making.size >= MAX_MAKING) return undefined;
@@ -169,9 +202,9 @@ export class Representations {
       },
       before: () => mkdir(this.#directory, { recursive: true, mode: 0o700 }),
     });
-    const done = production.finished
+    const done: Promise<void> = production.finished
       .then((bytes) => {
-        if (bytes !== undefined) return this.#keep({ of, name, path, bytes, production });
+        if (bytes !== undefined) return this.#keep({ making, name, path, bytes });
         if (production.wasRefused) this.#rest(path);
         return false;
       })
@@ -185,8 +218,9 @@ export class Representations {
         // Last, so that whoever waits for it finds no file.
         this.#making.delete(name);
       });
-    this.#making.set(name, { of, production, done });
-    return production.read();
+    const making: Making = { of, production, done, wasRead: false };
+    this.#making.set(name, making);
+    return making;
   }
 
   /** Removes every body of a workflow and breaks off who is reading one: records were erased from it. */
@@ -228,14 +262,9 @@ export class Representations {
     }
   }
 
-  async #keep(made: {
-    of: Representation;
-    name: string;
-    path: string;
-    bytes: number;
-    production: Production;
-  }): Promise<boolean> {
-    const { of, name, path, bytes, production } = made;
+  async #keep(made: { making: Making; name: string; path: string; bytes: number }): Promise<boolean> {
+    const { making, name, path, bytes } = made;
+    const { of, production } = making;
     const final = join(this.#directory, name);
     // Somebody deleted the directory: nothing is kept.
     const moved = await rename(path, final).then(
@@ -249,7 +278,7 @@ export class Representations {
       return false;
     }
     this.#drop(name);
-    this.#kept.set(name, { of, bytes, readers: new Set(), production });
+    this.#kept.set(name, { of, bytes, readers: new Set(), production, wasRead: making.wasRead });
     return true;
   }
 

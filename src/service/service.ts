@@ -25,6 +25,7 @@ import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
 import { EventLoopMonitor } from '../observe/event-loop.ts';
 import type { Logger } from '../observe/log.ts';
+import { observeAll } from '../observe/observer.ts';
 import { processMetrics } from '../observe/process-metrics.ts';
 import { traceMetrics } from '../observe/trace-metrics.ts';
 import { BodyWriter } from '../records/body-writer.ts';
@@ -214,13 +215,30 @@ export async function startService(
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close(), 'the reading of records');
-    const pushes = new PushJobs({ store, ingester, log, observer, nodeId, random });
+    const representations = new Representations({
+      store,
+      writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
+      directory: join(config.dataDirectory, 'representations'),
+      maxBytes: config.representationCacheMb * 1_048_576,
+      log,
+    });
+    await representations.start();
+    started.push(() => representations.stop(), 'answers being kept');
+    const followed = observeAll([
+      observer,
+      {
+        jobAttemptDone: (done) => {
+          if (done.published?.outcome === 'published') void representations.follow(done);
+        },
+      },
+    ]);
+    const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
     started.push(() => pushes.stop(), 'pushes');
     const engine = new Engine({
       store,
       ingester,
       log,
-      observer,
+      observer: followed,
       tracing,
       renewPush: (held) => pushes.renew(held),
       workflowsDirectory: config.workflowsDirectory,
@@ -241,15 +259,6 @@ export async function startService(
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
     });
     const scheduler = createScheduler({ store, log, random, tracing });
-    const representations = new Representations({
-      store,
-      writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
-      directory: join(config.dataDirectory, 'representations'),
-      maxBytes: config.representationCacheMb * 1_048_576,
-      log,
-    });
-    await representations.start();
-    started.push(() => representations.stop(), 'answers being kept');
     const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
     const chores = createChores({ config, store, log, random, nodeId, forget, started });
 
