@@ -94,7 +94,7 @@ interface Prunable {
 
 /**
  * Workflow by workflow, of each the oldest first. A job that an idempotency key still answers stays until the key is
- * forgotten.
+ * forgotten. Ids grow with time, so that none is looked at which is neither old enough by its id nor beyond what is kept.
  */
 function prunable(
   tx: Tx,
@@ -108,6 +108,9 @@ function prunable(
        select job.id from job
        where job.team_id = workflow.team_id and job.workflow_id = workflow.id
          and job.state in ('finished', 'failed', 'canceled')
+         and job.id <= greatest($7, (select id from job newer
+                                     where newer.team_id = workflow.team_id and newer.workflow_id = workflow.id
+                                     order by newer.id desc limit 1 offset $4))
          and (job.finished_at <= $3
               or job.id <= (select id from job newer
                             where newer.team_id = workflow.team_id and newer.workflow_id = workflow.id
@@ -128,6 +131,7 @@ function prunable(
     keepJobs,
     tx.now - REMEMBERED_MS,
     limit + 1,
+    idsBetween('job', { until: tx.now - keepMs }).end,
   );
 }
 

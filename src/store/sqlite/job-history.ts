@@ -80,6 +80,22 @@ interface PruneInput {
   after: PrunePlace;
 }
 
+const BEYOND_KEPT = `
+  select id from job indexed by job_history
+  where team_id = ?1 and workflow_id = ?2 order by id desc limit 1 offset ?5`;
+const PRUNABLE = `
+  select id from job indexed by job_history
+  where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
+    and id <= max(?4, coalesce((${BEYOND_KEPT}), ''))
+    and (finished_at <= ?3 or id <= (${BEYOND_KEPT}))
+    and id < (select id from job indexed by job_history
+              where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
+              order by id desc limit 1)
+    and id not in (select result_id from idempotency
+                   where team_id = ?1 and operation in ('jobs.enqueue', 'jobs.begin') and target = ?2
+                     and created_at > ?6)
+  order by id limit ?7`;
+
 /** Goes from workflow to workflow; `next` is null at the end of a round. */
 export function prune(tx: Tx, input: PruneInput): { next: PrunePlace | null } {
   const workflows = tx.db.all<{ team_id: string; id: string }>(
@@ -102,36 +118,25 @@ export function prune(tx: Tx, input: PruneInput): { next: PrunePlace | null } {
   return { next: workflows.length < WORKFLOWS_AT_ONCE ? null : done };
 }
 
-/** The oldest first. A job that an idempotency key still answers stays until the key is forgotten. */
+/**
+ * The oldest first. A job that an idempotency key still answers stays until the key is forgotten. Ids grow with time, so
+ * that none is looked at which is neither old enough by its id nor beyond what is kept: with 100,000 jobs, all kept, a
+ * round of all workflows took 1.6 s of the writer without that, each minute.
+ */
 function prunable(
   tx: Tx,
   { teamId, workflowId }: PrunePlace,
   { keepJobs, keepMs, limit }: { keepJobs: number; keepMs: number; limit: number },
 ): string[] {
+  const before = tx.now - keepMs;
   return tx.db
     .all<{ id: string }>(
-      `select id from job indexed by job_history
-       where team_id = ? and workflow_id = ? and state in ('finished', 'failed', 'canceled')
-         and (finished_at <= ?
-              or id <= (select id from job indexed by job_history
-                        where team_id = ? and workflow_id = ? order by id desc limit 1 offset ?))
-         and id < (select id from job indexed by job_history
-                   where team_id = ? and workflow_id = ? and state in ('finished', 'failed', 'canceled')
-                   order by id desc limit 1)
-         and id not in (select result_id from idempotency
-                        where team_id = ? and operation in ('jobs.enqueue', 'jobs.begin') and target = ?
-                          and created_at > ?)
-       order by id limit ?`,
+      PRUNABLE,
       teamId,
       workflowId,
-      tx.now - keepMs,
-      teamId,
-      workflowId,
+      before,
+      idsBetween('job', { until: before }).end,
       keepJobs,
-      teamId,
-      workflowId,
-      teamId,
-      workflowId,
       tx.now - REMEMBERED_MS,
       limit,
     )
