@@ -21,7 +21,9 @@ export interface EndedJob {
 }
 
 export interface Flowhook {
-  url: string;
+  /** Another one after a restart. */
+  readonly url: string;
+  readonly pid: number;
   /** What every request needs. */
   headers: Record<string, string>;
   directory: string;
@@ -40,6 +42,11 @@ export interface Flowhook {
   processorMs(): Promise<number>;
   /** Takes away the bodies that reads have left: the next one comes from the database. */
   forgetBodies(): Promise<void>;
+  /**
+   * Ends the server and starts it on the same data. Answers how long that took from the making of the process, in
+   * milliseconds: until it said that it listens, and until it said that it is ready; and the processor time until then.
+   */
+  restart(): Promise<{ listeningMs: number; readyMs: number; processorMs: number }>;
   stop(): Promise<void>;
 }
 
@@ -63,16 +70,19 @@ export async function startFlowhook(
     settings: ofDatabase,
     drop,
   } = database === undefined ? await testDatabase(directory) : onPostgres(database);
-  const server = await startServerProcess({
-    FLOWHOOK_DATA: join(directory, 'data'),
-    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-    FLOWHOOK_BOOTSTRAP_KEY: KEY,
-    FLOWHOOK_LOG_LEVEL: 'warn',
-    ...ofDatabase,
-    ...settings,
-  });
+  const start = () =>
+    startServerProcess({
+      FLOWHOOK_DATA: join(directory, 'data'),
+      FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
+      FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      FLOWHOOK_LOG_LEVEL: 'warn',
+      ...ofDatabase,
+      ...settings,
+    });
+  let server = await start();
   const headers = { 'x-api-key': KEY };
-  const proc = `/proc/${server.process.pid}`;
+  const pid = () => server.process.pid as number;
+  const proc = (name: string) => `/proc/${pid()}/${name}`;
   async function queueUntil(workflowId: string, states: RegExp): Promise<EndedJob> {
     const queued = await fetch(`${server.url}/v1/workflows/${workflowId}/queue`, { method: 'POST', headers });
     if (queued.status !== 200) throw new Error(await queued.text());
@@ -84,7 +94,12 @@ export async function startFlowhook(
     }
   }
   return {
-    url: server.url,
+    get url() {
+      return server.url;
+    },
+    get pid() {
+      return pid();
+    },
     headers,
     directory,
     databaseUrl,
@@ -101,22 +116,29 @@ export async function startFlowhook(
       await queueUntil(workflowId, /^running$/);
     },
     async memory() {
-      const status = await readFile(`${proc}/status`, 'utf8');
+      const status = await readFile(proc('status'), 'utf8');
       const mb = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1_024;
       return { nowMb: mb('VmRSS'), peakMb: mb('VmHWM') };
     },
     // Linux: writing 5 sets the peak to the present (proc(5), clear_refs).
-    resetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
-    async processorMs() {
-      // Linux counts in hundredths of a second here (proc(5)); the name before may hold spaces.
-      const fields = (await readFile(`${proc}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
-      return (Number(fields[11]) + Number(fields[12])) * 10;
-    },
+    resetPeak: () => writeFile(proc('clear_refs'), '5'),
+    processorMs: () => processorMsOf(pid()),
     async forgetBodies() {
       const data = join(directory, 'data');
       for (const name of await readdir(data)) {
         if (name.startsWith('representations')) await rm(join(data, name), { recursive: true });
       }
+    },
+    async restart() {
+      await server.stop();
+      const from = performance.now();
+      server = await start();
+      const listeningMs = performance.now() - from;
+      const answer = await fetch(`${server.url}/readyz`);
+      await answer.body?.cancel();
+      if (answer.status !== 200)
+        throw new Error(`/readyz answered ${answer.status} to a server that listens`);
+      return { listeningMs, readyMs: performance.now() - from, processorMs: await processorMsOf(pid()) };
     },
     async stop() {
       await server.stop();
@@ -130,4 +152,11 @@ export async function startFlowhook(
 function onPostgres(url: string): Pick<TestDatabase, 'url' | 'settings' | 'drop'> {
   const settings = { FLOWHOOK_DATABASE: url, FLOWHOOK_ENCRYPTION_KEY: 'ab'.repeat(32) };
   return { url, settings, drop: async () => {} };
+}
+
+/** Processor time that a process has taken so far, of all its threads, in milliseconds. */
+export async function processorMsOf(pid: number): Promise<number> {
+  // Linux counts in hundredths of a second here (proc(5)); the name before may hold spaces.
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

@@ -1,4 +1,5 @@
 /** Fills a database with the past of many workflows: copies of rows that the service has made, by SQL alone. */
+import { firstIdAt } from '../../src/std/id.ts';
 
 /** How much there is of what the past leaves. Jobs and deliveries belong to the workflows in turn. */
 export interface Past {
@@ -11,9 +12,10 @@ export interface Past {
   deliveries: number;
 }
 
-/** Ids sort by the time when they were made: these are older than all that are made from now on. */
-const id = (prefix: string, n: string) => `'${prefix}_0000000000000000' || cast(1000000000 + ${n} as text)`;
+const DAY_MS = 24 * 3_600_000;
 const EVENTS_OF_A_JOB = 3;
+/** Rows of a transaction: a server that uses the database goes on writing in between. */
+const AT_ONCE = 20_000;
 
 /**
  * @param rows runs a query with `?` and answers its rows; statements that change something likewise
@@ -25,6 +27,9 @@ export async function multiply(
 ): Promise<void> {
   const { teamId, workflowId } = model;
   const { workflows, webhooks, jobs, deliveries } = past;
+  const madeAt = Date.now() - DAY_MS;
+  const id = (prefix: string, n: string) =>
+    `'${firstIdAt(prefix, madeAt).slice(0, -10)}' || cast(1000000000 + ${n} as text)`;
   const one = async (sql: string, ...values: (string | number)[]) => {
     const [row] = await rows(sql, values);
     if (row === undefined) throw new Error(`There is nothing to be copied: ${sql}`);
@@ -100,21 +105,30 @@ export async function multiply(
     },
   ];
   for (const { table, model: row, count, changed } of copies) {
+    // Of the day before, like whatever is old: counted by hours, and not to be counted again.
+    const times = Object.keys(row).filter((column) => /^(created|started|finished)_at$/.test(column));
+    for (const column of times) if (row[column] !== null) row[column] = Number(row[column]) - DAY_MS;
     const columns = Object.keys(row);
     const kept = columns.filter((column) => !(column in changed) && row[column] !== null);
     const values = kept.map((column) => row[column] as string | number);
     const written = [...kept, ...Object.keys(changed)];
-    await rows(
-      `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ${count})
-       insert into ${table} (${written.join(', ')})
-       select ${[...kept.map((column) => castTo(row[column])), ...Object.values(changed)].join(', ')} from copies`,
-      values,
-    );
+    for (let from = 1; from <= count; from += AT_ONCE) {
+      const to = Math.min(count, from + AT_ONCE - 1);
+      await rows(
+        `with recursive copies (n) as (select ${from} union all select n + 1 from copies where n < ${to})
+         insert into ${table} (${written.join(', ')})
+         select ${[...kept.map((column) => castTo(row[column])), ...Object.values(changed)].join(', ')} from copies`,
+        values,
+      );
+    }
   }
-  await rows('update team set last_sequence = last_sequence + ? where id = ?', [
-    jobs * EVENTS_OF_A_JOB,
-    teamId,
-  ]);
+  const added = jobs * EVENTS_OF_A_JOB;
+  await rows('update team set last_sequence = last_sequence + ? where id = ?', [added, teamId]);
+  await rows(
+    `insert into usage_place (team_id, sequence) select id, last_sequence from team where id = ?
+     on conflict (team_id) do update set sequence = excluded.sequence`,
+    [teamId],
+  );
 }
 
 /** PostgreSQL does not guess what a `?` in a list of columns is. */

@@ -1,0 +1,218 @@
+/** What the service takes without doing anything, and what a load leaves: start, memory, dependencies, size. */
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Benchmark, median } from './benchmark.ts';
+import { processorMsOf, startFlowhook } from './flowhook.ts';
+import { hammer } from './load.ts';
+
+const REPOSITORY = join(import.meta.dirname, '..');
+/** Of one round; what is told is their median. */
+const STARTS = 3;
+const CONNECTIONS = 64;
+const LOAD_MS = 3_000;
+/** After the start and after the load: the service gives memory back when it has been at rest for six seconds. */
+const REST_MS = 8_000;
+/** Fastify alone does nothing more of the kind. */
+const SHORT_REST_MS = 1_000;
+/** Megabytes. */
+const MB = 1_024 * 1_024;
+
+const benchmark: Benchmark = {
+  about:
+    `From the making of the process to its first answer (a workflow file that is known, the compile cache warm), and resident memory: ${REST_MS / 1_000} s ` +
+    `after that, at the end of ${LOAD_MS / 1_000} s of requests over ${CONNECTIONS} connections (the list of webhooks), and ${REST_MS / 1_000} s later. ` +
+    'The limit is a process that imports Fastify and has one route. "Of files" is the part of the idle memory that is pages of files, most of all Node itself, ' +
+    'which processes share.',
+  units: {
+    'start to listening': 'ms',
+    'start to ready': 'ms',
+    'start, processor time': 'ms',
+    'resident when idle': 'MB',
+    'of files': 'MB',
+    'under load': 'MB',
+    'after the load': 'MB',
+    dependencies: '',
+    'size of dependencies': 'MB',
+    package: 'MB',
+    'package, unpacked': 'MB',
+  },
+  limit: 'Fastify alone',
+  rounds: 2,
+  async setUp({ full }) {
+    const directory = await mkdtemp(join(tmpdir(), 'flowhook-footprint-'));
+    const script = join(directory, 'alone.mjs');
+    await writeFile(script, ALONE);
+    const flowhook = await startFlowhook({
+      'default/people.yaml': 'source: { type: command, command: [echo, "{}"] }\n',
+    });
+    const root = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8')) as Package;
+    const ours = await dependencies(Object.keys(root.dependencies ?? {}));
+    const theirs = await dependencies(['fastify']);
+    const packed = full ? await pack() : {};
+    return {
+      contestants: [
+        { name: 'Fastify alone', round: async () => ({ ...(await alone(script)), ...theirs }) },
+        {
+          name: 'flowhook',
+          async round() {
+            const starts: Awaited<ReturnType<typeof flowhook.restart>>[] = [];
+            for (let n = 0; n < STARTS; n += 1) starts.push(await flowhook.restart());
+            const { pid, url, headers } = flowhook;
+            const path = '/v1/integrations/webhooks/list';
+            return {
+              ...startFigures(starts),
+              ...(await memoryFigures({ pid, url, path, headers, restMs: REST_MS })),
+              ...ours,
+              ...packed,
+            };
+          },
+        },
+      ],
+      skipped: full ? [] : ['the size of the package, which has to be built for that (--full)'],
+      async tearDown() {
+        await flowhook.stop();
+        await rm(directory, { recursive: true });
+      },
+    };
+  },
+};
+export default benchmark;
+
+/** What the limit is: it says where it listens to whoever made it. */
+const ALONE = `
+import { enableCompileCache } from 'node:module';
+enableCompileCache();
+const { default: fastify } = await import(process.argv[2]);
+const app = fastify();
+app.get('/', async () => ({ webhooks: [] }));
+await app.listen({ port: 0, host: '127.0.0.1' });
+process.send('http://127.0.0.1:' + app.server.address().port);
+`;
+
+async function alone(script: string): Promise<Record<string, number>> {
+  const starts: Start[] = [];
+  for (let n = 1; ; n += 1) {
+    const from = performance.now();
+    const child = fork(script, [import.meta.resolve('fastify')]);
+    const [url] = (await once(child, 'message')) as [string];
+    const listeningMs = performance.now() - from;
+    await (await fetch(url)).text();
+    const pid = child.pid as number;
+    starts.push({ listeningMs, readyMs: performance.now() - from, processorMs: await processorMsOf(pid) });
+    const figures =
+      n < STARTS ? {} : await memoryFigures({ pid, url, path: '/', headers: {}, restMs: SHORT_REST_MS });
+    child.kill();
+    await once(child, 'exit');
+    if (n === STARTS) return { ...startFigures(starts), ...figures };
+  }
+}
+
+interface Start {
+  listeningMs: number;
+  readyMs: number;
+  processorMs: number;
+}
+
+function startFigures(starts: readonly Start[]): Record<string, number> {
+  return {
+    'start to listening': median(starts.map(({ listeningMs }) => listeningMs)),
+    'start to ready': median(starts.map(({ readyMs }) => readyMs)),
+    'start, processor time': median(starts.map(({ processorMs: ms }) => ms)),
+  };
+}
+
+async function memoryFigures(process: {
+  pid: number;
+  url: string;
+  path: string;
+  headers: Record<string, string>;
+  restMs: number;
+}): Promise<Record<string, number>> {
+  const { pid, url, path, headers, restMs } = process;
+  await rest(restMs);
+  const idle = await resident(pid);
+  await hammer({
+    url,
+    connections: CONNECTIONS,
+    forMs: LOAD_MS,
+    request: () => ({ method: 'GET', path, headers }),
+  });
+  const loaded = await resident(pid);
+  await rest(restMs);
+  return {
+    'resident when idle': idle.all,
+    'of files': idle.ofFiles,
+    'under load': loaded.all,
+    'after the load': (await resident(pid)).all,
+  };
+}
+
+/** Of Linux, in MB (proc(5), status). */
+async function resident(pid: number): Promise<{ all: number; ofFiles: number }> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
+  return { all: mb('VmRSS'), ofFiles: mb('RssFile') };
+}
+
+function rest(ms: number): Promise<void> {
+  return new Promise((later) => setTimeout(later, ms));
+}
+
+interface Package {
+  dependencies?: Record<string, string>;
+}
+
+/** How many packages these bring along, themselves included, and what they take on the disk. */
+async function dependencies(names: readonly string[]): Promise<Record<string, number>> {
+  const seen = new Set<string>();
+  const waiting = names.map((name) => ({ name, from: REPOSITORY }));
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const directory = installed(next.name, next.from);
+    if (directory === undefined || seen.has(directory)) continue;
+    seen.add(directory);
+    const { dependencies: more = {} } = JSON.parse(
+      await readFile(join(directory, 'package.json'), 'utf8'),
+    ) as Package;
+    waiting.push(...Object.keys(more).map((name) => ({ name, from: directory })));
+  }
+  let bytes = 0;
+  for (const directory of seen) bytes += await size(directory);
+  return { dependencies: seen.size, 'size of dependencies': bytes / MB };
+}
+
+/** Where Node finds a package that one in this directory asks for; nothing where it is not installed. */
+function installed(name: string, from: string): string | undefined {
+  for (let place = from; place !== join(place, '..'); place = join(place, '..')) {
+    const found = join(place, 'node_modules', name);
+    if (existsSync(join(found, 'package.json'))) return found;
+  }
+  return undefined;
+}
+
+/** Bytes of the files of a package, without packages inside of it. */
+async function size(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) bytes += entry.name === 'node_modules' ? 0 : await size(path);
+    else bytes += (await stat(path)).size;
+  }
+  return bytes;
+}
+
+/** Builds what is published. */
+async function pack(): Promise<Record<string, number>> {
+  const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--silent'], {
+    cwd: REPOSITORY,
+    maxBuffer: 64 * MB,
+  });
+  const [{ size: packed, unpackedSize }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [
+    { size: number; unpackedSize: number },
+  ];
+  return { package: packed / MB, 'package, unpacked': unpackedSize / MB };
+}

@@ -1,0 +1,281 @@
+/** What a past costs: the same figures with 10 and 100 times as many workflows, webhooks, old jobs and deliveries. */
+import { Database } from '../src/store/sqlite/database.ts';
+import { multiply, type Past } from '../test/support/multiply.ts';
+import { type Benchmark, median } from './benchmark.ts';
+import { type Flowhook, startFlowhook } from './flowhook.ts';
+import { hammer } from './load.ts';
+import { type Sink, startSink } from './sink.ts';
+
+const PAST: Past = { workflows: 100, webhooks: 100, jobs: 1_000, deliveries: 5_000 };
+const TIMES = [1, 10, 100];
+/** A round queues and cancels over so many connections, for so long. */
+const CONNECTIONS = 16;
+const FOR_MS = 1_500;
+/** One at a time. */
+const RUNS = 5;
+const TESTS = 30;
+const READS = 20;
+const DRAINED = 2_000;
+const IDLE_MS = 12_000;
+
+const FILES = {
+  // Holds the only slot, so that what is queued stays queued until it is canceled.
+  'default/holder.yaml': 'source: { type: command, command: [sleep, "3600"] }\nlimits: { timeout: 2h }\n',
+  // What is copied. One record, so that its version is published.
+  'default/model.yaml': `source: { type: command, command: [echo, '{"id":"1","name":"Ada"}'] }\n`,
+  'default/thousand.mts': `
+export default async function* () {
+  for (let i = 0; i < 1_000; i++) yield { id: String(i), name: 'Person Number ' + i, email: 'person' + i + '@example.com' };
+}
+`,
+};
+
+const benchmark: Benchmark = {
+  about:
+    `SQLite with a past of ${PAST.workflows} workflows and webhooks, ${PAST.jobs.toLocaleString('en')} finished jobs with their ` +
+    `events and ${PAST.deliveries.toLocaleString('en')} deliveries with their attempts, all of one team, and with 10 and 100 times that. ` +
+    'Jobs are queued, and canceled again, of the workflows of that past. Idle: processor time of a minute without any request.',
+  units: {
+    'queued and canceled': '/s',
+    'queued and canceled, each': 'ms of processor time',
+    'queueing, p50': 'ms',
+    'queueing, p99': 'ms',
+    refused: '/s',
+    'refused, each': 'ms of processor time',
+    'a job claimed': 'ms',
+    'a job run': 'ms',
+    'event to receipt, p50': 'ms',
+    'deliveries drained': '/s',
+    'first page of jobs': 'ms',
+    'first page of events': 'ms',
+    'first page of workflows': 'ms',
+    '1,000 records again': 'ms',
+    'idle minute': 'ms of processor time',
+    'start to ready': 'ms',
+  },
+  limit: '1 ×',
+  rounds: 3,
+  async setUp() {
+    const sink = await startSink();
+    const grown: Grown[] = [];
+    for (const times of TIMES) grown.push(await grow(times, sink));
+    return {
+      contestants: grown.map((one) => ({ name: `${one.times} ×`, round: () => measure(one, sink) })),
+      async tearDown() {
+        sink.stop();
+        for (const { flowhook } of grown) await flowhook.stop();
+      },
+    };
+  },
+};
+export default benchmark;
+
+interface Grown {
+  times: number;
+  past: Past;
+  flowhook: Flowhook;
+  teamId: string;
+  /** The webhook that is measured: of the workflow that was copied, and not of a copy. */
+  webhookId: string;
+  holder: string;
+}
+
+/** A service whose first rows it has made itself, and copies of them. */
+async function grow(times: number, sink: Sink): Promise<Grown> {
+  const flowhook = await startFlowhook(FILES, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
+  const past: Past = {
+    workflows: PAST.workflows * times,
+    webhooks: PAST.webhooks * times,
+    jobs: PAST.jobs * times,
+    deliveries: PAST.deliveries * times,
+  };
+  const subscribed = await post(flowhook, '/v1/integrations/webhooks/subscribe', {
+    workflowId: 'model',
+    webhookUrl: sink.url,
+    // Fires when asked to: what is queued and canceled is nobody's news.
+    events: ['workflow_failed'],
+  });
+  const webhookId = subscribed.headers.get('x-webhook-id') as string;
+  await flowhook.runToItsEnd('model');
+  await flowhook.runToItsEnd('thousand');
+  await test(flowhook, webhookId);
+  const db = new Database(flowhook.databaseUrl.replace('sqlite:', ''), { synchronous: 'OFF' });
+  const settled = () =>
+    db.get<{ id: string }>(`select team_id as id from delivery where state = 'delivered'`);
+  while (settled() === undefined) await new Promise((later) => setTimeout(later, 20));
+  const teamId = settled()?.id as string;
+  const rows = async (sql: string, values: (string | number)[]) => {
+    // The server writes meanwhile.
+    await new Promise((later) => setImmediate(later));
+    return db.all<Record<string, unknown>>(sql, ...values);
+  };
+  await multiply(rows, { past, model: { teamId, workflowId: 'model' } });
+  db.close();
+  return { times, past, flowhook, teamId, webhookId, holder: await hold(flowhook) };
+}
+
+async function measure(grown: Grown, sink: Sink): Promise<Record<string, number>> {
+  const { flowhook } = grown;
+  const started = await flowhook.restart();
+  const get = (path: string) => () => answered(flowhook, 'GET', path);
+  return {
+    'start to ready': started.readyMs,
+    'first page of jobs': await middle(get('/v1/jobs')),
+    'first page of events': await middle(get('/v1/events')),
+    'first page of workflows': await middle(get('/v1/workflows')),
+    '1,000 records again': await middle(get('/v1/workflows/thousand/data')),
+    ...(await queue(grown)),
+    ...(await run(grown)),
+    ...(await deliver(grown, sink)),
+    'idle minute': await idle(grown),
+  };
+}
+
+/** Queues and cancels jobs of the past's workflows: each connection has its own, for a workflow takes one at a time. */
+async function queue(grown: Grown): Promise<Record<string, number>> {
+  const { flowhook, past } = grown;
+  const took: number[] = [];
+  const before = await flowhook.processorMs();
+  const from = performance.now();
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async (_, connection) => {
+      for (let n = connection; performance.now() - from < FOR_MS; n = (n + CONNECTIONS) % past.workflows) {
+        const sent = performance.now();
+        const workflow = `past-${n + 1}`;
+        const queued = await answered(flowhook, 'POST', `/v1/workflows/${workflow}/queue`);
+        took.push(performance.now() - sent);
+        await answered(flowhook, 'POST', `/v1/jobs/${queued.headers.get('x-job-id')}/cancel`);
+      }
+    }),
+  );
+  const seconds = (performance.now() - from) / 1_000;
+  const between = await flowhook.processorMs();
+  took.sort((a, b) => a - b);
+  const at = (share: number) => took[Math.floor(took.length * share)] ?? Number.NaN;
+  const { headers } = flowhook;
+  const refused = await hammer({
+    url: flowhook.url,
+    connections: CONNECTIONS,
+    forMs: FOR_MS,
+    request: () => ({ method: 'POST', path: '/v1/workflows/holder/queue', headers }),
+  });
+  const after = await flowhook.processorMs();
+  return {
+    'queued and canceled': took.length / seconds,
+    'queued and canceled, each': (between - before) / took.length,
+    'queueing, p50': at(0.5),
+    'queueing, p99': at(0.99),
+    refused: refused.perSecond,
+    'refused, each': (after - between) / ((refused.perSecond * FOR_MS) / 1_000),
+  };
+}
+
+/** Jobs one after the other, while the slot is free. */
+async function run(grown: Grown): Promise<Record<string, number>> {
+  const { flowhook } = grown;
+  await free(grown);
+  const claimed: number[] = [];
+  const took: number[] = [];
+  for (let n = 0; n < RUNS; n += 1) {
+    const from = performance.now();
+    const job = await flowhook.runToItsEnd('model');
+    took.push(performance.now() - from);
+    claimed.push(Date.parse(job.startedAt) - Date.parse(job.queuedAt));
+  }
+  grown.holder = await hold(flowhook);
+  return { 'a job claimed': median(claimed), 'a job run': median(took) };
+}
+
+/** Deliveries one at a time, and as fast as those go that all wait at once. */
+async function deliver(grown: Grown, sink: Sink): Promise<Record<string, number>> {
+  const { flowhook, teamId, webhookId } = grown;
+  await sink.take();
+  for (let n = 1; n <= TESTS; n += 1) {
+    await test(flowhook, webhookId);
+    await arrived(sink, n);
+  }
+  const { latenciesMs } = await sink.take();
+  const db = new Database(flowhook.databaseUrl.replace('sqlite:', ''));
+  const id = `'dlv_' || substr(hex(randomblob(16)), 1, 26)`;
+  db.run(
+    `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ?)
+     insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+     select ?, ${id}, ?, (select max(sequence) from event where team_id = ?) - n % 1000, 'waiting', ?, ? from copies`,
+    DRAINED,
+    teamId,
+    webhookId,
+    teamId,
+    Date.now(),
+    Date.now(),
+  );
+  db.close();
+  await arrived(sink, DRAINED);
+  const { firstAt, lastAt } = await sink.take();
+  return {
+    'event to receipt, p50': latenciesMs[Math.floor(latenciesMs.length / 2)] ?? Number.NaN,
+    'deliveries drained': DRAINED / ((lastAt - firstAt) / 1_000),
+  };
+}
+
+/** While nobody asks for anything; the holder's run costs a beat every ten seconds. */
+async function idle({ flowhook }: Grown): Promise<number> {
+  const before = await flowhook.processorMs();
+  await new Promise((later) => setTimeout(later, IDLE_MS));
+  return ((await flowhook.processorMs()) - before) * (60_000 / IDLE_MS);
+}
+
+async function middle(ask: () => Promise<unknown>): Promise<number> {
+  const took: number[] = [];
+  for (let n = 0; n < READS; n += 1) {
+    const from = performance.now();
+    await ask();
+    took.push(performance.now() - from);
+  }
+  return median(took);
+}
+
+/** Queues what never ends, and waits until it runs. Answers its job. */
+async function hold(flowhook: Flowhook): Promise<string> {
+  await flowhook.hold('holder');
+  const { jobs } = (await (
+    await fetch(`${flowhook.url}/v1/jobs?workflowId=holder&limit=1`, { headers: flowhook.headers })
+  ).json()) as { jobs: [{ id: string }] };
+  return jobs[0].id;
+}
+
+/** Ends the run that holds the slot. */
+async function free({ flowhook, holder }: Grown): Promise<void> {
+  await answered(flowhook, 'POST', `/v1/jobs/${holder}/cancel`);
+  for (;;) {
+    const answer = await fetch(`${flowhook.url}/v1/jobs/${holder}`, { headers: flowhook.headers });
+    if (((await answer.json()) as { state: string }).state === 'canceled') return;
+    await new Promise((later) => setTimeout(later, 20));
+  }
+}
+
+async function arrived(sink: Sink, count: number): Promise<void> {
+  while ((await sink.count()) < count) await new Promise((later) => setTimeout(later, 2));
+}
+
+function test(flowhook: Flowhook, webhookId: string): Promise<Response> {
+  return answered(flowhook, 'POST', `/v1/integrations/webhooks/${webhookId}/test`);
+}
+
+function post(flowhook: Flowhook, path: string, body: unknown): Promise<Response> {
+  return answered(flowhook, 'POST', path, JSON.stringify(body));
+}
+
+/** Reads the answer to its end. */
+async function answered(
+  { url, headers }: Flowhook,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: string,
+): Promise<Response> {
+  const init =
+    body === undefined ? { headers } : { headers: { ...headers, 'content-type': 'application/json' }, body };
+  const answer = await fetch(url + path, { method, ...init });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+  return answer;
+}
