@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { Database } from './database.ts';
-import { LANES } from './lanes.ts';
+import { DUE_OF_NAMED, NAMES } from './lanes.ts';
 import { migrate } from './migrate.ts';
 
 test('steps through the lanes and never through the deliveries', async (t) => {
@@ -18,7 +18,10 @@ test('steps through the lanes and never through the deliveries', async (t) => {
     db.close();
     await rm(directory, { recursive: true });
   });
-  const steps = db.all<{ detail: string }>(`explain query plan ${LANES}`, 1).map(({ detail }) => detail);
+  const steps = [
+    ...db.all<{ detail: string }>(`explain query plan ${NAMES}`),
+    ...db.all<{ detail: string }>(`explain query plan ${DUE_OF_NAMED}`, 1, '[]'),
+  ].map(({ detail }) => detail);
   const reading = steps.filter((step) => /^(SCAN|SEARCH) (delivery|d|webhook)\b/.test(step));
   assert.equal(reading.length, 12, steps.join('\n'));
   for (const step of reading) assert.match(step, /^SEARCH \w+ USING (COVERING )?INDEX /);

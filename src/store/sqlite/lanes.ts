@@ -70,17 +70,35 @@ const HAS_DUE = `
     )
     .join(' or ')}
   end`;
-/** Exported so that a test can ask how it is carried out. */
-export const LANES = `
-  ${WAITING_LANES}
-  select ${COLUMNS} from lane
-  cross join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
+/** Both are exported so that a test can ask how they are carried out. */
+export const NAMES = `${WAITING_LANES} select team_id, webhook_id from lane where webhook_id is not null`;
+export const DUE_OF_NAMED = `
+  select ${COLUMNS} from json_each(?2) named
+  cross join webhook on webhook.team_id = named.value ->> 0 and webhook.id = named.value ->> 1
   where ${HAS_DUE}`;
 const LANE = `select ${COLUMNS} from webhook where webhook.team_id = ?2 and webhook.id = ?3 and ${HAS_DUE}`;
 
-/** All of them: the process that owns the file holds every lane, without a lease. */
-export function lanes(view: View): DueLane[] {
-  return view.db.all<LaneRow>(LANES, view.now).map(toLane);
+/** A page of lanes by name: team and webhook. */
+export type LanePage = [teamId: string, webhookId: string][];
+
+/** Lanes whose rows are read in one go. */
+const LANE_PAGE = 100;
+
+/**
+ * The lanes that have something waiting. The process that owns the file holds every one, without a lease. What is due
+ * in them is asked a page at a time: measured with 1,000 lanes and 100,000 deliveries, all in one statement keep the
+ * event loop for 15 ms, the names for 4 and a page for 0.3.
+ */
+export function lanePages(view: View): LanePage[] {
+  const names = view.db.arrays<LanePage[number]>(NAMES);
+  return Array.from({ length: Math.ceil(names.length / LANE_PAGE) }, (_, page) =>
+    names.slice(page * LANE_PAGE, (page + 1) * LANE_PAGE),
+  );
+}
+
+/** Those of a page in which something is due. */
+export function dueLanes(view: View, page: LanePage): DueLane[] {
+  return view.db.all<LaneRow>(DUE_OF_NAMED, view.now, JSON.stringify(page)).map(toLane);
 }
 
 export function lane(view: View, { teamId, webhookId }: LaneName): DueLane | undefined {

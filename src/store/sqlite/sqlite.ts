@@ -1,11 +1,13 @@
 /** The Store on SQLite: writes go to the writer thread, reads run at once on a connection of this thread. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store, Touched } from '../store.ts';
+import type { DueLane } from '../webhook-operations.ts';
 import { abandoned } from './attempts.ts';
 import { list as listAudit } from './audit.ts';
 import { changes } from './changes.ts';
@@ -25,7 +27,7 @@ import * as history from './job-history.ts';
 import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
-import { lane, lanes, load } from './lanes.ts';
+import { dueLanes, lane, lanePages, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
@@ -261,7 +263,15 @@ function compose(parts: {
       },
     },
     deliveries: {
-      lanes: read(lanes) as Store['deliveries']['lanes'],
+      async lanes() {
+        const pages = await read(lanePages)(undefined);
+        const due: DueLane[] = [];
+        for (const page of pages) {
+          if (page !== pages[0]) await nextTurn();
+          due.push(...(await read(dueLanes)(page)));
+        }
+        return due;
+      },
       lane: read(lane),
       keepLanes: read(() => ({ lost: [], late: [] })),
       releaseLanes: async () => {},
