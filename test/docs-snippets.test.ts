@@ -1,38 +1,28 @@
-/** Every block of code in the documentation is what it claims to be: it runs, compiles, or is read by our own parsers. */
+/** Every block of code in the documentation is what it claims to be: see docs-commands*.test.ts for those of a shell. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { readConfig } from '../src/config/config.ts';
 import { SETTINGS } from '../src/config/settings.ts';
 import { parseYamlDefinition } from '../src/workflows/definition.ts';
-import { BY_NODE, runPage, SERVER_STOPPED } from './support/page-script.ts';
-import { PAGES, placeOf, ROOT, type Snippet, snippetsOf, textOfPage } from './support/snippets.ts';
+import {
+  isRun,
+  KNOWN,
+  NO_CODE,
+  placeOf,
+  ROOT,
+  type Snippet,
+  SNIPPETS as snippets,
+} from './support/snippets.ts';
 
-/** YAML of other programs: nobody here knows their settings. */
-const PARSED_ONLY = 'parsed only';
-/** By language: what a comment `run: …` may say. Without one it is run as its language says. */
-const KNOWN: Readonly<Record<string, readonly string[]>> = {
-  sh: [SERVER_STOPPED],
-  ts: [BY_NODE],
-  yaml: [PARSED_ONLY],
-  json: [],
-};
-/** What is printed by something, drawn, or said. */
-const NO_CODE = 'text';
-/** At most so many pages have a server at the same time. */
-const PAGES_AT_ONCE = 2;
-
-const snippets = PAGES.flatMap((page) => snippetsOf(page, textOfPage(page)));
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-snippets-'));
 after(() => rm(directory, { recursive: true, force: true }));
 
-const isRun = ({ language, verdict }: Snippet) =>
-  Object.hasOwn(KNOWN, language) && (verdict === undefined || 'run' in verdict);
 const ran = (language: string) => snippets.filter((one) => one.language === language && isRun(one));
 
 test('every block runs, or says why it does not', (t) => {
@@ -117,13 +107,4 @@ test('TypeScript compiles', async () => {
     (error: { stdout: string }) => error,
   );
   assert.equal(stdout, '');
-});
-
-describe('the commands of a page run one after the other', { concurrency: PAGES_AT_ONCE }, () => {
-  const inOrder = snippets.filter(
-    (one) => isRun(one) && (one.language === 'sh' || (one.verdict !== undefined && one.language === 'ts')),
-  );
-  for (const [page, of] of Map.groupBy(inOrder, (snippet) => snippet.page)) {
-    test(page, () => runPage(of));
-  }
 });

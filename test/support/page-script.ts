@@ -5,14 +5,12 @@ import { chmod, cp, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } fro
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { describe, test } from 'node:test';
 import { startServerProcess } from './server-process.ts';
-import { placeOf, ROOT, type Snippet } from './snippets.ts';
+import { BY_NODE, isRun, placeOf, ROOT, SERVER_STOPPED, SNIPPETS, type Snippet } from './snippets.ts';
 
-/** From this block on there is no server. */
-export const SERVER_STOPPED = 'server stopped';
-/** A module that is run by Node, between the commands. */
-export const BY_NODE = 'node';
-
+/** At most so many pages have a server at the same time. */
+const PAGES_AT_ONCE = 2;
 const KEY = 'key-of-whoever-reads-the-page';
 /** Of all commands of a page together, on a machine that is busy. */
 const WITHIN_MS = 150_000;
@@ -21,8 +19,23 @@ const MAX_SAID = 6_000;
 /** What pages call the service and receivers of their own; each becomes a port that is free. */
 const PORTS = /\b(8080|90\d\d)\b/g;
 
+/** A test for each page that has commands: all of them, one after the other. */
+export function testPages(isMeant: (page: string) => boolean): void {
+  const inOrder = SNIPPETS.filter(isRun).filter(
+    ({ page, language, verdict }) =>
+      isMeant(page) && (language === 'sh' || (language === 'ts' && verdict !== undefined)),
+  );
+  describe('the commands of a page run one after the other', { concurrency: PAGES_AT_ONCE }, () => {
+    const pages = [...Map.groupBy(inOrder, (snippet) => snippet.page)];
+    // The longest first, so that nobody waits for it alone.
+    for (const [page, of] of pages.sort(([, one], [, other]) => other.length - one.length)) {
+      test(page, () => runPage(of));
+    }
+  });
+}
+
 /** @throws Error with the block that failed and what was printed up to there */
-export async function runPage(snippets: readonly Snippet[]): Promise<void> {
+async function runPage(snippets: readonly Snippet[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-page-'));
   try {
     await makeClone(directory);

@@ -23,6 +23,22 @@ export interface Snippet {
   verdict: { run: string } | { notRun: string } | undefined;
 }
 
+/** From this block of a shell on there is no server. */
+export const SERVER_STOPPED = 'server stopped';
+/** A module that is run by Node, between the commands of the shell. */
+export const BY_NODE = 'node';
+/** YAML of other programs: nobody here knows their settings. */
+const PARSED_ONLY = 'parsed only';
+/** By language: what a comment `run: …` may say. Without one a block is run as its language says. */
+export const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  sh: [SERVER_STOPPED],
+  ts: [BY_NODE],
+  yaml: [PARSED_ONLY],
+  json: [],
+};
+/** The language of what is printed by something, drawn, or said. */
+export const NO_CODE = 'text';
+
 /** Every page that people read of this repository, relative to it. */
 export const PAGES: readonly string[] = [
   'README.md',
@@ -70,6 +86,13 @@ function verdictOf(line: string): Snippet['verdict'] {
   const [, word, rest = ''] = COMMENT.exec(line) ?? [];
   if (word === undefined) return undefined;
   return word === 'run' ? { run: rest } : { notRun: rest };
+}
+
+/** All blocks, by page. */
+export const SNIPPETS: readonly Snippet[] = PAGES.flatMap((page) => snippetsOf(page, textOfPage(page)));
+
+export function isRun({ language, verdict }: Snippet): boolean {
+  return Object.hasOwn(KNOWN, language) && (verdict === undefined || 'run' in verdict);
 }
 
 /** `docs/start.md:12`. */
