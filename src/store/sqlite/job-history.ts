@@ -83,17 +83,18 @@ interface PruneInput {
 const BEYOND_KEPT = `
   select id from job indexed by job_history
   where team_id = ?1 and workflow_id = ?2 order by id desc limit 1 offset ?5`;
+// The plus keeps the planner from walking up to the newest: where the first range is empty, nothing else is asked.
 const PRUNABLE = `
   select id from job indexed by job_history
   where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
     and id <= max(?4, coalesce((${BEYOND_KEPT}), ''))
     and (finished_at <= ?3 or id <= (${BEYOND_KEPT}))
-    and id < (select id from job indexed by job_history
-              where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
-              order by id desc limit 1)
-    and id not in (select result_id from idempotency
-                   where team_id = ?1 and operation in ('jobs.enqueue', 'jobs.begin') and target = ?2
-                     and created_at > ?6)
+    and +id < (select id from job indexed by job_history
+               where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
+               order by id desc limit 1)
+    and not exists (select 1 from idempotency
+                    where team_id = ?1 and operation in ('jobs.enqueue', 'jobs.begin') and target = ?2
+                      and result_id = job.id and idempotency.created_at > ?6)
   order by id limit ?7`;
 
 /** Goes from workflow to workflow; `next` is null at the end of a round. */
