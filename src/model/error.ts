@@ -44,7 +44,7 @@ export const ERRORS = {
   ],
   key_of_operator: [
     400,
-    'This key has the scope `operator`: such keys are made, rotated and revoked with `flowhook keys`, not over the API',
+    'This key has the scope `operator`: such keys are made and revoked with `flowhook keys`, not over the API',
   ],
 
   body_invalid: [400, 'The request body must be a JSON object'],

@@ -15,8 +15,8 @@ export const readMetrics: Operation<Call> = {
   summary: 'The numbers of this node, for Prometheus',
   description:
     'The text format 0.0.4. For clients whose address `FLOWHOOK_METRICS_ALLOW` names, and for keys with the scope ' +
-    '`operator`, in `x-api-key` or as `authorization: Bearer`. Every node has its own. docs/operate/metrics.md has a ' +
-    'list of all of them.',
+    '`operator`, in `x-api-key` or as `authorization: Bearer`. Every node has its own. ' +
+    'docs/reference/metrics.md lists them all.',
   weight: 'light',
   answer: {
     description: 'One line for each number',
