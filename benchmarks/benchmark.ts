@@ -16,8 +16,11 @@ export interface Benchmark {
   /** The contestant that others are compared with, as a ratio. */
   limit?: string;
   rounds?: number;
-  /** @param options `full`: with the peers, and with the sizes that take long */
-  setUp(options: { full: boolean }): Promise<{
+  /**
+   * @param options `full`: with the peers, and with the sizes that take long; `peers`: those that run somewhere
+   *   already, each as `name=url`
+   */
+  setUp(options: { full: boolean; peers: readonly string[] }): Promise<{
     contestants: Contestant[];
     /** Who does not take part, and why: one sentence each. */
     skipped?: string[];

@@ -4,6 +4,7 @@ import { openStore } from '../src/store/open.ts';
 import type { Contestant } from './benchmark.ts';
 import { type Drained, drainBacklog } from './deliver-drain.ts';
 import { latencyAt, post } from './deliver-latency.ts';
+import { posted } from './deliver-peers.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
 import type { Misbehaviour, Sink } from './sink.ts';
 
@@ -34,6 +35,7 @@ export const FIGURES: Record<string, string> = {
   'to 1, processor': 'µs each',
   'to 100': '/s',
   'to 100, processor': 'µs each',
+  posted: '/s',
   ...Object.fromEntries(RATES.flatMap((rate) => PERCENTILES.map((name) => [`${name} at ${rate}/s`, 'ms']))),
   ...Object.fromEntries(
     MISBEHAVIOURS.flatMap((how) => [
@@ -49,11 +51,22 @@ export interface Ours extends Contestant {
   stop(): Promise<void>;
 }
 
-/** @param input.full whether endpoints misbehave in every way, not only by hanging */
-export async function ourDeliveries(input: { sink: Sink; deliveries: number; full: boolean }): Promise<Ours> {
-  const { sink, deliveries, full } = input;
+/**
+ * @param input.full whether endpoints misbehave in every way, not only by hanging
+ * @param input.database of PostgreSQL; SQLite without
+ * @param input.posted whether messages are posted through the API as well, for what peers can be measured by
+ */
+export async function ourDeliveries(input: {
+  name: string;
+  sink: Sink;
+  deliveries: number;
+  full: boolean;
+  database?: string;
+  posted?: boolean;
+}): Promise<Ours> {
+  const { name, sink, deliveries, full, database } = input;
   // One held job fills the only slot for running ones, so that those that make events never run.
-  const flowhook = await startFlowhook(WORKFLOWS, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
+  const flowhook = await startFlowhook(WORKFLOWS, { FLOWHOOK_MAX_RUNNING_JOBS: '1' }, database);
   await flowhook.hold('holder');
   const store = await ownStore(flowhook);
   const teamId = (await store.teams.ensure({ slug: 'default' })).id;
@@ -65,7 +78,7 @@ export async function ourDeliveries(input: { sink: Sink; deliveries: number; ful
   await store.webhooks.test({ teamId, id: first });
   const [event] = await store.events.list({ teamId, afterSequence: 0, limit: 1 });
   return {
-    name: 'flowhook',
+    name,
     body: event?.body ?? '',
     async round() {
       const figures = drainFigures(await drain([first], forOne), await drain(ids, forAll));
@@ -78,7 +91,10 @@ export async function ourDeliveries(input: { sink: Sink; deliveries: number; ful
           warmMs: WARM_MS,
           forMs: FOR_MS,
         });
-        for (const name of PERCENTILES) figures[`${name} at ${perSecond}/s`] = found[name];
+        for (const percentile of PERCENTILES) figures[`${percentile} at ${perSecond}/s`] = found[percentile];
+      }
+      if (input.posted) {
+        figures.posted = await posted({ url: flowhook.url, sink, ask: testOf(flowhook, first) });
       }
       for (const how of full ? MISBEHAVIOURS : MISBEHAVIOURS.slice(0, 1)) {
         const { p99, arrivedPercent } = await besideBad(how);
@@ -134,7 +150,9 @@ export async function ourDeliveries(input: { sink: Sink; deliveries: number; ful
 
 /** Events for endpoints that are well, beside many that are not and have a backlog. */
 export async function deadEndpoints(sink: Sink): Promise<Contestant & { stop(): Promise<void> }> {
-  const flowhook = await startFlowhook(WORKFLOWS);
+  const flowhook = await startFlowhook(WORKFLOWS, {
+    FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW: String(ENDPOINTS + DEAD),
+  });
   const store = await ownStore(flowhook);
   const teamId = (await store.teams.ensure({ slug: 'default' })).id;
   const ids = await subscribeAll(flowhook, ENDPOINTS, (n) => `${sink.url}/good/${n}`);

@@ -2,6 +2,8 @@
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { bareLoop } from './deliver-bare.ts';
 import { deadEndpoints, drainFigures, FIGURES, ourDeliveries } from './deliver-ours.ts';
+import { peerByUrl } from './deliver-peers.ts';
+import { DURABILITY, type DurablePostgres, startDurablePostgres } from './postgres.ts';
 import { startSink } from './sink.ts';
 
 const DELIVERIES = 10_000;
@@ -9,18 +11,28 @@ const FULL_DELIVERIES = 50_000;
 
 const benchmark: Benchmark = {
   about:
-    'Each delivery is signed, sent and written down durably (SQLite: synchronous=FULL). "to 1", "to 100": a backlog of ' +
+    `Each delivery is signed, sent and written down durably (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}, ${DELIVERIES.toLocaleString('en')} deliveries). "to 1", "to 100": a backlog of ` +
     `${DELIVERIES.toLocaleString('en')} (full: ${FULL_DELIVERIES.toLocaleString('en')}) to so many endpoints, an event each for the one, and events for all of the 100; the limit posts as much to the same with undici, signs ` +
     'nothing and keeps nothing. "at 200/s": from the commit of an event to its receipt, events for 50 endpoints in turn; ' +
     'where 5 of them misbehave, the others are measured. "1,000 dead": 1,000 endpoints more refuse connections, with ' +
-    '100,000 deliveries waiting for them.',
+    '100,000 deliveries waiting for them. "posted": through the API over 64 connections, until all have arrived.',
   units: FIGURES,
   limit: 'bare undici',
-  async setUp({ full }) {
-    const sink = await startSink();
+  async setUp({ full, peers }) {
+    const sink = await startSink(process.env.FLOWHOOK_BENCH_SINK);
     const deliveries = full ? FULL_DELIVERIES : DELIVERIES;
-    const ours = await ourDeliveries({ sink, deliveries, full });
+    const posted = peers.length > 0;
+    const ours = await ourDeliveries({ name: 'flowhook', sink, deliveries, full, posted });
     const others = full ? [await deadEndpoints(sink)] : [];
+    let postgres: DurablePostgres | undefined;
+    if (full) {
+      postgres = await startDurablePostgres();
+      const database = await postgres.makeDatabase('deliver');
+      const name = 'flowhook, PostgreSQL';
+      others.push(await ourDeliveries({ name, sink, deliveries: DELIVERIES, full: false, posted, database }));
+    }
+    const theirs: Contestant[] = [];
+    for (const peer of peers) theirs.push(await peerByUrl(peer, sink));
     const bare: Contestant = {
       name: 'bare undici',
       async round() {
@@ -30,9 +42,11 @@ const benchmark: Benchmark = {
       },
     };
     return {
-      contestants: [bare, ours, ...others],
+      contestants: [bare, ours, ...others, ...theirs],
+      skipped: full && !posted ? ['Peers take part when --peer says where they run.'] : [],
       async tearDown() {
         for (const started of [ours, ...others]) await started.stop();
+        await postgres?.stop();
         sink.stop();
       },
     };

@@ -22,6 +22,8 @@ const { values, positionals } = parseArgs({
   options: {
     full: { type: 'boolean', default: false },
     rounds: { type: 'string' },
+    /** `name=url`: see `deliver-peers.ts`. */
+    peer: { type: 'string', multiple: true, default: [] },
     out: { type: 'string', default: 'benchmarks/results' },
   },
 });
@@ -63,7 +65,14 @@ async function measure(
   benchmark: Benchmark,
   rounds: number,
 ): Promise<{ figures: Figures; skipped: string[] }> {
-  const { contestants, skipped = [], tearDown } = await benchmark.setUp({ full: values.full });
+  const {
+    contestants,
+    skipped = [],
+    tearDown,
+  } = await benchmark.setUp({
+    full: values.full,
+    peers: values.peer,
+  });
   const figures: Figures = {};
   try {
     for (let round = 1; round <= rounds; round++) {
