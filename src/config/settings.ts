@@ -163,7 +163,7 @@ export const TABLE = {
         'loopback,private while listening on loopback without publicUrl and trustProxy, else none',
         '10.0.0.0/8',
       ),
-      'Which addresses beyond the public ones webhooks may reach: loopback, private, CIDRs, addresses, or none.',
+      'Which addresses beyond the public ones webhooks and http sources may reach: loopback, private, CIDRs, addresses, or none.',
     ),
     maxWebhooksPerWorkflow: whole(1, 100_000, 1000, 'How many webhooks one workflow may have.'),
     keepAttemptsDays: whole(
