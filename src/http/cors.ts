@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** What a page may read of an answer beyond what every page may. */
 const EXPOSED = [
+  'content-range',
   'etag',
   'link',
   'location',
@@ -15,6 +16,7 @@ const EXPOSED = [
   'x-job-reason',
   'x-request-id',
   'x-sample',
+  'x-total-count',
   'x-webhook-id',
 ].join(', ');
 const SENT = [
