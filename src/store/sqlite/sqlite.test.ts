@@ -47,7 +47,7 @@ import type { Store } from '../store.ts';
 import { TEAM_TABLES } from '../team-tables.ts';
 import { Database } from './database.ts';
 
-const START_MS = Date.UTC(2026, 0, 1);
+const DAY_MS = 86_400_000;
 
 /** Most cases share a store, for starting its thread takes longer than they do. */
 const shared = sharing('OFF');
@@ -98,7 +98,7 @@ describe('SQLite, synchronous=FULL', () => {
   testPublishing(sharedWithDisk);
 });
 
-/** One store for case after case, each of which finds its tables empty and its clock at the start. */
+/** One store for case after case, each of which finds its tables empty. */
 function sharing(synchronous: 'FULL' | 'OFF'): () => Promise<Reusable> {
   let opened: Reusable | undefined;
   after(() => opened?.close());
@@ -112,14 +112,14 @@ function sharing(synchronous: 'FULL' | 'OFF'): () => Promise<Reusable> {
 interface Reusable extends Opened, Counted {
   /** The store that `reopen` has left. */
   current(): Store;
-  /** Takes all rows away, as another process would, and puts the clock back. */
+  /** Takes all rows away, as another process would. The clock goes on to midnight, for ids grow with it. */
   empty(): void;
 }
 
 async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-store-'));
   const path = join(directory, 'flowhook.db');
-  let nowMs = START_MS;
+  let nowMs = Date.UTC(2026, 0, 1);
   const options = { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, synchronous };
   let store = await openStore(`sqlite:${path}`, { ...options, own: true });
   return {
@@ -137,7 +137,7 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
     },
     another: () => openStore(`sqlite:${path}`, options),
     empty: () => {
-      nowMs = START_MS;
+      nowMs = Math.ceil(nowMs / DAY_MS) * DAY_MS;
       empty(path);
     },
     close: async () => {
