@@ -45,7 +45,7 @@ import { unusable } from './unusable.ts';
 import * as usage from './usage.ts';
 import * as versions from './versions.ts';
 import * as workflows from './workflows.ts';
-import { asProblem, writing } from './write.ts';
+import { asProblem, writing, writingTogether } from './write.ts';
 
 /** For what keeps this node's leases and looks after keys: it must not wait until others give connections back. */
 const LEASE_POOL_SIZE = 2;
@@ -107,21 +107,19 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
   const now = clock ?? (measured?.now as Clock);
 
-  const writingWith = (connections: typeof pool, shares?: TeamShares) => {
-    const perform = writing({ pool: connections, now, publicUrl, quotas: options.quotas, onTouched, shares });
-    return <Input, Result>(operation: Parameters<typeof perform<Input, Result>>[0]) => {
-      const run = perform(operation);
-      return (input: Input): Promise<Result> => {
-        if (closing !== undefined) return Promise.reject(new Problem('stopping'));
-        return follow(run(input));
-      };
-    };
-  };
-  const write = writingWith(
-    pool,
-    new TeamShares(Math.max(1, poolSize - Math.ceil(poolSize / PART_OF_OTHERS))),
-  );
-  const lease = writingWith(leasePool);
+  const forWriting = { now, publicUrl, quotas: options.quotas, onTouched };
+  const shares = new TeamShares(Math.max(1, poolSize - Math.ceil(poolSize / PART_OF_OTHERS)));
+  /** Refused while it closes, and waited for then. */
+  const guarded =
+    <Input, Result>(run: (input: Input) => Promise<Result>) =>
+    (input: Input): Promise<Result> =>
+      closing === undefined ? follow(run(input)) : Promise.reject(new Problem('stopping'));
+  const performing = writing({ ...forWriting, pool, shares });
+  const together = writingTogether({ ...forWriting, pool, shares });
+  const leasing = writing({ ...forWriting, pool: leasePool, shares: undefined });
+  type Operation<Input, Result> = (tx: Tx, input: Input) => Promise<Result>;
+  const write = <Input, Result>(operation: Operation<Input, Result>) => guarded(performing(operation));
+  const lease = <Input, Result>(operation: Operation<Input, Result>) => guarded(leasing(operation));
   const read =
     <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
@@ -176,7 +174,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       resume: write(workflows.resume),
     },
     jobs: {
-      enqueue: write(jobs.enqueue),
+      enqueue: guarded(together(jobs.enqueue)),
       begin: write(begin),
       claim: claiming({ claim: write(claim), survey: read(survey), now }),
       setProcess: write(attempts.setProcess),
@@ -203,7 +201,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         return { done: next === null };
       },
     },
-    schedules: { due: read(schedules.due), fire: write(schedules.fire) },
+    schedules: { due: read(schedules.due), fire: guarded(together(schedules.fire)) },
     records: {
       sweep: write(sweep),
       compare: read(compare),

@@ -38,6 +38,88 @@ export function writing(options: Writing) {
     };
 }
 
+/** Calls that one transaction takes at most. */
+const MAX_TOGETHER = 64;
+
+/**
+ * Makes an operation whose calls go into one transaction with those of the same team that wait for a connection. The
+ * numbers of a team's events are given by one transaction after the other, each from its first event to its commit:
+ * alone, a team would queue as many jobs a second as the disk makes commits.
+ *
+ *     call ──▶ is it the team's turn? ──▶ one transaction for it and all that wait ──▶ answers
+ *                                            └── refused: each by itself, so that one in the way costs only itself
+ */
+export function writingTogether(options: Writing & { shares: TeamShares }) {
+  const { shares } = options;
+  return <Input extends { teamId: string; workflowId: string }, Result>(
+    operation: (tx: Tx, input: Input) => Promise<Result>,
+  ) => {
+    interface Call {
+      input: Input;
+      resolve(result: Result): void;
+      reject(error: unknown): void;
+    }
+    /** Who waits for a turn, by the team, in the order in which they came. */
+    const waiting = new Map<string, Set<Call>>();
+    const alone = writing(options)(operation);
+    const all = (tx: Tx, calls: readonly Call[]) =>
+      Promise.all(calls.map(({ input }) => operation(tx, input)));
+
+    /** Takes a call out of those that wait; false when another one has taken it along. */
+    function leave(call: Call): boolean {
+      const { teamId } = call.input;
+      const calls = waiting.get(teamId);
+      const waited = calls?.delete(call) === true;
+      if (calls?.size === 0) waiting.delete(teamId);
+      return waited;
+    }
+
+    /**
+     * One for each workflow, for what is said of a second one rests on the first. Sorted, so that two transactions
+     * that lock the same workflows do so in one order.
+     */
+    function takeAlong(call: Call): Call[] {
+      const taken = new Map([[call.input.workflowId, call]]);
+      for (const other of waiting.get(call.input.teamId) ?? []) {
+        if (taken.size === MAX_TOGETHER) break;
+        if (!taken.has(other.input.workflowId)) taken.set(other.input.workflowId, other);
+      }
+      const calls = [...taken.values()];
+      for (const one of calls) leave(one);
+      return calls.sort((a, b) => (a.input.workflowId < b.input.workflowId ? -1 : 1));
+    }
+
+    async function run(call: Call): Promise<void> {
+      if (!leave(call)) return;
+      const calls = takeAlong(call);
+      try {
+        const results = await committed(options, all, calls);
+        for (const [at, one] of calls.entries()) one.resolve(results[at] as Result);
+      } catch (error) {
+        // What may have been committed must not be done again.
+        const isUnknown = error instanceof Problem && error.code === 'database_unavailable';
+        for (const one of calls) {
+          if (isUnknown || calls.length === 1) one.reject(error);
+          // Not waited for: its turn is another one than this.
+          else alone(one.input).then(one.resolve, one.reject);
+        }
+      }
+    }
+
+    return (input: Input): Promise<Result> =>
+      new Promise((resolve, reject) => {
+        const call = { input, resolve, reject };
+        const calls = waiting.get(input.teamId) ?? new Set();
+        waiting.set(input.teamId, calls.add(call));
+        shares
+          .run(input.teamId, () => run(call))
+          .catch((error) => {
+            if (leave(call)) reject(error);
+          });
+      });
+  };
+}
+
 async function committed<Input, Result>(
   { pool, now, publicUrl, quotas, onTouched }: Writing,
   operation: (tx: Tx, input: Input) => Promise<Result>,
