@@ -28,3 +28,14 @@ export async function startObservation(config: Config, log: Logger): Promise<Obs
     tracing,
   };
 }
+
+/** The same, which besides tells somebody of every version that an attempt of a job has published. */
+export function withVersions(
+  observer: Observer,
+  onVersion: (at: { teamId: string; workflowId: string }) => void,
+): Required<Observer> {
+  const jobAttemptDone: Observer['jobAttemptDone'] = (done) => {
+    if (done.published?.outcome === 'published') onVersion(done);
+  };
+  return observeAll([observer, { jobAttemptDone }]);
+}

@@ -25,7 +25,6 @@ import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
 import { EventLoopMonitor } from '../observe/event-loop.ts';
 import type { Logger } from '../observe/log.ts';
-import { observeAll } from '../observe/observer.ts';
 import { processMetrics } from '../observe/process-metrics.ts';
 import { traceMetrics } from '../observe/trace-metrics.ts';
 import { BodyWriter } from '../records/body-writer.ts';
@@ -53,7 +52,7 @@ import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
 import { runSecrets } from '../workflows/secrets.ts';
 import { createChores } from './chores.ts';
-import { startObservation } from './observation.ts';
+import { startObservation, withVersions } from './observation.ts';
 import { stopTimes } from './stop-times.ts';
 import { createWire } from './wire.ts';
 
@@ -224,14 +223,7 @@ export async function startService(
     });
     await representations.start();
     started.push(() => representations.stop(), 'answers being kept');
-    const followed = observeAll([
-      observer,
-      {
-        jobAttemptDone: (done) => {
-          if (done.published?.outcome === 'published') void representations.follow(done);
-        },
-      },
-    ]);
+    const followed = withVersions(observer, (version) => void representations.follow(version));
     const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
     started.push(() => pushes.stop(), 'pushes');
     const engine = new Engine({
