@@ -17,6 +17,42 @@ test('gives memory back once, when the event loop has been at rest for some look
   assert.deepEqual(given, [6, 12]);
 });
 
+test('does not take giving back for work, after which it would give back again', async () => {
+  let worked = 0;
+  let given = 0;
+  const giveBack = new GiveBack({
+    busy: () => {
+      const share = worked;
+      worked = 0;
+      return share;
+    },
+    collect: async () => {
+      given += 1;
+      worked = 0.2;
+    },
+  });
+  for (let look = 0; look < 20; look += 1) await giveBack.tick();
+  assert.equal(given, 1);
+});
+
+test('ends where giving back is not allowed, and nothing else does', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let tried = 0;
+  const giveBack = new GiveBack({
+    busy: () => 0,
+    collect: async () => {
+      tried += 1;
+      throw new Error('Access to this API has been restricted');
+    },
+  });
+  giveBack.start();
+  for (let look = 0; look < 20; look += 1) {
+    t.mock.timers.tick(2_000);
+    await new Promise((later) => setImmediate(later));
+  }
+  assert.equal(tried, 1);
+});
+
 test('collects what nobody holds any more', async () => {
   const kept = new WeakRef({ large: new Array(1_000).fill('held by nobody') });
   const giveBack = new GiveBack({ busy: () => 0 });

@@ -27,7 +27,8 @@ export class GiveBack {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.tick(), LOOK_MS).unref();
+    // Where nobody may inspect (`--permission`) it stays as it was without this.
+    this.#timer ??= setInterval(() => void this.tick().catch(() => this.stop()), LOOK_MS).unref();
   }
 
   stop(): void {
@@ -38,7 +39,10 @@ export class GiveBack {
   /** Looks once. Gives back once for each time that the process comes to rest. */
   async tick(): Promise<void> {
     this.#looks = this.#busy() > RESTING ? 0 : this.#looks + 1;
-    if (this.#looks === LOOKS) await this.#collect();
+    if (this.#looks !== LOOKS) return;
+    await this.#collect();
+    // Giving back is no work: with a large heap it takes long enough to look like some, and to be done again for that.
+    this.#busy();
   }
 }
 
