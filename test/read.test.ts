@@ -121,3 +121,13 @@ test('the encoding that the client likes best is sent, first and again', async (
     }
   }
 });
+
+test('CSV that is much longer than its records is kept as a file, not in memory', async () => {
+  const rows = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), [`field${n % 500}`]: n }));
+  await publish(rows, 'people');
+  const { body, headers } = await get(`${PEOPLE}?format=csv`);
+  assert.ok(body.length > 1_000_000 && json(rows).length < 100_000);
+  assert.equal(headers['content-length'], undefined);
+  assert.equal(await untilKept(`${PEOPLE}?format=csv`), body.length);
+  assert.ok((await get(`${PEOPLE}?format=csv`)).body.equals(body));
+});

@@ -24,6 +24,7 @@ const spare: Uint8Array[] = [];
 export async function sendBody(call: Call, body: BodyReader): Promise<void> {
   const { reply } = call;
   const { raw } = reply;
+  const breakOff = () => void raw.destroy();
   let filling = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   let sending = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   try {
@@ -31,7 +32,7 @@ export async function sendBody(call: Call, body: BodyReader): Promise<void> {
     // The framework would have chunks of our own for each write: it cannot tell when one is sent.
     reply.hijack();
     const closed = new Promise<void>((resolve) => raw.once('close', resolve));
-    body.broken.addEventListener('abort', () => raw.destroy(), { once: true });
+    body.broken.addEventListener('abort', breakOff);
     raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
     let sent = Promise.resolve();
     while (bytes > 0 && !raw.destroyed) {
@@ -49,6 +50,8 @@ export async function sendBody(call: Call, body: BodyReader): Promise<void> {
     interrupted(call, body.broken.aborted ? body.broken.reason : error);
     raw.destroy();
   } finally {
+    // It lives as long as a kept body does: not its readers with it.
+    body.broken.removeEventListener('abort', breakOff);
     body.close();
   }
 }

@@ -78,7 +78,7 @@ export class Representations {
     log: Logger;
   }) {
     this.#store = options.store;
-    this.#small = new SmallBodies(options.store);
+    this.#small = new SmallBodies(options.store, options.maxBytes);
     this.#writer = options.writer;
     this.#directory = options.directory;
     this.#maxBytes = options.maxBytes;

@@ -8,7 +8,7 @@ import { SmallBodies } from './small-bodies.ts';
 
 const MIB = 1_048_576;
 
-function setUp({ bytes = 20 } = {}) {
+function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
   const json = Buffer.from(`[{"id":"${'x'.repeat(bytes - 10)}"}`);
   const made = { pages: 0, before: () => {} };
   const version = {
@@ -36,7 +36,7 @@ function setUp({ bytes = 20 } = {}) {
     format: 'json',
     encoding: 'identity',
   });
-  return { bodies: new SmallBodies(store), of, made, body: `${json}]` };
+  return { bodies: new SmallBodies(store, maxBytes), of, made, body: `${json}]` };
 }
 
 test('a body is read from the database once, until its workflow is forgotten', async () => {
@@ -71,4 +71,12 @@ test('the total is bounded, and what was not read for longest goes first', async
   assert.equal(made.pages, 16);
   await bodies.read(of('w1'));
   assert.equal(made.pages, 17);
+});
+
+test('nothing is kept where nothing shall be', async () => {
+  const { bodies, of, made, body } = setUp({ maxBytes: 0 });
+  for (const pages of [1, 2]) {
+    assert.equal(String(await bodies.read(of('a'))), body);
+    assert.equal(made.pages, pages);
+  }
 });

@@ -8,13 +8,16 @@ const MAX_BYTES = 16 * 1_048_576;
 /** Bounded; those not read for longest go first. Whoever calls it knows that a body is small. */
 export class SmallBodies {
   readonly #store: VersionReader;
+  readonly #maxBytes: number;
   /** By name, those not read for longest first. */
   readonly #kept = new Map<string, { of: Representation; bytes: Buffer }>();
   #bytes = 0;
   #forgotten = 0;
 
-  constructor(store: VersionReader) {
+  /** @param maxBytes 0 keeps nothing */
+  constructor(store: VersionReader, maxBytes: number) {
     this.#store = store;
+    this.#maxBytes = Math.min(maxBytes, MAX_BYTES);
   }
 
   /** @throws VersionGoneError as `readWhole` */
@@ -34,7 +37,7 @@ export class SmallBodies {
     if (before !== this.#forgotten || this.#kept.has(name)) return bytes;
     this.#kept.set(name, { of, bytes });
     this.#bytes += bytes.length;
-    for (const oldest of this.#kept.keys()) if (this.#bytes > MAX_BYTES) this.#drop(oldest);
+    for (const oldest of this.#kept.keys()) if (this.#bytes > this.#maxBytes) this.#drop(oldest);
     return bytes;
   }
 

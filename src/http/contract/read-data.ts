@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Representation } from '../../records/body.ts';
 import { type Encoding, encoded } from '../../records/encodings.ts';
-import { formatter } from '../../records/formats.ts';
+import { type Format, formatter } from '../../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
 import type { DataVersion } from '../../store/record-operations.ts';
@@ -83,7 +83,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
     if (bytes !== undefined) call.reply.headers({ 'content-length': bytes, 'accept-ranges': 'bytes' });
     return call.reply.send();
   }
-  const isSmall = (version.total + 1) * version.largest <= SMALL_BYTES;
+  const isSmall = mostBytes(version, query.format) <= SMALL_BYTES;
   if (isSmall) return call.reply.send(await representations.small(of));
   const kept = await representations.find(of);
   if (kept === undefined) {
@@ -102,6 +102,12 @@ async function sendWhole(answer: Answering): Promise<unknown> {
     await kept.close();
     throw error;
   }
+}
+
+/** A row of CSV has a comma for each column, whatever its record has, and quotes twice. */
+function mostBytes({ total, largest, fields }: DataVersion, format: Format): number {
+  if (format !== 'csv') return (total + 1) * largest;
+  return 2 * JSON.stringify(fields).length + total * (2 * largest + fields.length);
 }
 
 function sendStream(answer: Answering): unknown {
