@@ -140,7 +140,9 @@ export function createApp(services: HttpServices): FastifyInstance {
     found === undefined
       ? new Problem('route_not_found', services.servesApi ? {} : { sentence: NOT_HERE })
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
-  const unknownMethod = (target: string): Problem => unroutable(match(splitTarget(target).path));
+  const find = (path: string, accept?: string): Match | undefined =>
+    match(path) ?? (hasPages ? matchPage(path, accept) : undefined);
+  const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
 
   const { certificate, connections, times } = services;
   const ofTheServer = {
@@ -174,7 +176,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     // The framework's router only ever sees names that we made: see match.ts.
     rewriteUrl(request) {
       const { path, query } = splitTarget(request.url ?? '');
-      const found = match(path) ?? (hasPages ? matchPage(path, request.headers.accept) : undefined);
+      const found = find(path, request.headers.accept);
       const route = found?.known.routes.get(request.method ?? '');
       const traced = services.tracing?.arrive(one(request.headers.traceparent)) ?? UNTRACED;
       arrivals.set(request, { match: found, route, query, teamId: null, keyId: null, traced });
@@ -330,9 +332,9 @@ function isHealth({ match }: Arrival): boolean {
   return match?.known.path === '/livez' || match?.known.path === '/readyz';
 }
 
-/** Whether it is for pages of our own alone, and a session may be shown. */
+/** Whether it is for pages of our own alone: a session may be shown, and the guide asks nobody else. */
 function isOfDashboard({ match }: Arrival): boolean {
-  return match?.known.path.startsWith('/ui/') === true;
+  return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
 }
 
 function nameOf({ operation, bySession }: Route): string {

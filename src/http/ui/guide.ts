@@ -6,7 +6,7 @@ import { absentPage } from './absent-page.ts';
 import type { BackgroundBuild } from './background-build.ts';
 import { GUIDE } from './buildables.ts';
 import { Built, INDEX } from './built-files.ts';
-import { contentPolicy, newNonce, SAFE_HEADERS } from './page-headers.ts';
+import { contentPolicy, newNonce } from './page-headers.ts';
 import { acceptsHtml, sendFile } from './send-file.ts';
 
 const ABSENT = '404.html';
@@ -34,11 +34,9 @@ export class Guide {
     const built = await this.#built.look();
     const isForPeople = path === '' || acceptsHtml(request.headers.accept);
     const nonce = newNonce();
-    reply.headers({ ...SAFE_HEADERS, 'content-security-policy': contentPolicy(nonce) });
-    if (built === undefined && isForPeople) {
-      reply.type('text/html; charset=utf-8').header('cache-control', 'no-store');
-      return reply.send(absentPage(GUIDE, this.#build.state, nonce));
-    }
+    reply.header('content-security-policy', contentPolicy(nonce));
+    if (built === undefined && isForPeople)
+      return reply.type('text/html; charset=utf-8').send(absentPage(GUIDE, this.#build.state, nonce));
     const file = built?.files.get(path === '' ? INDEX : path);
     if (file !== undefined) return sendFile(request, reply, file);
     const absent = isForPeople ? built?.files.get(ABSENT) : undefined;
@@ -60,7 +58,7 @@ export const readGuide: Operation<Call> = {
     const { path } = call.params;
     if (ui === undefined) throw new Problem('route_not_found');
     // Links of its pages are relative.
-    if (path === undefined) return call.reply.header('cache-control', 'no-store').redirect('/docs/guide/');
+    if (path === undefined) return call.reply.redirect('/docs/guide/');
     return ui.guide.send(call, path);
   },
 };
