@@ -32,10 +32,6 @@ const files = new Set(inOrder.flatMap((page) => filesOf(page)));
 const isPart = (path: string) => pages.has(path) || files.has(path);
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
-for (const [at, page] of inOrder.entries()) {
-  const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
-  write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));
-}
 write('404.html', absentHtml(BASE));
 for (const file of files) {
   mkdirSync(dirname(join(into, file)), { recursive: true });
@@ -53,6 +49,11 @@ write(
 // A script and no JSON: it is loaded where the guide is opened from a disk as well.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
+// The index last: a service that serves these files looks through them when it finds another index, and not again.
+for (const [at, page] of [...inOrder.entries()].reverse()) {
+  const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
+  write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));
+}
 
 /** Pictures and other files below docs/ that a page leads to. */
 function filesOf({ path, links }: Page): string[] {

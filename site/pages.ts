@@ -60,6 +60,8 @@ export function pageOf(path: string, text: string): Page {
   });
   const [first] = headings;
   if (first?.depth !== 1) throw new Error(`${path} does not begin with a title`);
+  // The search finds a page by it, and takes no two of one address.
+  if (headings.filter(({ depth }) => depth === 1).length > 1) throw new Error(`${path} has a second title`);
   return { path, title: first.text, tokens, headings, links };
 }
 
