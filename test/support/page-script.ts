@@ -48,7 +48,8 @@ async function runPage(snippets: readonly Snippet[]): Promise<void> {
       const script = await scriptOf(snippets, { directory, ports, serverPid: server.process.pid ?? 0 });
       await runScript(script, { directory, environment: { BASE: server.url, KEY } });
     } finally {
-      await server.kill();
+      // A run that is under way ends with it, and leaves nothing of itself behind.
+      await server.stop();
     }
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
