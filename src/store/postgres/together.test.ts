@@ -74,6 +74,27 @@ test('a workflow that is locked refuses its own call and none of those that came
   });
 });
 
+for (const [what, statement] of [
+  ['ends the connection', 'perform pg_terminate_backend(pg_backend_pid())'],
+  ['is refused', `raise exception 'not now'`],
+]) {
+  test(`a commit that ${what} refuses all whose calls it was of, and nothing is done again`, async (t) => {
+    const all = await workflows(60);
+    await direct.exec(
+      `create sequence commits;
+       create function fail() returns trigger language plpgsql as $$
+         begin perform nextval('commits'); ${statement}; return null; end $$;
+       create constraint trigger fail after insert on job deferrable initially deferred
+         for each row execute function fail()`,
+    );
+    t.after(() => direct.exec('drop trigger fail on job; drop function fail; drop sequence commits'));
+    const results = await Promise.allSettled(all.map(enqueue));
+    assert.deepEqual([...new Set(results.map(({ status }) => status))], ['rejected']);
+    const commits = await direct.get<{ last_value: number }>('select last_value from commits');
+    assert.ok(Number(commits?.last_value) <= 10, `${commits?.last_value} commits`);
+  });
+}
+
 test('a workflow that is not there is told so, and takes nothing from the others', async () => {
   const all = await workflows(20);
   const { teamId } = all[0] as { teamId: string };

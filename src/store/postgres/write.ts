@@ -62,8 +62,6 @@ export function writingTogether(options: Writing & { shares: TeamShares }) {
     /** Who waits for a turn, by the team, in the order in which they came. */
     const waiting = new Map<string, Set<Call>>();
     const alone = writing(options)(operation);
-    const all = (tx: Tx, calls: readonly Call[]) =>
-      Promise.all(calls.map(({ input }) => operation(tx, input)));
 
     /** Takes a call out of those that wait; false when another one has taken it along. */
     function leave(call: Call): boolean {
@@ -92,14 +90,21 @@ export function writingTogether(options: Writing & { shares: TeamShares }) {
     async function run(call: Call): Promise<void> {
       if (!leave(call)) return;
       const calls = takeAlong(call);
+      let isDone = false;
+      const all = async (tx: Tx) => {
+        isDone = false;
+        const results = await Promise.all(calls.map(({ input }) => operation(tx, input)));
+        isDone = true;
+        return results;
+      };
       try {
         const results = await committed(options, all, calls);
         for (const [at, one] of calls.entries()) one.resolve(results[at] as Result);
       } catch (error) {
-        // What may have been committed must not be done again.
-        const isUnknown = error instanceof Problem && error.code === 'database_unavailable';
+        const isUnreachable = error instanceof Problem && error.code === 'database_unavailable';
         for (const one of calls) {
-          if (isUnknown || calls.length === 1) one.reject(error);
+          // Once all is done there is only the commit: what may have been committed must not be done again.
+          if (isDone || isUnreachable || calls.length === 1) one.reject(error);
           // Not waited for: its turn is another one than this.
           else alone(one.input).then(one.resolve, one.reject);
         }
