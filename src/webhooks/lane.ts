@@ -169,7 +169,10 @@ export class Lane {
     for (const name of asked) this.#more.delete(name);
     try {
       const found = await page(this.#withHeld(wanted), this.#held);
-      const fresh = found.filter((delivery) => !this.#held.has(delivery.id));
+      // A page may be read before an erasure and come after it: what it has as it was is left for the next one.
+      const current = found.filter(({ rewrites }) => rewrites >= this.due.rewrites);
+      if (current.length < found.length) this.mayHaveMore();
+      const fresh = current.filter((delivery) => !this.#held.has(delivery.id));
       for (const name of asked) {
         const count = isOrdered ? fresh.length : fresh.filter((delivery) => delivery.class === name).length;
         if (count >= wanted[isOrdered ? 'live' : name]) this.#more.add(name);

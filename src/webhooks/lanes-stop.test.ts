@@ -1,9 +1,11 @@
 /** Lanes that are stopped or die, and webhooks that go, while something is in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
 import { HOLDER } from '../store/conformance/sending.ts';
+import type { Store } from '../store/store.ts';
 
 test('what was in flight when its process died is sent again with the same id', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
@@ -53,16 +55,7 @@ test('what waits in memory goes out as an erasure left it', async (t) => {
   const one = lanes();
   const first = one.tick();
   await receiver.until(START_LIMIT);
-  const place = 'event';
-  const { texts } = await store.erasure.scanTexts({
-    teamId,
-    workflowId: null,
-    place,
-    needles: ['"'],
-    after: null,
-  });
-  const erased = texts.map(({ key, text }) => ({ key, was: text, text: text.replace('people', 'erased') }));
-  assert.equal(await store.erasure.rewrite({ teamId, place, texts: erased }), texts.length);
+  await erase(store, teamId);
   const second = one.tick();
   // Any look after the erasure finds that the lane's queue is stale; then the requests in flight may end.
   await store.deliveries.lanes(HOLDER);
@@ -72,6 +65,34 @@ test('what waits in memory goes out as an erasure left it', async (t) => {
   assert.equal(receiver.arrived.length, 20);
   const isErased = receiver.arrived.map(({ body }) => body.includes('erased'));
   assert.deepEqual(isErased, [...Array(START_LIMIT).fill(false), ...Array(20 - START_LIMIT).fill(true)]);
+});
+
+test('what was being loaded during an erasure goes out as that left it', async (t) => {
+  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  await subscribe(receiver.url);
+  await runs();
+  const read = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  const load: Store['deliveries']['load'] = async (input) => {
+    const found = await store.deliveries.load(input);
+    read.resolve();
+    await late.promise;
+    return found;
+  };
+  const one = lanes({ store: { ...store, deliveries: { ...store.deliveries, load } } });
+  const first = one.tick();
+  await read.promise;
+  await erase(store, teamId);
+  const second = one.tick();
+  // Reads of SQLite end within their turn: the look after the erasure has been answered.
+  await nextTurn();
+  late.resolve();
+  await Promise.all([first, second]);
+  assert.deepEqual(
+    receiver.arrived.map(({ body }) => body.includes('erased')),
+    [true],
+  );
 });
 
 test('stop waits for what is in flight, writes it down, and sends nothing more', async (t) => {
@@ -128,3 +149,17 @@ test('stop cuts off what takes longer than its grace: it stays due, without an a
   const [first, second] = receiver.arrived.map(({ headers }) => headers['webhook-id']);
   assert.equal(second, first);
 });
+
+/** Takes the name of the workflow out of every event. */
+async function erase(store: Store, teamId: string): Promise<void> {
+  const place = 'event';
+  const { texts } = await store.erasure.scanTexts({
+    teamId,
+    workflowId: null,
+    place,
+    needles: ['"'],
+    after: null,
+  });
+  const erased = texts.map(({ key, text }) => ({ key, was: text, text: text.replace('people', 'erased') }));
+  assert.equal(await store.erasure.rewrite({ teamId, place, texts: erased }), texts.length);
+}
