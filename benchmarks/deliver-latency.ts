@@ -1,4 +1,8 @@
-/** From the commit of an event to its receipt, at a steady rate, each event for one webhook after the other. */
+/**
+ * From the time that an event bears to its receipt, at a steady rate, each event for one webhook after the other. Ours
+ * bear the time at which their transaction begins, so that the commit counts and the request for them does not; what is
+ * asked of peers bears the time at which it is asked for.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ask, OpenLoop } from './open-loop.ts';
 import type { Sink } from './sink.ts';
@@ -64,7 +68,8 @@ export async function latencyAt(input: {
     throw new Error(`${refused.length} events were refused, the first by ${refused[0]}`);
   await come(sink, healthy);
   const { latenciesMs, received } = await sink.take();
-  const at = (share: number) => latenciesMs[Math.ceil(received * share) - 1] ?? Number.NaN;
+  // What is lost counts as the longest that any could have taken.
+  const at = (share: number) => latenciesMs[Math.ceil(healthy * share) - 1] ?? forMs + PATIENCE_MS;
   const arrivedPercent = (received / healthy) * 100;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), slowest: at(1), arrivedPercent };
 }

@@ -13,7 +13,7 @@ const benchmark: Benchmark = {
   about:
     `Each delivery is signed, sent and written down durably (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}, ${DELIVERIES.toLocaleString('en')} deliveries). "to 1", "to 100": a backlog of ` +
     `${DELIVERIES.toLocaleString('en')} (full: ${FULL_DELIVERIES.toLocaleString('en')}) to so many endpoints, an event each for the one, and events for all of the 100; the limit posts as much to the same with undici, signs ` +
-    'nothing and keeps nothing. "at 200/s": from the commit of an event to its receipt, events for 50 endpoints in turn; ' +
+    'nothing and keeps nothing. "at 200/s": from the time that an event bears, at which its transaction begins (of peers: at which it is asked for), to its receipt, events for 50 endpoints in turn; ' +
     'where 5 of them misbehave, the others are measured. "1,000 dead": 1,000 endpoints more refuse connections, with ' +
     '100,000 deliveries waiting for them. "posted": through the API over 64 connections, until all have arrived.',
   units: FIGURES,
