@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import type { Flowhook } from './flowhook.ts';
 
 /** A call this often, of workflows that wait behind the one that is held open. */
-export const CALL_EVERY_MS = 20;
+const CALL_EVERY_MS = 20;
 
 /** Definitions to call: each takes one job. */
 export function callees(count: number): Record<string, string> {

@@ -1,7 +1,7 @@
 /** What the groups of settings are about, where people read them: the reference, the help and `flowhook.yaml`. */
 import { type NamedSetting, SETTINGS, type SettingGroup } from './settings.ts';
 
-export const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
+const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   server: 'Server',
   database: 'Database',
   keys: 'Keys and the audit',

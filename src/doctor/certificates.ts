@@ -33,7 +33,7 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
 });
 
 /** @param place.host that it must be for, when that is known */
-export function certificateResult(
+function certificateResult(
   found: X509Certificate,
   place: { host: string | undefined; now: number },
 ): Result {

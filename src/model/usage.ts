@@ -2,8 +2,7 @@
 import { type Attempt, afterAttempt } from './delivery.ts';
 
 /** Whose numbers they are. */
-export const USAGE_KINDS = ['team', 'workflow', 'webhook'] as const;
-export type UsageKind = (typeof USAGE_KINDS)[number];
+export type UsageKind = 'team' | 'workflow' | 'webhook';
 
 export const USAGE_PERIODS = ['hour', 'day'] as const;
 export type UsagePeriod = (typeof USAGE_PERIODS)[number];

@@ -11,8 +11,8 @@ const STEPS = { first: 100, max: 2_000 };
 
 const DAY_MS = 24 * 3_600_000;
 /** How long hours are kept; days are kept longer. */
-export const KEEP_HOURS_MS = 92 * DAY_MS;
-export const KEEP_DAYS_MS = 3 * 366 * DAY_MS;
+const KEEP_HOURS_MS = 92 * DAY_MS;
+const KEEP_DAYS_MS = 3 * 366 * DAY_MS;
 
 export function usageCounting(options: {
   store: Store;

@@ -31,7 +31,7 @@ export interface Comparison {
 }
 
 /** Compares the files of a directory, which may be missing, with what was applied. */
-export async function compareWithApplied(store: Store, directory: string): Promise<Comparison> {
+async function compareWithApplied(store: Store, directory: string): Promise<Comparison> {
   const stored = await storedWorkflows(store);
   const { files, broken } = existsSync(directory)
     ? await findWorkflowFiles(directory)

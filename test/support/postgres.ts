@@ -94,7 +94,7 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
 let shared: Promise<string> | undefined;
 
 /** The server of this run: the one that the environment names, else one for this process alone. */
-export function testServer(): Promise<string> {
+function testServer(): Promise<string> {
   const given = process.env[SERVER_VARIABLE];
   if (given !== undefined && given !== '') return Promise.resolve(given);
   shared ??= startCluster().then(({ url }) => url);

@@ -52,7 +52,7 @@ export function shownReplay(replay: Replay) {
 }
 
 /** What one request came to: `Delivered: the receiver answered 204`, or why not. */
-export function outcomeWords(attempt: Pick<Attempt, 'outcome' | 'status' | 'error'>): string {
+function outcomeWords(attempt: Pick<Attempt, 'outcome' | 'status' | 'error'>): string {
   if (attempt.outcome === 'ok') return `Delivered: the receiver answered ${attempt.status ?? '2xx'}`;
   if (attempt.error !== null) return attempt.error;
   return attempt.status === null

@@ -89,7 +89,7 @@ export function shownGlance({ id, state, createdAt, startedAt, finishedAt }: Job
 }
 
 /** What has become of a job, for whoever wants something of it that comes too late: `It failed at … (timeout)`. */
-export function standsHow(job: Job): string {
+function standsHow(job: Job): string {
   const at = job.finishedAt === null ? '' : ` at ${toIso(job.finishedAt)}`;
   switch (job.state) {
     case 'finished':

@@ -31,7 +31,7 @@ export function testJobModel(open: Open): void {
 }
 
 /** Takes more runs, or a seed that has failed. */
-export async function checkJobModel(opened: Opened, how: { runs: number; seed?: number }): Promise<void> {
+async function checkJobModel(opened: Opened, how: { runs: number; seed?: number }): Promise<void> {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: STEPS, size: 'max' }), async (steps) => {

@@ -15,7 +15,7 @@ const UNREAD = new Set([
   'option',
 ]);
 
-export function isElement(node: AnyNode): node is Element {
+function isElement(node: AnyNode): node is Element {
   return node.type === 'tag';
 }
 

@@ -4,7 +4,7 @@ import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What a run leaves for the next one may be this long as JSON. */
-export const MAX_STATE_BYTES = 1 << 20;
+const MAX_STATE_BYTES = 1 << 20;
 
 /** The full paths; `config` only where the definition has one. */
 export interface RunFiles {
