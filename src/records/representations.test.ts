@@ -102,6 +102,27 @@ test('a workflow that is forgotten leaves no file, and who reads one is broken o
   assert.deepEqual(await files(), []);
 });
 
+test('a body that comes to be kept while its workflow is forgotten goes as well', async (t) => {
+  const { store, bodies, place, of, make, files } = await setUp(t);
+  const looking = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  // The look that keeping begins with, answered late.
+  t.mock.method(store.records, 'version', async () => {
+    looking.resolve();
+    await answer.promise;
+    return of.version;
+  });
+  const reader = make();
+  await looking.promise;
+  const forgotten = bodies.forget(place);
+  answer.resolve();
+  await forgotten;
+  reader?.close();
+  assert.equal(bodies.bytesOf(of), undefined);
+  assert.deepEqual(await files(), []);
+  assert.equal(bodies.size.bytes, 0);
+});
+
 test('a body that goes while it is being opened is not found, and not counted', async (t) => {
   const { bodies, place, of, make, untilMade } = await setUp(t);
   await all(make());

@@ -236,6 +236,8 @@ export class Representations {
       await this.#remove(name);
     }
     await Promise.all(making.map(({ done }) => done));
+    // One that was whole already may have come to be kept meanwhile.
+    for (const { of } of making) await this.#remove(nameOf(of));
   }
 
   /** Removes the bodies of versions that were pruned or erased from, and all small ones: they are soon made again. */

@@ -80,3 +80,12 @@ test('nothing is kept where nothing shall be', async () => {
     assert.equal(made.pages, pages);
   }
 });
+
+test('what keeping takes is counted, so that there are not too many tiny ones', async () => {
+  const { bodies, of, made } = setUp({ maxBytes: 20 * 1_024 });
+  for (let n = 0; n < 25; n++) await bodies.read(of(`w${n}`));
+  await bodies.read(of('w24'));
+  assert.equal(made.pages, 25);
+  await bodies.read(of('w0'));
+  assert.equal(made.pages, 26);
+});
