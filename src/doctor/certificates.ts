@@ -33,10 +33,7 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
 });
 
 /** @param place.host that it must be for, when that is known */
-function certificateResult(
-  found: X509Certificate,
-  place: { host: string | undefined; now: number },
-): Result {
+function certificateResult(found: X509Certificate, place: { host: string | undefined; now: number }): Result {
   const { host, now } = place;
   const names = found.subjectAltName ?? found.subject;
   if (host !== undefined && !isFor(found, host)) {
