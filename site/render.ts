@@ -1,7 +1,7 @@
 /** A page of docs/ as HTML, and as the texts in which it is found. */
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
-import { type Heading, type Page, plainText } from './pages.ts';
+import { type Heading, markdown, type Page, plainText } from './pages.ts';
 
 /** A part of a page, from one heading to the next. */
 export interface Passage {
@@ -52,7 +52,7 @@ export function htmlOf(page: Page, options: { isPart: (path: string) => boolean 
       html({ text }: Tokens.HTML | Tokens.Tag) {
         return text.replace(
           /( (?:src|srcset|href)=")([^"]*)"/g,
-          (_, name, href) => `${name}${escaped(local(href) ?? href)}"`,
+          (_, name, href) => `${name}${local(href) ?? href}"`,
         );
       },
       // What is wider than the page is moved by itself, with the keyboard as well.
@@ -89,6 +89,8 @@ export function passagesOf(page: Page): Passage[] {
       const url = page.path.replace(/\.md$/, '.html') + (depth === 1 ? '' : `#${id}`);
       passages.push({ url, page: page.title, heading: depth === 1 ? '' : text, text: '' });
     } else {
+      // One within a quote begins no passage.
+      markdown.walkTokens([token], ({ type }) => void (type === 'heading' && headings.shift()));
       const passage = passages.at(-1);
       if (passage !== undefined) passage.text = `${passage.text} ${wordsOf(token)}`.trim();
     }

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { pageOf } from '../site/pages.ts';
+import { htmlOf, passagesOf } from '../site/render.ts';
 import { AXE, browserTest } from './support/browser.ts';
 import { builtGuide } from './support/built-pages.ts';
 import { startService } from './support/service.ts';
@@ -65,6 +67,18 @@ test('what is no page is said to people as a page, and to programs as JSON', asy
     assert.match(answer, /^HTTP\/1\.1 405 /, method);
     assert.match(answer, /\r\nallow: GET, HEAD, OPTIONS\r\n/i, method);
   }
+});
+
+test('what is found leads to where it stands, and what HTML says stays as it is', () => {
+  const page = pageOf('guides/a.md', '# A\n\n> ## Quoted\n\n## Last\n\nwords <img src="b.png?c&amp;d">\n');
+  assert.deepEqual(
+    passagesOf(page).map(({ url, text }) => [url, text]),
+    [
+      ['guides/a.html', 'Quoted'],
+      ['guides/a.html#last', 'words'],
+    ],
+  );
+  assert.match(htmlOf(page, { isPart: () => false }), /<img src="b\.png\?c&amp;d">/);
 });
 
 test('pages of other origins that may call the API are not let into the guide', async (t) => {
