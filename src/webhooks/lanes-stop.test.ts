@@ -1,7 +1,6 @@
 /** Lanes that are stopped or die, and webhooks that go, while something is in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
 import { HOLDER } from '../store/conformance/sending.ts';
@@ -86,7 +85,7 @@ test('what was being loaded during an erasure goes out as that left it', async (
   await erase(store, teamId);
   const second = one.tick();
   // Reads of SQLite end within their turn: the look after the erasure has been answered.
-  await nextTurn();
+  await new Promise((later) => setImmediate(later));
   late.resolve();
   await Promise.all([first, second]);
   assert.deepEqual(
