@@ -4,7 +4,7 @@ import type { Attempt } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import type { DeliveryFilter } from '../webhook-operations.ts';
 import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
-import { allEvents, caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts';
+import { allEvents, caseWith, claimOne, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
 
 export function testDeliveries(open: Open): void {
   const it = caseWith(open);
@@ -198,7 +198,7 @@ export function testDeliveries(open: Open): void {
     const at = await makeWorkflow(store);
     const webhookId = await subscribe(store, at, ['workflow_queued']);
     const { teamId } = at;
-    await Promise.all(Array.from({ length: backlog }, () => store.webhooks.test({ teamId, id: webhookId })));
+    await makeMany(backlog, () => store.webhooks.test({ teamId, id: webhookId }));
     const waiting = async () =>
       (await store.deliveries.list({ teamId: at.teamId, webhookId, limit: backlog })).filter(
         (delivery) => delivery.state === 'waiting',

@@ -14,7 +14,16 @@ import {
   settlement,
   subscribe,
 } from './sending.ts';
-import { caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
+import {
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeMany,
+  makeWorkflow,
+  type Open,
+  publishRun,
+} from './setup.ts';
 
 const ORDERED: WebhookSettings = { ...DEFAULT_WEBHOOK_SETTINGS, ordered: true };
 
@@ -218,9 +227,7 @@ export function testLanes(open: Open): void {
 
   it('finds 1,000 lanes however much waits in each', async ({ store }) => {
     const at = await makeWorkflow(store);
-    const ids = await Promise.all(
-      Array.from({ length: 1_000 }, (_, n) => subscribe(store, at, ['workflow_queued', String(n)])),
-    );
+    const ids = await makeMany(1_000, (n) => subscribe(store, at, ['workflow_queued', String(n)]));
     await queueAndFail(store, at, 20);
     assert.deepEqual(await dueLanes(store), new Set(ids));
   });

@@ -99,6 +99,17 @@ export async function makeJob(store: Store, at: { teamId: string; workflowId: st
   return (result as { job: Job }).job;
 }
 
+/** Makes many things of a team, a hundred at once: of all of them the last ones would wait until they are refused. */
+export async function makeMany<Made>(count: number, make: (n: number) => Promise<Made>): Promise<Made[]> {
+  const made: Made[] = [];
+  while (made.length < count) {
+    const from = made.length;
+    const part = Array.from({ length: Math.min(100, count - from) }, (_, n) => make(from + n));
+    made.push(...(await Promise.all(part)));
+  }
+  return made;
+}
+
 /** How the cases claim jobs. */
 export const CLAIM = { nodeId: 'node-a', limit: 10, leaseMs: 30_000, perTeam: 100 } as const;
 
