@@ -1,7 +1,7 @@
 /**
- * Gives memory back to the system when the process has come to rest. V8 keeps what a start or a load has taken: of
- * 118 MB after a start it gives back 14, within some 70 ms, when it is told that memory is short, and else none in a
- * minute.
+ * Gives back to the system what the start has left: V8 keeps it, of 118 MB some 14, until it is told to look. Once in
+ * the life of a process, the first time that it comes to rest: the loop stands still meanwhile, some 70 ms for the heap
+ * of a start, and as many times longer as the heap is larger.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -36,13 +36,12 @@ export class GiveBack {
     this.#timer = undefined;
   }
 
-  /** Looks once. Gives back once for each time that the process comes to rest. */
+  /** Looks once. */
   async tick(): Promise<void> {
     this.#looks = this.#busy() > RESTING ? 0 : this.#looks + 1;
-    if (this.#looks !== LOOKS) return;
+    if (this.#looks < LOOKS) return;
+    this.stop();
     await this.#collect();
-    // Giving back is no work: with a large heap it takes long enough to look like some, and to be done again for that.
-    this.#busy();
   }
 }
 
