@@ -44,7 +44,8 @@ const MAX_TOGETHER = 64;
 /**
  * Makes an operation whose calls go into one transaction with those of the same team that wait for a connection. The
  * numbers of a team's events are given by one transaction after the other, each from its first event to its commit:
- * alone, a team would queue as many jobs a second as the disk makes commits.
+ * alone, a team would queue as many jobs a second as the disk makes commits. For nothing that stands in the audit, whose
+ * lines are made of one call's input.
  *
  *     call ──▶ is it the team's turn? ──▶ one transaction for it and all that wait ──▶ answers
  *                                            └── refused: each by itself, so that one in the way costs only itself
