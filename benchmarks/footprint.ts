@@ -211,7 +211,8 @@ async function pack(): Promise<Record<string, number>> {
     cwd: REPOSITORY,
     maxBuffer: 64 * MB,
   });
-  const [{ size: packed, unpackedSize }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [
+  // What building says comes before it.
+  const [{ size: packed, unpackedSize }] = JSON.parse(stdout.slice(stdout.search(/^\[$/m))) as [
     { size: number; unpackedSize: number },
   ];
   return { package: packed / MB, 'package, unpacked': unpackedSize / MB };
