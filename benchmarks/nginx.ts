@@ -24,6 +24,7 @@ http {
   access_log off;
   sendfile on;
   tcp_nopush on;
+  keepalive_requests 1000000000;
   default_type application/json;
 ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `  ${kind}_temp_path ${own}/${kind};`).join('\n')}
   server {
