@@ -26,7 +26,7 @@ const MEANT = [
   /^src\/workflows\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,
-  /^site\/dist\/([\w-]+\/)?[\w-]+\.(html|css|js|png|svg|yaml|json)$/,
+  /^site\/dist\/([\w-]+\/)*[\w-]+\.(html|css|js|png|svg|yaml|json)$/,
   /^site\/dist\/\.sources$/,
   /^docs\/([\w-]+\/)?[\w-]+\.(md|json|yaml)$/,
   /^templates\//,
