@@ -126,7 +126,9 @@ export async function startFlowhook(
     async forgetBodies() {
       const data = join(directory, 'data');
       for (const name of await readdir(data)) {
-        if (name.startsWith('representations')) await rm(join(data, name), { recursive: true });
+        if (!name.startsWith('representations')) continue;
+        // The server may be writing one more there at this moment.
+        await rm(join(data, name), { recursive: true, maxRetries: 10 });
       }
     },
     async restart() {
