@@ -15,9 +15,9 @@ const REPOSITORY = join(import.meta.dirname, '..');
 const STARTS = 3;
 const CONNECTIONS = 64;
 const LOAD_MS = 3_000;
-/** After the start and after the load: the service gives memory back when it has been at rest for six seconds. */
+/** Six seconds at rest after its start, and only then, the service gives back what the start has left. */
 const REST_MS = 8_000;
-/** Fastify alone does nothing more of the kind. */
+/** Fastify alone does nothing of the kind. */
 const SHORT_REST_MS = 1_000;
 /** Megabytes. */
 const MB = 1_024 * 1_024;
