@@ -1,7 +1,7 @@
 /** Look-ups that are shared, remembered and bounded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLookupCache, type Found } from './lookup-cache.ts';
+import { createLookupCache, type Found, LookupsBusyError } from './lookup-cache.ts';
 
 /** A cache whose look-ups are ended by the test. */
 function bench() {
@@ -105,4 +105,20 @@ test('names that failed the last time hold at most half of the places', async ()
   answer('dead0');
   await settle();
   assert.equal(asked.at(-1), 'dead16');
+});
+
+test('refuses a name while 10,000 others wait, and looks it up as soon as there is room', async () => {
+  const { get, asked, answer } = bench();
+  for (const name of names('n', 10_032)) get(name).catch(() => undefined);
+  await settle();
+  await assert.rejects(get('late'), LookupsBusyError);
+  answer('n0');
+  await settle();
+  const late = get('late');
+  for (let from = 0; from < 10_032; from += 32) {
+    for (const name of asked.slice(from)) answer(name);
+    await settle();
+  }
+  answer('late');
+  assert.equal(await late, 'late!');
 });

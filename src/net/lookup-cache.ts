@@ -1,34 +1,34 @@
-/** Remembers look-ups for a while, asks once for all who want the same, and bounds how many are under way. */
+/** A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded. */
 
 export interface Found<T> {
   value: T;
-  /** For how long it may be used; 0 for this once. */
+  /** How long it may be reused; 0: only by those who are already waiting for it. */
   freshMs: number;
 }
 
 interface Entry<T> {
-  /** What is known, or being found out. */
+  /** The result, or the look-up under way. */
   answer: Promise<T>;
-  /** Until when; nothing while it is being found out. */
+  /** When the result expires; undefined while the look-up is under way. */
   until: number | undefined;
-  /** The last look-up failed. */
+  /** Whether the last look-up failed. */
   failed: boolean;
 }
 
 const MAX_ENTRIES = 10_000;
 const MAX_OUTSTANDING = 32;
-/** Names that failed the last time together hold at most half, so that the others always find room. */
+/** Of these, names whose last look-up failed may take at most half, so that dead names never hold up the others. */
 const MAX_DOUBTFUL = 16;
 const MAX_WAITING = 10_000;
 
-/** There are too many look-ups; nobody was asked. */
+/** Too many look-ups are waiting; this one was not started. */
 export class LookupsBusyError extends Error {
   override readonly name = 'LookupsBusyError';
 }
 
 /**
- * @param options.find looks a name up; what it throws is remembered for `failedFreshMs(error)`
- * @param options.now milliseconds of any steady clock
+ * @param options.find looks a name up; what it throws is cached for `failedFreshMs(error)`
+ * @param options.now milliseconds of any monotonic clock
  */
 export function createLookupCache<T>(options: {
   find(name: string): Promise<Found<T>>;
@@ -57,21 +57,18 @@ export function createLookupCache<T>(options: {
       entry.until = now() + freshMs;
       outstanding -= 1;
       if (doubtful) outstandingDoubtful -= 1;
-      letGo();
+      startNext();
     }
   }
 
   function turn(doubtful: boolean): Promise<void> {
-    if (waiting.trusted.length + waiting.doubtful.length >= MAX_WAITING) {
-      throw new LookupsBusyError(`More than ${MAX_WAITING} names are waiting to be looked up`);
-    }
     return new Promise((go) => {
       waiting[doubtful ? 'doubtful' : 'trusted'].push(go);
-      letGo();
+      startNext();
     });
   }
 
-  function letGo(): void {
+  function startNext(): void {
     while (outstanding < MAX_OUTSTANDING) {
       const mayDoubtful = outstandingDoubtful < MAX_DOUBTFUL;
       const trusted = waiting.trusted.shift();
@@ -87,15 +84,20 @@ export function createLookupCache<T>(options: {
     get(name) {
       const known = entries.get(name);
       if (known !== undefined && (known.until === undefined || now() < known.until)) return known.answer;
+      // Not cached: the next call may find room.
+      if (waiting.trusted.length + waiting.doubtful.length >= MAX_WAITING) {
+        const sentence = `More than ${MAX_WAITING} names are waiting to be looked up`;
+        return Promise.reject(new LookupsBusyError(sentence));
+      }
       const entry: Entry<T> = {
         answer: Promise.resolve() as Promise<never>,
         until: undefined,
         failed: known?.failed ?? false,
       };
       entry.answer = look(name, entry, entry.failed);
-      // Whoever asked hears of it; the one that is remembered must not count as unheard.
+      // The callers handle the rejection; the cached promise must not count as unhandled.
       entry.answer.catch(() => undefined);
-      // Deleted first, so that the one looked up longest ago stands first.
+      // Deleted first, so that the map stays in the order of the look-ups, oldest first.
       entries.delete(name);
       const [oldest] = entries.keys();
       if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
