@@ -1,78 +1,83 @@
-/** Lets another process take part in the turns of this one: lines of JSON over a stream between the two. */
+/** Shares the per-host throttle of this process with a child process: lines of JSON over a stream between the two. */
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
+import { splitLines } from '../std/lines.ts';
 import type { HostTurns } from './host-turns.ts';
 
-/** Nobody asks for more at a time; a process that does is not ours. */
-const MAX_ASKED = 10_000;
+/** Requests of one child that wait or are under way; further ones are never let in. */
+const MAX_PENDING = 10_000;
+const MAX_MESSAGE_BYTES = 16 * 1_024;
+/** What one child asks for holds for every job: it must not block a host for good. */
 const MAX_DELAY_MS = 60_000;
+const MAX_REST_MS = 5 * 60_000;
 
-type Asked =
+/** What a child sends. `enter` and `leave` carry an id that the child chose for the request. */
+type Message =
   | { enter: number; host: string; perHost: number; delayMs: number }
   | { leave: number }
   | { rest: number; host: string }
   | { slowDown: number; host: string };
 
-/** Answers what the other process asks for. What it holds is given back when the stream ends. */
+/**
+ * Answers a child's messages. When the stream ends, everything the child holds is given back. A module may write
+ * anything to the stream, so a message that is malformed or too long closes it.
+ */
 export function serveTurns(stream: Duplex, turns: HostTurns): void {
-  const over = new AbortController();
+  const closed = new AbortController();
   const held = new Map<number, (() => void) | undefined>();
   stream.on('error', () => {});
   stream.once('close', () => {
-    over.abort();
+    closed.abort();
     for (const leave of held.values()) leave?.();
     held.clear();
   });
 
-  function read(asked: Asked): void {
-    if ('leave' in asked) {
-      held.get(asked.leave)?.();
-      held.delete(asked.leave);
-    } else if ('rest' in asked) {
-      turns.rest(asked.host, asked.rest);
-    } else if ('slowDown' in asked) {
-      turns.slowDown(asked.host, bounded(asked.slowDown));
-    } else if (held.size < MAX_ASKED) {
-      const { enter: id, host, ...pace } = asked;
-      held.set(id, undefined);
-      const fair = { perHost: Math.max(1, pace.perHost || 1), delayMs: bounded(pace.delayMs) };
-      turns.enter(host, fair, over.signal).then(
-        (leave) => {
-          // It may have given up meanwhile, or ended.
-          if (over.signal.aborted || !held.has(id)) return leave();
-          held.set(id, leave);
-          stream.write(`${JSON.stringify({ go: id })}\n`);
-        },
-        () => {},
-      );
+  function handle(message: Message): void {
+    if ('leave' in message) {
+      held.get(message.leave)?.();
+      held.delete(message.leave);
+      return;
     }
+    const host = String(message.host);
+    if ('rest' in message) turns.rest(host, bounded(message.rest, MAX_REST_MS));
+    else if ('slowDown' in message) turns.slowDown(host, bounded(message.slowDown, MAX_DELAY_MS));
+    // A second request with the same id would never be given back.
+    else if (held.size < MAX_PENDING && !held.has(message.enter)) enter(message.enter, host, message);
   }
 
-  createInterface({ input: stream }).on('line', (line) => {
-    const asked = parsed(line) as Asked | undefined;
-    if (asked !== undefined) read(asked);
+  function enter(id: number, host: string, { perHost, delayMs }: { perHost: number; delayMs: number }): void {
+    held.set(id, undefined);
+    const pace = { perHost: Math.max(1, Number(perHost) || 1), delayMs: bounded(delayMs, MAX_DELAY_MS) };
+    turns.enter(host, pace, closed.signal).then(
+      (leave) => {
+        // The child may have given up or exited in the meantime.
+        if (closed.signal.aborted || !held.has(id)) return leave();
+        held.set(id, leave);
+        stream.write(`${JSON.stringify({ go: id })}\n`);
+      },
+      () => {},
+    );
+  }
+
+  const lines = splitLines(MAX_MESSAGE_BYTES);
+  stream.on('data', (chunk: Buffer) => {
+    try {
+      for (const line of lines.push(chunk)) handle(JSON.parse(line));
+    } catch {
+      stream.destroy();
+    }
   });
 }
 
-/** What one process asks for holds for all: it may not stop a host for good. */
-function bounded(delayMs: number): number {
-  return Math.min(MAX_DELAY_MS, delayMs || 0);
+function bounded(ms: number, maxMs: number): number {
+  return Math.min(maxMs, Math.max(0, Number(ms) || 0));
 }
 
-/** A process that is killed leaves half a line behind. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The turns of the process at the other end. */
+/** The child's side: the throttle of the process at the other end of the stream. */
 export function remoteTurns(stream: Duplex): HostTurns {
   const waiting = new Map<number, () => void>();
-  let last = 0;
-  const ask = (asked: Asked) => stream.write(`${JSON.stringify(asked)}\n`);
+  let lastId = 0;
+  const send = (message: Message) => stream.write(`${JSON.stringify(message)}\n`);
   createInterface({ input: stream }).on('line', (line) => {
     const { go } = JSON.parse(line) as { go: number };
     waiting.get(go)?.();
@@ -82,9 +87,9 @@ export function remoteTurns(stream: Duplex): HostTurns {
   return {
     async enter(host, { perHost, delayMs }, signal) {
       signal.throwIfAborted();
-      last += 1;
-      const id = last;
-      const leave = () => ask({ leave: id });
+      lastId += 1;
+      const id = lastId;
+      const leave = () => send({ leave: id });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       waiting.set(id, resolve);
       const giveUp = () => {
@@ -93,11 +98,11 @@ export function remoteTurns(stream: Duplex): HostTurns {
         reject(signal.reason);
       };
       signal.addEventListener('abort', giveUp, { once: true });
-      ask({ enter: id, host, perHost, delayMs });
+      send({ enter: id, host, perHost, delayMs });
       await promise.finally(() => signal.removeEventListener('abort', giveUp));
       return leave;
     },
-    rest: (host, ms) => void ask({ rest: ms, host }),
-    slowDown: (host, delayMs) => void ask({ slowDown: delayMs, host }),
+    rest: (host, ms) => void send({ rest: ms, host }),
+    slowDown: (host, delayMs) => void send({ slowDown: delayMs, host }),
   };
 }

@@ -153,3 +153,25 @@ test('what a process holds is free again when it ends', async () => {
   far.destroy();
   (await here)();
 });
+
+test('a child can neither crash the server nor block a host for good, whatever it writes', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  for (const line of ['null', '1', '"enter"', 'not JSON', '[', 'x'.repeat(20_000)]) {
+    const [near, far] = channel();
+    serveTurns(near, turns);
+    far.write(`${line}\n`);
+    await settle();
+    assert.equal(far.destroyed, true, line);
+  }
+  const [near, far] = channel();
+  serveTurns(near, turns);
+  far.write(`${'{"enter":1,"host":"c","perHost":1,"delayMs":0}\n'.repeat(2)}{"leave":1}\n`);
+  await settle();
+  (await turns.enter('c', FREELY, NEVER))();
+  far.write('{"rest":1e15,"host":"a"}\n{"rest":"long","host":"a"}\n{"slowDown":1e15,"host":"b"}\n');
+  await settle();
+  const entered = turns.enter('a', FREELY, NEVER);
+  advance(5 * 60_000);
+  (await entered)();
+});
