@@ -6,7 +6,7 @@ import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
 import { printable } from '../std/printable.ts';
-import { loadWorkflowFile } from '../workflows/load-file.ts';
+import { loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { configWithSecrets } from '../workflows/sources/environment.ts';
 import type { Preview } from '../workflows/sources/http/preview.ts';

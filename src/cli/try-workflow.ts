@@ -11,7 +11,7 @@ import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
-import { type LoadedFile, loadWorkflowFile } from '../workflows/load-file.ts';
+import { type LoadedFile, loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { databaseFile } from './data-directory.ts';
 import { UsageError } from './exit.ts';

@@ -1,75 +1,123 @@
-/** Loads a directory of workflow files: what is new is read, what is known is only recognised. */
-import { join, resolve } from 'node:path';
+/** Loads workflow files: those of a workflows directory that have changed, or one file wherever it lies. */
+import { readFile, stat } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Mistake } from './check.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 import { findWorkflowFiles, type WorkflowFile } from './files.ts';
-import { describeModules } from './sources/describe.ts';
+import { type Described, describeModules } from './sources/describe.ts';
 
 export interface FoundWorkflow {
   /** The team's slug: the name of its folder. */
   team: string;
   id: string;
-  /** Inside the directory, with forward slashes. */
+  /** Path inside the directory, with forward slashes. */
   file: string;
   hash: string;
   /** null when the hash equals the known one. */
   definition: Definition | null;
 }
 
-export interface Loaded {
+export interface LoadedDirectory {
   found: FoundWorkflow[];
   mistakes: Mistake[];
-  /** Workflows that are there but cannot be used; without an id, all of a team. */
+  /** Workflows whose files cannot be used; with a null id, all workflows of a team. */
   broken: { team: string; id: string | null }[];
 }
 
 /**
- * Reads `<team>/<id>.yaml`, `.yml` and `.mts`. The settings of modules are read by importing them in a child
- * process, all that changed in one. Throws a `Problem` when the directory is missing.
+ * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files whose hash is already known are not parsed. The settings of all
+ * changed modules are read in one child process.
  *
- * @param input.known answers the stored hash of a workflow's definition
+ * @param input.known returns the stored hash of a workflow's definition
+ * @throws Problem when the directory is missing
  */
 export async function loadWorkflows(input: {
   directory: string;
   known(team: string, id: string): string | undefined;
   log: Logger;
-  /** Gives up reading modules. */
+  /** Stops reading modules. */
   signal?: AbortSignal;
-}): Promise<Loaded> {
+}): Promise<LoadedDirectory> {
   const directory = resolve(input.directory);
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
-  const changed = files.filter((file) => input.known(file.team, file.id) !== file.hash);
-  const modules = changed.filter(({ file }) => file.endsWith('.mts'));
-  const described = await describeModules(
-    modules.map(({ file }) => join(directory, file)),
-    { directory, log: input.log, ...(input.signal === undefined ? {} : { signal: input.signal }) },
-  );
+  const changed = new Set(files.filter(({ team, id, hash }) => input.known(team, id) !== hash));
+  const parse = await parserFor([...changed], { ...input, directory });
   const found: FoundWorkflow[] = [];
-  for (const { text, ...file } of files) {
-    if (!changed.some((other) => other.file === file.file)) {
-      found.push({ ...file, definition: null });
+  for (const workflowFile of files) {
+    const { team, id, file, hash } = workflowFile;
+    if (!changed.has(workflowFile)) {
+      found.push({ team, id, file, hash, definition: null });
       continue;
     }
-    const parsed = file.file.endsWith('.mts')
-      ? parseModule({ ...file, text }, described.get(join(directory, file.file)))
-      : parseYamlDefinition(text, { file: file.file });
+    const parsed = parse(workflowFile);
     if ('definition' in parsed) {
-      found.push({ ...file, definition: parsed.definition });
+      found.push({ team, id, file, hash, definition: parsed.definition });
     } else {
       mistakes.push(...parsed.mistakes);
-      broken.push({ team: file.team, id: file.id });
+      broken.push({ team, id });
     }
   }
   return { found, mistakes, broken };
 }
 
-/** The definition of a module whose settings were read. */
-export function parseModule(
-  { file, text }: Pick<WorkflowFile, 'file' | 'text'>,
-  described: { settings: unknown } | { error: string } | undefined,
-): Parsed {
+export interface LoadedFile {
+  /** The parent of the team's folder. Paths in the definition are relative to it. */
+  directory: string;
+  /** The name of the folder, which is the team's slug in a workflows directory. */
+  team: string;
+  id: string;
+  definition: Definition;
+}
+
+/** Loads one workflow file that need not be in the workflows directory, to check or try it before it is applied. */
+export async function loadWorkflowFile(
+  path: string,
+  options: { log: Logger; signal?: AbortSignal },
+): Promise<LoadedFile | { mistakes: Mistake[] }> {
+  const full = resolve(path);
+  const directory = dirname(dirname(full));
+  const team = basename(dirname(full));
+  const id = basename(full, extname(full)).normalize('NFC');
+  const file = `${team}/${basename(full)}`;
+  const wrong = (message: string) => ({ mistakes: [{ file, line: null, message }] });
+  if (!['.yaml', '.yml', '.mts'].includes(extname(full))) {
+    return wrong('A workflow file ends in .yaml, .yml or .mts');
+  }
+  const stats = await stat(full).catch(() => undefined);
+  if (stats === undefined) return wrong('There is no such file');
+  if (!stats.isFile()) return wrong('This is not a file');
+  let text: string;
+  try {
+    text = await readFile(full, 'utf8');
+  } catch (error) {
+    return wrong(`This file cannot be read: ${(error as Error).message}`);
+  }
+  const parse = await parserFor([{ file }], { ...options, directory });
+  const parsed = parse({ file, text });
+  return 'mistakes' in parsed ? parsed : { directory, team, id, definition: parsed.definition };
+}
+
+type Text = Pick<WorkflowFile, 'file' | 'text'>;
+
+/** Reads the settings of those files that are modules, which takes a child process, and returns a parser for all of them. */
+async function parserFor(
+  files: readonly Pick<WorkflowFile, 'file'>[],
+  { directory, log, signal }: { directory: string; log: Logger; signal?: AbortSignal },
+): Promise<(text: Text) => Parsed> {
+  const modules = files.map(({ file }) => file).filter((file) => file.endsWith('.mts'));
+  const described = await describeModules(
+    modules.map((file) => join(directory, file)),
+    { directory, log, ...(signal === undefined ? {} : { signal }) },
+  );
+  return ({ file, text }) =>
+    file.endsWith('.mts')
+      ? parseModule({ file, text }, described.get(join(directory, file)))
+      : parseYamlDefinition(text, { file });
+}
+
+function parseModule({ file, text }: Text, described: Described | undefined): Parsed {
   if (described === undefined || 'error' in described) {
     return { mistakes: [{ file, line: null, message: described?.error ?? 'The module could not be read' }] };
   }
