@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAllowNetworks } from './address-policy.ts';
-import { embeddedIpv4 } from './ranges.ts';
+import { embeddedIpv4 } from './ip-ranges.ts';
 
 function allows(setting: string, address: string): boolean {
   return parseAllowNetworks(setting).verdict(address).allowed;

@@ -1,15 +1,15 @@
-/** Which addresses may be connected to: what FLOWHOOK_ALLOW_NETWORKS says, and why an address is refused. */
+/** Which addresses outgoing connections may go to: FLOWHOOK_ALLOW_NETWORKS, and why an address is refused. */
 import { isIP } from 'node:net';
-import { embeddedIpv4, type Network, type Range, rangeOf, toNetwork } from './ranges.ts';
+import { embeddedIpv4, type Network, type Range, rangeOf, toNetwork } from './ip-ranges.ts';
 
 export type Verdict = { allowed: true } | { allowed: false; why: string };
 
 export interface AddressPolicy {
-  /** What it was read from: another process makes the same policy of it. */
+  /** The setting as it was written, from which a child process builds the same policy. */
   text: string;
   /** Judges an IP address; `why` names the address, its range and the setting that would allow it. */
   verdict(address: string): Verdict;
-  /** What is allowed, for the start lines: `public addresses, loopback and 10.0.0.0/8`. */
+  /** What is allowed, for the lines printed at start: `public addresses, loopback, 10.0.0.0/8`. */
   description: string;
 }
 
@@ -17,11 +17,11 @@ const SETTING = 'FLOWHOOK_ALLOW_NETWORKS';
 const MAX_ENTRIES = 1_000;
 
 /**
- * Reads a comma list of `loopback`, `private`, CIDRs and addresses, or `none`. Public addresses are always
- * allowed. Link-local and metadata addresses are allowed only by an address or a CIDR that lies within their
- * range: neither `private` nor a wide CIDR such as 0.0.0.0/0 opens them.
+ * Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses, or `none`. Public addresses are
+ * always allowed. Link-local and metadata addresses are allowed only by an address or a CIDR within their own
+ * range: neither `private` nor a wide CIDR such as 0.0.0.0/0 allows them.
  *
- * @throws Error with a sentence that names the entry that is wrong
+ * @throws Error with a sentence that names the invalid entry
  */
 export function parseAllowNetworks(text: string): AddressPolicy {
   const entries = text.split(',').map((entry) => entry.trim().toLowerCase());

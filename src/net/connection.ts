@@ -1,38 +1,38 @@
-/** What is known of the connection under a request: where it ended, and how long each phase of making it took. */
+/** Records the connection that a request used: its remote address and when each phase of connecting was done. */
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { DiagnosticsChannel } from 'undici';
 
-/** One connection. Times by `performance.now()`; null for what has not happened. */
+/** One connection. Times are those of `performance.now()`; null until it has happened. */
 export interface Connection {
-  /** The name is looked up; stays null for an IP literal. */
+  /** The name was resolved; stays null for an IP literal. */
   lookedUpMs: number | null;
   connectedMs: number | null;
-  /** TLS is agreed upon; stays null for plain HTTP. */
+  /** The TLS handshake was done; stays null for plain HTTP. */
   securedMs: number | null;
   remoteAddress: string | null;
-  /** Requests that were written to it. */
+  /** How many requests were written to it. */
   requests: number;
 }
 
-/** What became of one request that was traced. */
+/** One request that is traced. */
 export interface RequestTrace {
   /** The connection that it was written to; null until then. */
   connection: Connection | null;
-  /** The connection had carried a request before. */
+  /** Whether the connection had carried an earlier request. */
   reused: boolean;
 }
 
 const bySocket = new WeakMap<Socket, Connection>();
 const byError = new WeakMap<Error, Connection>();
-/** On the body itself: a weak map of thousands a second is a burden on the garbage collector. */
+/** Stored on the body itself: a WeakMap with thousands of new entries a second burdens the garbage collector. */
 const TRACE = Symbol('trace');
 type TracedBody = Uint8Array & { [TRACE]?: RequestTrace };
 
 /**
- * Follows the request that is sent with this body. Undici tells the socket of a request only through its
- * diagnostics channel, and the body's buffer is what ties the two together: it must belong to one request at a time.
+ * Traces the request that is sent with this body. Undici reports the socket of a request only through its
+ * diagnostics channel, where the body's buffer identifies the request: use a buffer for one request at a time.
  */
 export function traceRequest(body: Uint8Array): RequestTrace {
   const trace: RequestTrace = { connection: null, reused: false };
@@ -40,12 +40,12 @@ export function traceRequest(body: Uint8Array): RequestTrace {
   return trace;
 }
 
-/** The connection that could not be made, given the error that came of it. */
+/** The connection attempt that failed with this error, if the error comes from one. */
 export function connectionOf(error: unknown): Connection | undefined {
   return error instanceof Error ? byError.get(error) : undefined;
 }
 
-/** Watches a socket that is being connected. For the dispatcher. */
+/** Records the phases of a connecting socket. Called by the dispatcher. */
 export function watchSocket(socket: Socket): Connection {
   const connection: Connection = {
     lookedUpMs: null,
@@ -68,7 +68,7 @@ export function watchSocket(socket: Socket): Connection {
   return connection;
 }
 
-/** Notes that no connection came of it. For the dispatcher. */
+/** Ties a failed connection attempt to its error, for `connectionOf`. Called by the dispatcher. */
 export function rememberFailure(error: Error, connection: Connection): void {
   byError.set(error, connection);
 }

@@ -1,17 +1,17 @@
-/** The cookies of one run, as a browser would keep them until it is closed. */
+/** The cookies of one run: session cookies, as a browser keeps them until it is closed. */
 
-/** Of one host, which would refuse requests with more; the first are kept. */
+/** Limits for one host, which would refuse requests with more: later cookies are dropped. */
 const MAX_COOKIES = 50;
 const MAX_CHARACTERS = 4_096;
 
 export interface CookieJar {
   /** The `cookie` header for a URL, or nothing. */
   header(url: string): Promise<string | undefined>;
-  /** Keeps what `set-cookie` headers say; what a host may not set is left out. */
+  /** Stores the cookies of `set-cookie` headers; those that the host may not set are ignored. */
   store(setCookies: readonly string[], url: string): Promise<void>;
 }
 
-/** The library that knows the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
+/** The library that implements the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
 export function createCookieJar(): CookieJar {
   const kept = new Map<string, Map<string, number>>();
   let jar: Promise<import('tough-cookie').CookieJar> | undefined;

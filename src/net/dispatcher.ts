@@ -1,4 +1,4 @@
-/** The way out: an undici dispatcher that connects only to addresses that the policy allows. */
+/** The guard against server-side request forgery: an undici dispatcher that connects only to allowed addresses. */
 import { isIP, type Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
@@ -6,25 +6,27 @@ import { type Connection, rememberFailure, watchSocket } from './connection.ts';
 import type { Resolver } from './resolver.ts';
 import { Agent, buildConnector } from './undici.ts';
 
-/** A connection was refused by the address policy; the message says which address, why and what would allow it. */
+/** The address policy refused a connection; the message says which address, why, and what would allow it. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
 }
 
 const CONNECT_MS = 5_000;
-/** So that a name that moves to another address is noticed even while its connection is in steady use. */
+/** Bounded so that a change of address in DNS is noticed even while a connection is in constant use. */
 const CONNECTION_LIFE_MS = 60_000;
 
 /**
- * Makes a dispatcher that refuses, pins and compares:
+ * Every connection is checked three times:
  *
- * - an IP literal is judged before anything else, for no look-up hook ever sees one;
+ * - an IP literal is checked before anything else, because it never reaches the `lookup` hook;
  * - a name is resolved once per connection by our own resolver and refused if *any* of its addresses is not
- *   allowed, and the socket goes to one of exactly those addresses (Node races them, RFC 8305), while Host and
- *   SNI keep the name: a second, different answer of the name server is never asked for;
- * - after connecting, the address that the socket really ended at is judged once more.
+ *   allowed. The socket then connects to one of exactly those addresses (Node races them, RFC 8305), while Host
+ *   and SNI keep the name: DNS is not asked a second time, so rebinding has no effect;
+ * - after connecting, the socket's actual remote address is checked once more.
  *
- * Redirects are not followed: `request` of undici does not. `connectMs` covers look-up, connect and TLS.
+ * Redirects are not followed: undici does that only with an interceptor.
+ *
+ * @param options.connectMs limit for the look-up, the connection and the TLS handshake together; 5 s by default
  */
 export function createGuardedDispatcher(options: {
   policy: AddressPolicy;
@@ -69,7 +71,7 @@ export function createGuardedDispatcher(options: {
         if (!verdict.allowed) return callback(new BlockedAddressError(verdict.why), null);
       }
       let connection: Connection | undefined;
-      // The types do not say so, but the connector answers the socket it is connecting.
+      // The types do not say so, but the connector returns the socket that it connects.
       const connecting: unknown = connect(target, (error, socket) => {
         if (error !== null) {
           if (connection !== undefined) rememberFailure(error, connection);

@@ -1,19 +1,25 @@
-/** Whose turn it is to ask a host: so many requests at once, so long between them, and none while it asks to rest. */
+/**
+ * Throttles requests by host: a limit on concurrent requests, a minimum delay between two, and none during a pause that
+ * the host asked for. Waiting callers are let in first come, first served.
+ */
 
-/** What one caller allows itself; the strictest of those who ask a host at a time decides for it. */
+/** The limits that one caller sets itself. Among the callers of a host at any time, the strictest limits apply. */
 export interface Pace {
-  /** Requests that wait for an answer of this host, all callers together. */
+  /** Concurrent requests to this host by all callers together, at least 1. */
   perHost: number;
-  /** Between the beginnings of two requests. */
+  /** Minimum time between the starts of two requests. */
   delayMs: number;
 }
 
 export interface HostTurns {
-  /** Resolves when it is the caller's turn, with what ends the turn (harmless to call twice). Rejects with the signal's reason. */
+  /**
+   * Resolves when the caller may send its request, with a function to call when it is done (twice is harmless).
+   * Rejects with the signal's reason.
+   */
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
-  /** Nobody asks this host for so long. */
+  /** Lets nobody send to this host for so long. */
   rest(host: string, ms: number): void;
-  /** From now on so long lies between two requests of anybody to this host: it said so itself. */
+  /** Sets a minimum delay that the host itself asked for (`Crawl-delay`); it applies to every caller from now on. */
   slowDown(host: string, delayMs: number): void;
 }
 
@@ -23,21 +29,21 @@ interface Waiting {
 }
 
 interface Host {
-  /** The paces of those who ask. */
+  /** The paces of the requests under way. */
   asking: Set<Pace>;
-  /** What the host itself wants to lie between two requests. */
+  /** The delay that the host itself asked for. */
   delayMs: number;
   queue: Waiting[];
-  /** When the last request began, and until when the host rests: by the monotonic clock. */
+  /** When the last request started, and the end of the pause: by the monotonic clock. */
   lastAt: number;
   restsUntil: number;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Hosts that are remembered for their delay or rest; beyond it the idle ones are forgotten. */
+/** Beyond this many hosts, those without requests, delay or pause are forgotten. */
 const MAX_IDLE_HOSTS = 10_000;
 
-/** Turns within this process. */
+/** A throttle within this process; `host-turns-channel.ts` shares it with child processes. */
 export function createHostTurns(now: () => number = () => performance.now()): HostTurns {
   const hosts = new Map<string, Host>();
 
@@ -64,11 +70,11 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
     }
   }
 
-  /** Lets in whoever may go, in the order in which they came. */
+  /** Lets in everybody who may send now. */
   function admit(host: Host): void {
     clearTimeout(host.timer);
     host.timer = undefined;
-    // Whoever is let in goes on counting: it does not change within the loop.
+    // A caller that is let in still counts, so this does not change within the loop.
     const { perHost, delayMs } = strictest(host);
     for (let next = host.queue[0]; next !== undefined; next = host.queue[0]) {
       if (host.asking.size >= perHost) return;
@@ -90,7 +96,7 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
       signal.throwIfAborted();
       const host = hostOf(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      // A pace of its own, for the same one may ask several times.
+      // A copy: one caller may send several requests with the same object, and the set must hold each of them.
       const waiting: Waiting = { pace: { ...pace }, go: resolve };
       host.queue.push(waiting);
       const giveUp = () => {
@@ -123,7 +129,7 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
   };
 }
 
-/** Of all who ask the host or wait for it, and of the host itself. */
+/** The strictest limits among those under way, those waiting and the host itself. */
 function strictest({ asking, queue, delayMs }: Host): Pace {
   const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
   for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {

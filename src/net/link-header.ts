@@ -1,6 +1,6 @@
-/** Reads the `Link` header (RFC 8288). */
+/** Parses the `Link` header (RFC 8288). */
 
-/** Where the link of a relation leads, as it is written: relative to the answer's own address. */
+/** The target of the first link with this relation, as written: relative to the URL of the response. */
 export function linkTo(relation: string, header: string | undefined): string | undefined {
   for (const [, target, params = ''] of (header ?? '').matchAll(
     /<([^>]*)>((?:\s*;\s*[^\s=;,]+\s*(?:=\s*(?:"[^"]*"|[^\s;,"]*))?)*)/g,

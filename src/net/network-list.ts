@@ -1,14 +1,15 @@
-/** A list of networks, as settings name them: which addresses lie within. */
+/** A list of networks as settings write them, and whether an address lies in one of them. */
+
+import { type Network, rangeOf, toNetwork } from './ip-ranges.ts';
 import { peerAddress } from './peer-address.ts';
-import { type Network, rangeOf, toNetwork } from './ranges.ts';
 
 export interface NetworkList {
-  /** What it was read from. */
+  /** The setting as it was written. */
   text: string;
   contains(address: string): boolean;
 }
 
-/** Reads a comma list of `loopback`, `private`, CIDRs and addresses. Answers nothing for anything else. */
+/** Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses; undefined when any entry is invalid. */
 export function parseNetworkList(text: string): NetworkList | undefined {
   const kinds = new Set<string>();
   const networks: Network[] = [];

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type NameServer, startNameServer } from '../../test/support/name-server.ts';
-import { candidates, parseHosts, parseResolvConf } from './name-files.ts';
 import { createResolver, ResolveError, type Resolver } from './resolver.ts';
+import { candidates, parseHosts, parseResolvConf } from './resolver-files.ts';
 
 /** What the name server of these tests knows. */
 const ZONE: Record<string, string[]> = {

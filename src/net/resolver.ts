@@ -1,26 +1,26 @@
 /**
- * Names to addresses, without Node's `dns.lookup`: that shares four threads with the file system, so that a few
- * slow names would hold up every other one.
+ * Resolves names to addresses without Node's `dns.lookup`, which shares four threads with the file system: a few slow
+ * names would hold up everything else.
  */
 import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { createLookupCache, type Found, LookupsBusyError } from './lookup-cache.ts';
-import { candidates, parseHosts, parseResolvConf, type SearchList } from './name-files.ts';
+import { candidates, parseHosts, parseResolvConf, type SearchList } from './resolver-files.ts';
 
 export interface Resolver {
   /**
-   * Every address of a name, IPv4 first, at least one. Asks in this order: IP literal (with or without
-   * brackets), `localhost`, the hosts file, DNS with the search domains applied. What DNS says is remembered for
-   * its time to live, at most 5 minutes; that a name does not exist for 30 s.
+   * Every address of a name, IPv4 first, at least one. Tries in this order: IP literal (with or without brackets),
+   * `localhost`, the hosts file, DNS with the search domains applied. DNS answers are cached for their TTL, at most
+   * 5 minutes; that a name does not exist for 30 s; a failure for 2 s.
    *
    * @throws ResolveError with a sentence
    */
   resolve(hostname: string): Promise<string[]>;
 }
 
-/** A name has no address (`none`), or nobody could say. */
+/** A name has no address (`none`), or no name server could say. */
 export class ResolveError extends Error {
   override readonly name = 'ResolveError';
   readonly none: boolean;
@@ -31,16 +31,16 @@ export class ResolveError extends Error {
   }
 }
 
-/** The system's files are read again when what is known of them is older than this. */
+/** How often the system's files are read again at most. */
 const FILES_FRESH_MS = 5_000;
-/** Two tries end within the budget: a server that answers for one family only must not cost the other one. */
+/** Two tries fit into the budget: a server that answers for one family only must not cost us the other one. */
 const TRY_MS = 800;
 const TRIES = 2;
-/** For all search domains together. */
+/** Limit for one name, with all search domains. */
 const BUDGET_MS = 2_000;
 const MAX_FRESH_MS = 5 * 60_000;
 const NONE_FRESH_MS = 30_000;
-/** A name server that fails may be well again in a moment: only what asks all the time is spared. */
+/** Short, because a failing name server may recover at any moment; it only protects against constant retries. */
 const FAILED_FRESH_MS = 2_000;
 
 interface System {
@@ -50,13 +50,13 @@ interface System {
   dns: CaresResolver;
 }
 
-/** The files and servers are the system's unless a test names its own. */
+/** @param options for tests; by default the files and name servers of the system are used */
 export function createResolver(
   options: {
     hostsFile?: string;
     resolvConfFile?: string;
     servers?: readonly string[];
-    /** Milliseconds of any steady clock. */
+    /** Milliseconds of any monotonic clock. */
     now?: () => number;
   } = {},
 ): Resolver {
@@ -73,7 +73,7 @@ export function createResolver(
 
   async function read(before: System | undefined): Promise<System> {
     const [hosts, resolvConf] = await Promise.all([readOr(hostsFile, ''), readOr(resolvConfFile, '')]);
-    // A machine that moves to another network gets other servers; c-ares reads them when it is made.
+    // A machine that moves to another network gets other servers; c-ares reads them only when it is created.
     const dns = before?.resolvConf === resolvConf ? before.dns : createDns(options.servers);
     return { hosts: parseHosts(hosts), search: parseResolvConf(resolvConf), resolvConf, dns };
   }
@@ -113,7 +113,7 @@ async function lookUp(name: string, { search, dns }: System): Promise<Found<stri
   throw new ResolveError(`The name ${name.replace(/\.$/, '')} has no address`, { none: true });
 }
 
-/** Whoever waits gets an answer in time; the look-up itself ends a little later, when c-ares gives up. */
+/** Rejects in time; the look-up itself ends a little later, when c-ares gives up. */
 async function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -135,7 +135,7 @@ function createDns(servers: readonly string[] | undefined): CaresResolver {
   return dns;
 }
 
-/** Both families at once. No address is an empty list; no answer is an error. */
+/** Queries both families at once. Answers an empty list when there is no address; throws when no server says. */
 async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
   const answers = await Promise.allSettled([
     dns.resolve4(name, { ttl: true }),

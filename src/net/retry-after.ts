@@ -1,6 +1,6 @@
-/** Reads `Retry-After`: how long a host asks to be left alone. */
+/** Parses `Retry-After`: how long a host asks clients to wait. */
 
-/** The longest wait of the retry schedule: no answer may silence a webhook for longer. */
+/** The longest wait of the retry schedule: no response may silence a webhook for longer. */
 const MAX_MS = 24 * 3_600_000;
 const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
@@ -16,10 +16,10 @@ const DATES = [
 ];
 
 /**
- * Milliseconds from now, at most 24 hours. RFC 9110 knows whole seconds and dates; fractions of a second, which some
- * send, are read as well. Of several headers the longest wait counts. A date that is past asks for no wait.
+ * Milliseconds from now, at most 24 hours. RFC 9110 allows whole seconds and dates; fractions of a second, which some
+ * servers send, are accepted too. Of several headers the longest wait counts. A date in the past means no wait (0).
  *
- * @returns null when there is no header, or none that can be read
+ * @returns null when there is no valid header
  */
 export function retryAfterMs(header: string | string[] | undefined, nowMs: number): number | null {
   const waits = [header ?? []].flat().map((value) => waitMs(value.trim(), nowMs));
@@ -41,14 +41,14 @@ function httpDate(text: string, nowMs: number): number | null {
   const month = MONTHS.indexOf(found.month ?? '');
   // A leap second is 60; it becomes the next minute's first.
   if (hour > 23 || minute > 59 || second > 60) return null;
-  // `Date.UTC` takes years below 100 for those of the last century.
+  // `Date.UTC` maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0);
   date.setUTCFullYear(year, month, day);
   if (date.getUTCDate() !== day) return null;
   return date.setUTCHours(hour, minute, second);
 }
 
-/** RFC 9110: a year of two digits that seems more than 50 years ahead is the last such year in the past. */
+/** RFC 9110: a two-digit year that appears to be more than 50 years ahead is the most recent such year in the past. */
 function fullYear(twoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + twoDigits;

@@ -1,24 +1,24 @@
-/** What robots.txt (RFC 9309) allows. */
+/** Whether robots.txt (RFC 9309) allows a URL, and with which crawl delay. */
 
-/** What came of asking for a robots.txt: its text, that there is none, or why nobody can say. */
+/** The result of requesting a robots.txt: its text, that there is none, or why it could not be read. */
 export type RobotsFile = { text: string } | { none: true } | { unreachable: string };
 
 export type RobotsVerdict = { allowed: true; delayMs: number } | { allowed: false; why: string };
 
 export interface Robots {
-  /** Each host is asked once. */
+  /** Requests the robots.txt of each host once. */
   verdict(url: string): Promise<RobotsVerdict>;
 }
 
 type Rules = ReturnType<typeof import('robots-parser').default>;
 
-/** No longer than this is waited between two requests, whatever `Crawl-delay` says. */
+/** A longer `Crawl-delay` is shortened to this. */
 const MAX_DELAY_MS = 30_000;
 
-/** @param agent the name that rules are looked up by: `flowhook` */
+/** @param options.agent the name by which rules are looked up: `flowhook` */
 export function createRobots(options: { agent: string; read(url: string): Promise<RobotsFile> }): Robots {
   const files = new Map<string, Promise<RobotsFile>>();
-  // A file may be half a megabyte: it is parsed once, not for each page.
+  // A file may have half a megabyte: it is parsed once, not for each page.
   const parsed = new Map<string, Rules>();
   return {
     async verdict(url) {
@@ -49,7 +49,7 @@ export function createRobots(options: { agent: string; read(url: string): Promis
           why: `${at} does not allow ${url}${said ? ` (line ${line}: ${said})` : ''}. If its owner lets you, write \`robots: ignore\``,
         };
       }
-      // Such as `2,5`: not a number.
+      // NaN for values such as `2,5`.
       const delay = rules.getCrawlDelay(options.agent) || 0;
       return { allowed: true, delayMs: Math.min(MAX_DELAY_MS, Math.max(0, delay * 1_000)) };
     },

@@ -1,5 +1,5 @@
 /** How often somebody may try to sign in: keys cannot be guessed, but trying must not cost more than it does. */
-import { subscriberOf } from '../../net/subscriber.ts';
+import { subscriberOf } from '../../net/peer-address.ts';
 
 const WINDOW_MS = 60_000;
 const MAX_TRIES = 10;

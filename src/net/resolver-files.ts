@@ -1,7 +1,7 @@
-/** What the system's own files say about names: the hosts file, and the search list of resolv.conf. */
+/** Parses /etc/hosts and /etc/resolv.conf, and expands a name by the search list. */
 import { isIP } from 'node:net';
 
-/** Addresses by lower-case name, in the order of the file. */
+/** The addresses of each lower-case name, in the order of the file. */
 export function parseHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -17,13 +17,13 @@ export function parseHosts(text: string): Map<string, string[]> {
 
 export interface SearchList {
   domains: string[];
-  /** A name with at least this many dots is first asked for as it stands. */
+  /** A name with at least this many dots is tried as it stands before the search domains. */
   ndots: number;
 }
 
 const MAX_DOMAINS = 6;
 
-/** Reads `search`, `domain` (the last of them counts) and `options ndots:n`, as resolv.conf(5) describes them. */
+/** Reads `search`, `domain` (the last one counts) and `options ndots:n`, as described in resolv.conf(5). */
 export function parseResolvConf(text: string): SearchList {
   const list: SearchList = { domains: [], ndots: 1 };
   for (const line of text.split('\n')) {
@@ -38,7 +38,7 @@ export function parseResolvConf(text: string): SearchList {
   return list;
 }
 
-/** The full names to ask for, in order. A name that ends with a dot is asked for only as it stands. */
+/** The full names to query, in order. A name that ends with a dot is absolute: only that one is queried. */
 export function candidates(name: string, search: SearchList): string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const searched = search.domains.map((domain) => `${name}.${domain}`);

@@ -1,20 +1,20 @@
-/** The special ranges of IP addresses, and which of them an address lies in. */
+/** The special-purpose ranges of IP addresses, CIDR networks, and IPv4 addresses inside IPv6 ones. */
 import { BlockList, isIP } from 'node:net';
 
 /**
- * What a range is to the address policy. `guarded` ranges give away the machine itself (link-local neighbours and
- * the metadata services of clouds), so that only naming them exactly opens them.
+ * How the address policy treats a range. `guarded` ranges reach into the machine itself (link-local neighbours and
+ * the metadata services of clouds), so only an entry within the range allows them.
  */
 export type RangeKind = 'guarded' | 'loopback' | 'private' | 'special';
 
 export interface Range {
   kind: RangeKind;
-  /** As in "10.0.0.5 is `a private address`". */
+  /** Completes a sentence: "10.0.0.5 is a private address". */
   name: string;
   cidr: string;
 }
 
-/** One network, ready to be asked about. */
+/** A parsed CIDR. */
 export interface Network {
   cidr: string;
   base: string;
@@ -24,9 +24,8 @@ export interface Network {
 }
 
 /**
- * The IANA special-purpose registries (RFC 6890 and its updates), guarded ranges first because the first match
- * counts. Of IPv6 only 2000::/3 is in use for global addresses: what lies outside has no entry here and is
- * refused as a whole by `rangeOf`.
+ * The IANA special-purpose registries (RFC 6890 and its updates); guarded ranges first, because the first match
+ * counts. Global IPv6 addresses are assigned from 2000::/3 alone: `rangeOf` treats all others as special.
  */
 const RANGES: readonly Range[] = [
   ...range('guarded', 'a link-local address', ['169.254.0.0/16', 'fe80::/10']),
@@ -63,14 +62,14 @@ const NETWORKS = RANGES.map((found) => ({ found, network: toNetwork(found.cidr) 
 const GLOBAL_IPV6 = toNetwork('2000::/3') as Network;
 const NOT_GLOBAL: Range = { kind: 'special', name: 'not a global IPv6 address', cidr: 'outside 2000::/3' };
 
-/** The special range that an address lies in, or nothing for a public one. The address must be valid. */
+/** The special range of an address; undefined for a public one. The address must be valid. */
 export function rangeOf(address: string): Range | undefined {
   const special = NETWORKS.find(({ network }) => network.contains(address));
   if (special !== undefined) return special.found;
   return isIP(address) === 6 && !GLOBAL_IPV6.contains(address) ? NOT_GLOBAL : undefined;
 }
 
-/** An address or a CIDR as a network, or nothing if it is neither. */
+/** Parses an address or a CIDR; undefined if it is neither. */
 export function toNetwork(text: string): Network | undefined {
   const [base = '', length, ...rest] = text.split('/');
   const version = isIP(base);
@@ -91,8 +90,8 @@ export function toNetwork(text: string): Network | undefined {
 }
 
 /**
- * The IPv4 address inside an IPv6 address that only carries one: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96,
- * RFC 6052) and 6to4 (2002::/16, RFC 3056). Whoever connects to those ends at the IPv4 address.
+ * The IPv4 address inside an IPv6 address that stands for one: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96,
+ * RFC 6052) and 6to4 (2002::/16, RFC 3056). Connecting to those reaches the IPv4 address.
  */
 export function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
