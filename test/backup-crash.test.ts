@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { elapsed } from './support/crash.ts';
 import { makePlace, type Place } from './support/place.ts';
 
-const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 8);
+const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 4);
 const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 /** So many bytes that writing them takes longer than starting. */
 const BALLAST = 60;

@@ -15,7 +15,7 @@ import type { Store } from '../src/store/store.ts';
 import { runProcesses, signalRun } from './support/run-processes.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 
-const JOBS = Number(process.env.CHAOS_JOBS ?? 40);
+const JOBS = Number(process.env.CHAOS_JOBS ?? 24);
 const KEY = 'key-of-the-chaos-test';
 const LEASE_MS = 2_000;
 const RECORDS = 40;

@@ -16,7 +16,7 @@ import { startReceiver } from './support/receiver.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 import { onPostgres, testDatabase } from './support/test-database.ts';
 
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 6 : 10));
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 4 : 6));
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
 /** A crash happens this long after the server listens, at most. */

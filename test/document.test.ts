@@ -12,7 +12,7 @@ import { startService } from './support/service.ts';
 
 type Json = Record<string, unknown>;
 
-const REQUESTS = Number(process.env.DOCUMENT_REQUESTS ?? 3_000);
+const REQUESTS = Number(process.env.DOCUMENT_REQUESTS ?? 1_500);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 4;
 /** New things of both teams come in from time to time, because requests use them up. */

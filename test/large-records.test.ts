@@ -1,10 +1,13 @@
-/** 600 records of 1 MiB each, from a command to the reader, whole and equal. */
+/**
+ * Records of 1 MiB each, from a command to the reader, whole and equal. `LARGE_RECORDS=600` is the long form: more than
+ * the 512 MiB beyond which SQLite gives no text back, and says nothing.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { startService } from './support/service.ts';
 
-const RECORDS = 600;
+const RECORDS = Number(process.env.LARGE_RECORDS ?? 100);
 const MIB = 1_048_576;
 
 /** Record `n` as it is written and read: 1 MiB less what its id takes, of text that differs from the others'. */
@@ -21,7 +24,7 @@ for (let n = 0; n < ${RECORDS}; n++) {
 }
 `;
 
-test('reads 600 records of 1 MiB back whole and equal', { timeout: 120_000 }, async (t) => {
+test(`reads ${RECORDS} records of 1 MiB back whole and equal`, { timeout: 120_000 }, async (t) => {
   const service = await startService({
     workflows: {
       'default/large.yaml': `source: { type: command, command: ["${process.execPath}", large.mjs] }`,

@@ -17,7 +17,7 @@ import { KEY, lived, queueAgainAndAgain, subscribe } from './support/crash.ts';
 import { type Receiver, startReceiver } from './support/receiver.ts';
 import { startServerProcess } from './support/server-process.ts';
 
-const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 10);
+const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 6);
 const WORKFLOWS = ['a', 'b', 'c', 'd'];
 const MAX_LIFE_MS = 400;
 /** So that requests are in flight at any moment. */
