@@ -1,37 +1,14 @@
-/** Looks through a database file for damage, in a process of its own that lets others go first. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { extname } from 'node:path';
+/** Checks a database file for damage, in a low-priority process of its own. */
+import { runChildTask } from './child-task.ts';
 import type { IntegrityTask } from './integrity-process.ts';
 
-/**
- * Another process, because SQLite cannot be ended in the middle of it otherwise, and the event loop would wait.
- *
- * @returns what is wrong, as sentences; nothing when the signal ended it
- */
+/** Returns what is wrong, as sentences; undefined if the signal ended the check. */
 export async function findDamage(task: IntegrityTask, signal: AbortSignal): Promise<string[] | undefined> {
-  const script = new URL(`./integrity-process${extname(import.meta.url)}`, import.meta.url);
-  const child = fork(script, { env: {}, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const closed = once(child, 'close').catch(() => undefined);
-  const end = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', end, { once: true });
-  if (signal.aborted) end();
+  const options = { program: './integrity-process', purpose: 'The process that looks for damage', signal };
   try {
-    return await new Promise<string[] | undefined>((resolve, reject) => {
-      child.once('message', (mistakes: string[]) => resolve(mistakes));
-      child.once('error', reject);
-      child.once('close', (code, by) =>
-        signal.aborted
-          ? resolve(undefined)
-          : reject(new Error(`The process that looks for damage ended early (${by ?? `exit code ${code}`})`)),
-      );
-      child.send(task, (error) => {
-        // Where it was ended before, that is what `close` tells.
-        if (error !== null && !signal.aborted) reject(error);
-      });
-    });
-  } finally {
-    signal.removeEventListener('abort', end);
-    await closed;
+    return await runChildTask<string[]>(task, options);
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
   }
 }
