@@ -1,9 +1,9 @@
-/** What can happen to the audit: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Operations on the audit log: part of the Store; `store.ts` says what all operations have in common. */
 import type { AuditLine, Author, Change } from '../model/audit.ts';
 
-/** Which lines; times in epoch milliseconds, both included. */
+/** Selects audit lines; times in epoch milliseconds, both inclusive. */
 export interface AuditFilter {
-  /** Of whichever team, and of the instance, when it is left out. */
+  /** Without it, lines of all teams and of the instance. */
   teamId?: string;
   action?: string;
   /** The id of a key. */
@@ -14,21 +14,21 @@ export interface AuditFilter {
   until?: number;
 }
 
-/** Most lines are written by the operations themselves: see `audited.ts`. */
+/** Most lines are written along with other operations: see `audited.ts`. */
 export interface AuditOperations {
   /**
-   * Writes a line of something that is more than one operation, or none. The author is the one whom the store works for
-   * (`authoredBy`), or the service itself, unless it is told.
+   * Writes a line about something that is not exactly one operation. The author is by default the one of the store
+   * (`authoredBy`), else the service itself.
    */
   add(input: { change: Change; author?: Author }): Promise<void>;
   /**
-   * The lines, newest first: a page, and the id to go on before, null when there is no more. A page may be short, or
-   * empty, and have a next one all the same: of what is looked for by action, actor or target a bounded number is
-   * looked through at once.
+   * A page of lines, newest first; pass `next` as `before` for the following one, null after the last. A page may be
+   * short or even empty and not be the last: filtering by action, actor or target scans a bounded number of lines per
+   * call.
    */
   list(
     input: AuditFilter & { before?: string; limit: number },
   ): Promise<{ lines: AuditLine[]; next: string | null }>;
-  /** Deletes lines that are older. At most `limit` a call, to be called until done. */
+  /** Deletes lines older than `olderMs`. At most `limit` per call; call until `done`. */
   prune(input: { olderMs: number; limit: number }): Promise<{ done: boolean }>;
 }

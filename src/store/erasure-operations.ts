@@ -1,26 +1,25 @@
-/** Finding and erasing a person: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Finding and erasing a person: part of the Store; `store.ts` says what all operations have in common. */
 
-/**
- * Places beside the records where the content of records may stand: bodies of events, what receivers answered and
- * the headers of that, why attempts and jobs failed and webhooks were paused, what runs wrote to their logs and said
- * of their progress, what a run left for the next one, the names of a version's fields; what
- * inspectors were sent.
- */
+/** The text columns, besides the records themselves, that may hold content of records. */
 export type TextPlace =
   | 'event'
+  /** A receiver's response body; `attemptDetails` has its headers. */
   | 'response'
   | 'attemptDetails'
   | 'attemptError'
+  /** Why a webhook was paused. */
   | 'pausedReason'
   | 'jobError'
   | 'jobLog'
   | 'jobProgress'
+  /** The incremental state that a run stored for the next one. */
   | 'state'
+  /** The field names of a version. */
   | 'fields'
   | 'inspectedRequest'
   | 'inspectedBody';
 
-/** One text of such a place. `key` finds it again; `about` is the event that a response or an error answers. */
+/** One text in such a column. `key` identifies its row; `about` is the event body that a response or error belongs to. */
 export interface HeldText {
   key: string;
   workflowId: string | null;
@@ -28,7 +27,7 @@ export interface HeldText {
   about: string | null;
 }
 
-/** One row of a record: the state that it had from version `addedIn` until before `removedIn`. */
+/** One stored state of a record: valid from version `addedIn` until before `removedIn`. */
 export interface RecordRow {
   id: string;
   seq: number;
@@ -37,29 +36,30 @@ export interface RecordRow {
   body: string;
 }
 
-/** What keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
+/** Keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
 export interface SuppressionRow {
   workflowId: string;
   kind: 'email' | 'id';
   hash: string;
 }
 
-/** How the disk was scrubbed. */
+/** The result of scrubbing the disk. */
 export interface Scrubbed {
-  /** Whether the write-ahead log holds nothing any more; null: PostgreSQL's is out of reach, as are its replicas. */
+  /** Whether the write-ahead log was emptied; null on PostgreSQL, whose log and replicas are out of reach. */
   logEmptied: boolean | null;
+  /** Whether the database file was rewritten. */
   rewritten: boolean;
-  /** Whether traces are left in the bytes of the database; null: nobody can look at PostgreSQL's from here. */
+  /** Whether traces are left in the bytes of the database; null on PostgreSQL, whose files are out of reach. */
   tracesLeft: boolean | null;
 }
 
-/** Finding and erasing a person, in steps that are short for everybody else: see `records/erase.ts`. */
+/** The steps of finding and erasing a person, each short so that nobody else has to wait: see `records/erase.ts`. */
 export interface ErasureOperations {
-  /** Every workflow of a team, the archived ones too, with its definition as JSON text. */
+  /** Every workflow of a team, archived ones included, with its definition as JSON text. */
   workflows(input: { teamId: string }): Promise<{ id: string; definition: string }[]>;
   /**
-   * Looks at some rows of a workflow after a place and answers those whose text contains one of `needles`
-   * (ASCII in lower case) or whose id is one of `ids`, whatever their version. `next` is null at the end.
+   * Scans some rows of a workflow, of any version, after the cursor `after`, and returns those whose text contains one
+   * of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
    */
   scanRecords(input: {
     teamId: string;
@@ -68,7 +68,7 @@ export interface ErasureOperations {
     ids: readonly string[];
     after: string | null;
   }): Promise<{ rows: RecordRow[]; next: string | null }>;
-  /** Looks at some texts of a place after a key, likewise; also those whose `about` contains a needle. */
+  /** Likewise scans some texts of a place; also returns those whose `about` contains a needle. */
   scanTexts(input: {
     teamId: string;
     workflowId: string | null;
@@ -76,24 +76,24 @@ export interface ErasureOperations {
     needles: readonly string[];
     after: string | null;
   }): Promise<{ texts: HeldText[]; next: string | null }>;
-  /** Replaces texts that are still what they were. Answers how many. */
+  /** Replaces each text that still equals `was`. Returns how many. */
   rewrite(input: {
     teamId: string;
     place: TextPlace;
     texts: readonly { key: string; was: string; text: string }[];
   }): Promise<number>;
   /**
-   * Removes records (at most 100) from every version, as if they had never been: totals stay true, `erasures`
-   * grows. A run of the workflow that is under way starts over; a push fails. Answers the rows that it removed.
+   * Removes records (at most 100) from every version, as if they had never existed: totals are corrected, `erasures`
+   * grows. A run of the workflow under way starts over, a push fails. Returns how many rows it removed.
    */
   remove(input: { teamId: string; workflowId: string; seqs: readonly number[] }): Promise<number>;
-  /** Keeps a person out of runs from now on; runs under way start over. Twice is harmless. */
+  /** Keeps a person out of runs from now on; runs under way start over. Repeating it is harmless. */
   suppress(input: { teamId: string; entries: readonly SuppressionRow[] }): Promise<void>;
-  /** What keeps people out of a workflow. */
+  /** The entries that apply to a workflow. */
   suppressed(input: { teamId: string; workflowId: string }): Promise<SuppressionRow[]>;
   /**
-   * Brings what was erased off the disk: empties the write-ahead log, looks for `traces` in the bytes of the
-   * database, and rewrites it when there are some and it is not larger than `rewriteBytes`.
+   * Removes what was erased from the disk as well: empties the write-ahead log, searches the bytes of the database for
+   * `traces`, and rewrites it if it finds any and the database is not larger than `rewriteBytes`.
    */
   scrub(input: { traces: readonly string[]; rewriteBytes: number }): Promise<Scrubbed>;
 }

@@ -1,16 +1,16 @@
-/** What can happen to inspectors: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Operations on inspectors: part of the Store; `store.ts` says what all operations have in common. */
 import type { InspectedRequest, Inspector } from '../model/inspector.ts';
 
 /** A webhook that may have signed a message. */
 export interface Signer {
   webhookId: string;
-  /** Sealed; the newest first, then the one before it while that still signs along. */
+  /** Sealed: the current one, then the previous one while it is still valid. */
   secrets: string[];
 }
 
-/** One that has expired is as if it were not there. */
+/** Expired inspectors are treated as if they did not exist. */
 export interface InspectorOperations {
-  /** Nothing when the team has `most` already. */
+  /** Undefined if the team already has `most`. */
   create(input: {
     teamId: string;
     id: string;
@@ -21,20 +21,20 @@ export interface InspectorOperations {
   }): Promise<Inspector | undefined>;
   /** A team's inspectors, oldest first. */
   list(input: { teamId: string }): Promise<Inspector[]>;
-  /** By its id alone, for those who send to it. */
+  /** By id alone, for requests sent to it. */
   find(input: { id: string }): Promise<Inspector | undefined>;
-  /** Changes what it answers; what is not named stays. */
+  /** Changes how it answers; what is not given stays. */
   change(input: {
     teamId: string;
     id: string;
     status?: number;
     delayMs?: number;
   }): Promise<Inspector | undefined>;
-  /** Removes it with its requests; answers whether it was there. */
+  /** Removes it with its requests; returns whether it existed. */
   remove(input: { teamId: string; id: string }): Promise<boolean>;
   /**
-   * Keeps a request, and of all no more than the newest `most`. Answers its number, which counts from 1; nothing when
-   * the inspector is gone. `workflowId` is that of the event in it, for erasing.
+   * Stores a request, keeping only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
+   * gone. `workflowId` is that of the event in the request, so that erasing finds it.
    */
   keep(input: {
     teamId: string;
@@ -43,7 +43,7 @@ export interface InspectorOperations {
     request: InspectedRequest;
     most: number;
   }): Promise<number | undefined>;
-  /** Its requests between two numbers, which are not among them; newest first. */
+  /** Its requests with numbers between `after` and `before`, both exclusive; newest first. */
   requests(input: {
     teamId: string;
     id: string;
@@ -51,8 +51,8 @@ export interface InspectorOperations {
     before?: number;
     limit: number;
   }): Promise<(InspectedRequest & { number: number; receivedAt: number })[]>;
-  /** Webhooks that an event was, or is to be, delivered to, and those with exactly this URL: at most so many of each. */
+  /** Webhooks with a delivery of this event, and those with exactly this URL; at most `limit` of each. */
   signers(input: { teamId: string; eventId: string; url: string; limit: number }): Promise<Signer[]>;
-  /** Deletes what has expired, at most so many requests. To be called until done. */
+  /** Deletes expired inspectors and their requests, at most `limit` of each per call; call until `done`. */
   prune(input: { limit: number }): Promise<{ done: boolean }>;
 }

@@ -1,4 +1,4 @@
-/** What can happen to jobs and schedules: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Operations on jobs and schedules: part of the Store; `store.ts` says what all operations have in common. */
 import type {
   AfterFailure,
   FailureReason,
@@ -12,32 +12,32 @@ import type {
 } from '../model/job.ts';
 import type { Schedule, Workflow } from '../model/workflow.ts';
 
-/** What is told of a job where there are many. */
+/** The few fields of a job that overviews show. */
 export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;
 
-/** What became of a request to queue a job. `job` on `occupied` is the one in the way. */
+/** The result of queueing a job. On `occupied`, `job` is the one that holds the workflow's slot. */
 export type Enqueued =
   | { outcome: 'queued'; job: Job }
   | { outcome: 'replayed'; job: Job }
   | { outcome: 'occupied'; job: Job }
-  /** Its source is `push`: nothing here could run it. */
+  /** The source is `push`: there is nothing to run, callers send the records. */
   | { outcome: 'receives_push' }
   | { outcome: 'paused' }
   | { outcome: 'not_found' };
 
-/** A job that this node has just claimed, with the workflow as it stands. */
+/** A job that this node has just claimed, with its workflow. */
 export interface ClaimedJob {
   job: Job;
   workflow: Workflow;
-  /** What the last published run left for the next one (`ctx.state`); null before. */
+  /** The incremental state stored by the last published run (`ctx.state`); null before the first. */
   state: unknown;
 }
 
 export interface JobOperations {
   /**
-   * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of any number of
-   * simultaneous calls exactly one gets the slot. The same idempotency key within 24 h answers `replayed` with
-   * the job of the first `queued`; an `occupied` is never remembered. Event: `workflow_queued`.
+   * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly
+   * one gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the first `queued`;
+   * `occupied` is not remembered. Event: `workflow_queued`.
    */
   enqueue(input: {
     teamId: string;
@@ -48,24 +48,24 @@ export interface JobOperations {
     trace?: string | null;
   }): Promise<Enqueued>;
   /**
-   * Takes up to `limit` due jobs for a node: running, attempt + 1, a lease. The team with the fewest running jobs
-   * goes first, and none gets beyond `perTeam`; within a team the highest priority, then what is due longest.
-   * Event, at a job's first attempt: `workflow_started`.
+   * Claims up to `limit` due jobs for a node: they become running, with attempt + 1 and a lease. The team with the
+   * fewest running jobs goes first, none gets more than `perTeam`; within a team the highest priority, then the one due
+   * longest. Event, on a job's first attempt: `workflow_started`.
    */
   claim(input: {
     nodeId: string;
     limit: number;
     leaseMs: number;
-    /** Running jobs that one team may have on all nodes together. */
+    /** How many running jobs one team may have on all nodes together, unless it has a quota of its own. */
     perTeam: number;
-    /** Workflows whose jobs this node must leave to others: what it would run is not what was applied. */
+    /** Workflows that this node must not run, because its files differ from what was applied. */
     except?: readonly { teamId: string; workflowId: string }[];
   }): Promise<ClaimedJob[]>;
-  /** Records the child process of an attempt, or that it has ended. */
+  /** Stores the child process of an attempt; null once it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;
   /**
-   * Renews the leases of a node's attempts; answers those that it no longer holds, and those to be canceled. `late` are
-   * those that could not be renewed this time, because their rows are locked: neither lost nor safe.
+   * Heartbeat: renews the leases of a node's attempts. Returns those that it no longer holds (`lost`), those that are to
+   * be canceled, and those whose rows were locked, so that they are neither renewed nor lost (`late`).
    */
   beat(input: {
     nodeId: string;
@@ -73,8 +73,8 @@ export interface JobOperations {
     leaseMs: number;
   }): Promise<{ lost: Held[]; canceled: Held[]; late?: Held[] }>;
   /**
-   * Ends an attempt that failed, as `then` says (see `model/job.ts`), or as canceled if that was asked for. Event,
-   * when the job ends: `workflow_failed` or `workflow_canceled`. A job that waits behind moves up.
+   * Ends a failed attempt: the job goes on as `then` says (see `model/job.ts`), or is canceled if that was requested.
+   * When the job ends, a buffered job moves up. Event, when the job ends: `workflow_failed` or `workflow_canceled`.
    */
   fail(input: {
     held: Held;
@@ -84,10 +84,10 @@ export interface JobOperations {
     then: AfterFailure;
   }): Promise<void>;
   /**
-   * Starts a job of origin `push`: running at once, held by the process that has the records, never tried again.
-   * `occupied` names the job in the way; a push whose lease is over is not in the way: it is ended as `lost`. The
-   * same idempotency key within 24 h answers `replayed` with the job that it published; a job that failed is
-   * never replayed. Events: `workflow_queued`, `workflow_started`.
+   * Starts a job of origin `push`: running at once, held by the process that has the records, never retried. An earlier
+   * push whose lease has expired is failed as `lost`; any other unfinished job makes this one `occupied`. Repeating an
+   * idempotency key within 24 h returns `replayed` with the job that it published; a failed job is not replayed.
+   * Events: `workflow_queued`, `workflow_started`.
    */
   begin(input: {
     teamId: string;
@@ -103,8 +103,8 @@ export interface JobOperations {
     | { outcome: 'not_push' | 'paused' | 'not_found' }
   >;
   /**
-   * Cancels a job. One that waits is `canceled` at once; of one that runs the wish is noted (`canceling`) and its
-   * holder told; an `ended` one stays what it is. `by` is kept in the job's `error`: a sentence without personal
+   * Cancels a job. A waiting one is `canceled` at once; for a running one the request is stored (`canceling`) and its
+   * holder notified; an `ended` one stays as it is. `by` is stored as the job's `error`: a sentence without personal
    * data. Event, when the job ends: `workflow_canceled`.
    */
   cancel(input: {
@@ -112,16 +112,16 @@ export interface JobOperations {
     id: string;
     by: string;
   }): Promise<{ outcome: 'canceled' | 'canceling' | 'ended'; job: Job } | undefined>;
-  /** Ends a running attempt as canceled: its holder has ended the run. Event: `workflow_canceled`. */
+  /** Ends a running attempt as canceled, once its holder has stopped the run. Event: `workflow_canceled`. */
   endCanceled(input: { held: Held }): Promise<void>;
-  /** Brings a waiting job forward: due at once. `not_waiting` when it runs or has ended. */
+  /** Makes a waiting job due at once; `not_waiting` if it is running or has ended. */
   runNow(input: {
     teamId: string;
     id: string;
   }): Promise<{ outcome: 'due' | 'not_waiting'; job: Job } | undefined>;
   /**
-   * Notes how far an attempt is, and lines of its log. Of a log the first and the last MiB are kept: what lies
-   * between is deleted as more comes. `restart` replaces what stands behind the first MiB by these lines.
+   * Stores the progress of an attempt and appends to its log, of which the first and the last MiB are kept. With
+   * `restart`, these lines replace everything after the first MiB.
    */
   report(input: {
     held: Held;
@@ -129,7 +129,7 @@ export interface JobOperations {
     lines?: readonly LogLine[];
     restart?: boolean;
   }): Promise<void>;
-  /** Lines of an attempt's log after a line, in order; an empty answer means that there is no later one yet. */
+  /** Lines of an attempt's log after line `afterSeq`, in order; empty if there is none yet. */
   log(input: {
     teamId: string;
     jobId: string;
@@ -137,38 +137,38 @@ export interface JobOperations {
     afterSeq: number;
     limit: number;
   }): Promise<LogLine[]>;
-  /** Gives attempts back at a graceful stop: due at once, no budget used. Those no longer held are left alone. */
+  /** Returns attempts to the queue at a graceful stop: due at once, no retry used up. Ignores those no longer held. */
   release(input: { held: readonly Held[] }): Promise<void>;
-  /** Running jobs whose holder is gone: every one that `nodeId` names, or whose lease is over. */
+  /** Running jobs whose holder is gone: all those of `nodeId`, and all whose lease has expired. */
   abandoned(input: { nodeId: string | null }): Promise<Abandoned[]>;
   /**
-   * Ends an attempt that `abandoned` has named for this `nodeId`: retrying or, by `afterCrash`, failed with reason
-   * `lost`. Answers nothing when that attempt does not run any more, or its holder has renewed it since.
+   * Ends an attempt that `abandoned` returned for this `nodeId`: the job is retried or, as `afterCrash` decides, failed
+   * with reason `lost`. Undefined if that attempt is no longer running or its lease has been renewed since.
    */
   reclaim(input: { held: Held; nodeId: string | null; error: string }): Promise<Job | undefined>;
   get(input: { teamId: string; id: string }): Promise<Job | undefined>;
-  /** A team's jobs, newest first: those of one workflow, in some states, of one origin, made before a job. */
+  /** A team's jobs, newest first, optionally of one workflow, in some states, of one origin. */
   list(input: {
     teamId: string;
     workflowId?: string;
     states?: readonly JobState[];
     origin?: JobOrigin;
-    /** Made at this time or later, and at this one or earlier; epoch milliseconds. */
+    /** When they were created, both inclusive; epoch milliseconds. */
     since?: number;
     until?: number;
-    /** The id of the last job of the page before. */
+    /** The id of the previous page's last job. */
     before?: string;
     limit: number;
   }): Promise<Job[]>;
-  /** The newest jobs of each of some workflows, newest first; nothing for those without any. */
+  /** The newest `each` jobs of each workflow, newest first; workflows without jobs have no entry. */
   recent(input: {
     teamId: string;
     workflowIds: readonly string[];
     each: number;
   }): Promise<Map<string, JobGlance[]>>;
   /**
-   * How many jobs are in each state: of those that have not ended all, of those that have, the ones among the newest
-   * `among`. `complete` when these are all that there are.
+   * How many jobs are in each state: all unfinished ones, and the ended ones among the newest `among` jobs. `complete`
+   * if there are no others.
    */
   counts(input: {
     teamId: string;
@@ -176,19 +176,19 @@ export interface JobOperations {
     among: number;
   }): Promise<{ states: Partial<Record<JobState, number>>; complete: boolean }>;
   /**
-   * Deletes ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` of their
-   * workflow; the newest ended one of each stays. At most `limit` jobs a call, to be called until done.
+   * Deletes ended jobs with their logs if they are older than `keepMs` or not among the newest `keepJobs` of their
+   * workflow. The newest ended one of each stays. At most `limit` jobs per call; call until `done`.
    */
   prune(input: { keepJobs: number; keepMs: number; limit: number }): Promise<{ done: boolean }>;
 }
 
-/** Workflows that run by themselves. */
+/** Scheduled runs. */
 export interface ScheduleOperations {
-  /** Those that are due, longest first. Paused and archived ones are not. */
+  /** Due schedules, longest due first; without those of paused and archived workflows. */
   due(input: { limit: number }): Promise<DueSchedule[]>;
   /**
-   * Moves a schedule on from `dueAt` to `nextAt` and, with `run`, queues a job of origin `schedule`. Of any number
-   * of nodes that try, one succeeds: the others are answered `taken`. `coalesced` when a job was in the way.
+   * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
+   * several nodes one succeeds, the others get `taken`. `coalesced`: an unfinished job holds the slot.
    */
   fire(input: {
     teamId: string;
@@ -207,11 +207,11 @@ export interface DueSchedule {
   dueAt: number;
 }
 
-/** A running job without a living holder, and the process that it may have left behind. */
+/** A running job whose holder is gone, and the process that may have been left behind. */
 export interface Abandoned {
   held: Held;
   workflowId: string;
-  /** Who has claimed it, or received it. */
+  /** The node that claimed it or, for a push, received it. */
   nodeId: string | null;
   origin: JobOrigin;
   process: ProcessMark | null;

@@ -1,25 +1,25 @@
-/** What can happen to sessions of the dashboard, and to the links that begin one. */
+/** Operations on dashboard sessions and sign-in links: part of the Store; `store.ts` says what all have in common. */
 import type { Session } from '../model/session.ts';
 import type { ApiKey } from '../model/team.ts';
 
-/** Whatever somebody shows is given as its SHA-256 in hex. */
+/** `hash` and `link` are the SHA-256, in hex, of the secret that the browser presents. */
 export interface SessionOperations {
-  /** Begins a session of a key; nothing unless it is one that can be used. Of very many of a key the oldest end. */
+  /** Begins a session of a key; undefined if the key is unusable. Ends the key's oldest beyond `MAX_SESSIONS_OF_KEY`. */
   begin(input: { keyId: string; hash: string; forMs: number }): Promise<Session | undefined>;
-  /** Makes a link that begins one session of a key, and answers when it ends; nothing unless the key can be used. */
+  /** Stores a link that can begin one session of a key; undefined if the key is unusable. */
   makeLink(input: {
     keyId: string;
     hash: string;
     forMs: number;
   }): Promise<{ teamId: string; expiresAt: number } | undefined>;
-  /** Begins the session of a link, which is gone then; nothing unless there is one whose key can be used. */
+  /** Begins a session by a link, and deletes the link; undefined if it is unknown, expired, or its key unusable. */
   redeem(input: { link: string; hash: string; forMs: number }): Promise<Session | undefined>;
-  /** A session that has not expired, with its key, which may have been revoked or have expired. */
+  /** A session that has not expired, with its key, which may be revoked or expired. */
   byHash(input: { hash: string }): Promise<{ session: Session; key: ApiKey } | undefined>;
-  /** Lets a session that has not expired end so long from now, unless it ends later anyway. */
+  /** Extends a session that has not expired to `forMs` from now, unless it lasts longer anyway. */
   renew(input: { hash: string; forMs: number }): Promise<Session | undefined>;
-  /** Ends a session; harmless when there is none. */
+  /** Ends a session; harmless if there is none. */
   end(input: { hash: string }): Promise<void>;
-  /** Deletes up to `limit` sessions, and as many links, that have expired. To be called until done. */
+  /** Deletes up to `limit` expired sessions, and as many expired links, per call; call until `done`. */
   prune(input: { limit: number }): Promise<{ done: boolean }>;
 }

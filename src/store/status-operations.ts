@@ -1,39 +1,39 @@
-/** How the database and the work in it stand: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Status of the database and its workload: part of the Store; `store.ts` says what all operations have in common. */
 
 export interface DatabaseStatus {
   kind: 'sqlite' | 'postgres';
-  /** Of the database itself, such as `3.50.4`. */
+  /** Of SQLite or PostgreSQL itself, such as `3.50.4`. */
   version: string;
   bytes: number;
-  /** Of the write-ahead log; null on PostgreSQL, where it is that of a whole server. */
+  /** Size of the write-ahead log; null on PostgreSQL, whose log is shared by a whole server. */
   walBytes: number | null;
-  /** Version of the tables. */
+  /** Schema version: the number of the last migration. */
   schema: number;
 }
 
-/** Of all teams. Nothing is counted beyond the bound that was given: then it is not `complete`. */
+/** Unfinished work of all teams. Counts stop at the bound given, and then are not `complete`. */
 export interface WorkStatus {
   jobs: { queued: number; running: number; retrying: number; complete: boolean };
   deliveries: {
     waiting: number;
-    /** When the one was made that has waited longest; in epoch milliseconds. */
+    /** When the oldest one was created; epoch milliseconds. */
     oldestWaitingAt: number | null;
     complete: boolean;
   };
 }
 
-/** Active webhooks that something is due for, of all teams. */
+/** Active webhooks of all teams that have deliveries due. */
 export interface DueStatus {
   webhooks: number;
-  /** When that was due that has been due longest; in epoch milliseconds. */
+  /** Since when the longest overdue delivery has been due; epoch milliseconds. */
   oldestDueAt: number | null;
 }
 
 export interface StatusOperations {
   database(): Promise<DatabaseStatus>;
   work(input: { most: number }): Promise<WorkStatus>;
-  /** Apart for those whose last attempt failed, for they wait as long as their endpoints want. */
+  /** Webhooks whose last attempt failed are counted apart: how long they are overdue is up to their endpoints. */
   due(): Promise<{ well: DueStatus; failing: DueStatus }>;
-  /** The version of the tables, and the one that this code has migrations for. */
+  /** The schema version found, and the newest one that this code knows. */
   schema(): Promise<{ found: number; newest: number }>;
 }

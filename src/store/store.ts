@@ -1,13 +1,13 @@
 /**
- * THE store: everything that can happen to the tables, one group of operations per noun. The long groups stand in
- * files beside this one.
+ * The Store: the interface to the database, one group of operations per noun. Short groups are declared here, long
+ * ones in the `*-operations.ts` beside this file.
  *
- * Each operation is one transaction. Operations that change something take the time from the store
- * (`Store.now`), write the events and deliveries that they cause in the same transaction, and answer only after
- * the commit. `src/store/conformance/` says what every driver must do; `src/store/open.ts` opens one.
+ * Each operation is one transaction, unless its docstring says otherwise. Operations that change something take the
+ * time from the store (`Store.now`), write the events and deliveries they cause in the same transaction, and resolve
+ * only after the commit. `src/store/open.ts` opens a store; `src/store/conformance/` tests what every driver must do.
  *
  * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
- * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt no longer runs.
+ * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt is no longer running.
  */
 import type { Holdings, OwnQuotas } from '../model/quota.ts';
 import type { ApiKey, Scope, Team } from '../model/team.ts';
@@ -45,87 +45,87 @@ export interface Store {
   readonly status: StatusOperations;
   readonly usage: UsageOperations;
 
-  /** The present in epoch milliseconds: the database's clock, or a test's. */
+  /** The current time in epoch milliseconds, by the database's clock (or a test's). */
   now(): number;
   /**
-   * Calls back after every commit that may concern others: at once for this process's own, within some 250 ms
-   * for another process's (which is then reported as touching everything). A hint only: whoever listens also
-   * polls. Returns a function that ends the watching.
+   * Calls the listener after every commit that others may want to hear of: at once for this process's own commits,
+   * within some 250 ms for another process's (reported as touching everything). It is only a hint: listeners must
+   * also poll. Returns a function that unsubscribes.
    */
   watch(listener: (touched: Touched) => void): () => void;
-  /** Resolves when a trivial read works and, as far as is known, a write; else rejects: what `/readyz` asks. */
+  /** Health check for `/readyz`: resolves when a trivial read succeeds and no write is known to be failing. */
   check(): Promise<void>;
-  /** How long, in milliseconds, the call of this process has waited for its turn that waits longest. */
+  /** How long the oldest call still waiting in this process has waited, in milliseconds. */
   waitMs(): number;
   /** Waits for the writes under way and closes everything. Calling it twice is harmless. */
   close(): Promise<void>;
 }
 
-/** What a thread of its own may look up, on a connection of its own that cannot write. */
+/** The few lookups that a worker thread needs, on a read-only connection of its own. */
 export interface StoreReader {
   readonly records: Pick<RecordOperations, 'compare' | 'page' | 'version'>;
   /** To be called once. */
   close(): Promise<void>;
 }
 
-/** What a commit may have changed, for those who watch. */
+/** What a commit may have changed, for `Store.watch`. */
 export interface Touched {
   keys: boolean;
   jobs: boolean;
-  /** Somebody wants a running job ended. */
+  /** Cancellation of a running job was requested. */
   cancels: boolean;
   deliveries: boolean;
-  /** The webhooks that something has become due for, if those are few: null means that any may be. */
+  /** The webhooks for which something became due, if they are few; null means that it may be any. */
   lanes: readonly LaneName[] | null;
 }
 
 export interface InstanceOperations {
-  /** Stores a value under a name unless one is there; answers what is stored now. */
+  /** Stores a value under a name unless the name is taken; returns the stored value. */
   claim(input: { name: string; value: string }): Promise<string>;
   get(input: { name: string }): Promise<string | undefined>;
   /**
-   * Takes a chore for this node, or keeps it, for so long from now. Answers whether the node has it: of any number
-   * of nodes one has. A database that belongs to one process says yes.
+   * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. At most one node
+   * does. Always true on SQLite, where there is only one node.
    */
   lease(input: { name: string; nodeId: string; forMs: number }): Promise<boolean>;
 }
 
 export interface TeamOperations {
-  /** The team with this slug, made if it is missing. */
+  /** The team with this slug, created if it is missing. */
   ensure(input: { slug: string }): Promise<Team>;
   get(input: { teamId: string }): Promise<Team | undefined>;
   bySlug(input: { slug: string }): Promise<Team | undefined>;
   /** Every team, oldest first. */
   list(): Promise<Team[]>;
-  /** Stores a team's signing key unless it has one; answers the one it has. */
+  /** Stores a signing key unless the team has one; returns the one it has. */
   ensureSigningKey(input: SigningKey): Promise<SigningKey>;
   /** Every signing key of the team that receivers should accept, oldest first. */
   signingKeys(input: { teamId: string }): Promise<SigningKey[]>;
   /**
-   * Takes a team away from everybody, at once and for good: its keys are gone, its slug is free, nothing of it starts
-   * and nothing is sent any more. Changes nothing when jobs are running, unless `force` says so: those are to be
-   * canceled. Answers the ids of the running jobs, and what the team was called; nothing when there is no such team.
+   * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs start
+   * and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller then has to
+   * cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
    */
   retire(input: {
     teamId: string;
     force: boolean;
   }): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined>;
-  /** Retired teams that are not deleted yet, with the slugs that they had. */
+  /** Retired teams whose rows are not all deleted yet, with the slugs that they had. */
   retired(): Promise<{ id: string; slug: string }[]>;
   /**
-   * Deletes what a retired team has, up to `limit` rows and some 1 MiB a call; a run under way ends as one that has lost
-   * its job. To be called until done: then nothing is left of it. Rejects with an Error for a team that is in use.
+   * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
+   * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
    */
   delete(input: { teamId: string; limit: number }): Promise<{ done: boolean }>;
-  /** Says what a team may have, in place of all that was said before; of the rest it has what the instance allows. */
+  /** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */
   setQuotas(input: { teamId: string; quotas: OwnQuotas }): Promise<void>;
-  /** What was said of a team. */
+  /** The team's own quotas. */
   quotas(input: { teamId: string }): Promise<OwnQuotas>;
-  /** How much a team has of what there are quotas for. */
+  /** How much the team uses of everything that has a quota. */
   holdings(input: { teamId: string }): Promise<Holdings>;
 }
 
-/** An ed25519 key of a team. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
+/** A team's ed25519 key. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
 export interface SigningKey {
   teamId: string;
   id: string;
@@ -135,7 +135,7 @@ export interface SigningKey {
 }
 
 export interface KeyOperations {
-  /** Stores a key. When its hash is already there, nothing changes and the stored one is answered. */
+  /** Stores a key. If the hash is already stored, nothing changes and the stored key is returned. */
   create(input: {
     teamId: string;
     name: string;
@@ -144,19 +144,18 @@ export interface KeyOperations {
     scopes: readonly Scope[];
     expiresAt: number | null;
   }): Promise<ApiKey>;
-  /** The key with this SHA-256, revoked and expired ones included. */
+  /** The key with this SHA-256, even if it is revoked or expired. */
   byHash(input: { hash: string }): Promise<ApiKey | undefined>;
-  /** Keys of a team, or of all teams; oldest first, revoked ones included. */
+  /** The keys of one team, or of all teams; oldest first, revoked ones included. */
   list(input: { teamId?: string }): Promise<ApiKey[]>;
   /**
-   * Revokes a key for good; answers it, or nothing if there is none, or none of the team that is named. Revoking
+   * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
    * twice is harmless.
    */
   revoke(input: { id: string; teamId?: string }): Promise<ApiKey | undefined>;
   /**
-   * Makes a key with the name, scopes and expiry of one that can be used, which ends after `overlapMs`: it is
-   * revoked when that is 0, else it expires then, if not sooner. Answers the new key, or nothing if there is none
-   * that can be used.
+   * Creates a key with the name, scopes and expiry of a usable one, and ends the old one after `overlapMs`: with 0 it
+   * is revoked, otherwise it expires then, if not sooner. Returns the new key; undefined if the old one is unusable.
    */
   rotate(input: {
     teamId: string;
@@ -165,10 +164,11 @@ export interface KeyOperations {
     prefix: string;
     overlapMs: number;
   }): Promise<ApiKey | undefined>;
-  /** Notes when keys were used last, unless something later stands there. Nobody is told: no key has changed. */
+  /** Records when keys were last used, unless a later use is stored. Does not notify watchers. */
   used(input: { keys: readonly { id: string; at: number }[] }): Promise<void>;
 }
 
+/** What tells whether a workflow's file is the one that was applied. */
 export interface AppliedWorkflow {
   teamId: string;
   id: string;
@@ -178,9 +178,9 @@ export interface AppliedWorkflow {
 
 export interface WorkflowOperations {
   /**
-   * Stores a definition. An archived workflow comes back with its data. `nextRunAt` counts when the schedule is not
-   * the one that was there; one that has not changed keeps its time. With `expectedHash` it is `stale`, and nothing is
-   * changed, unless that is the definition's hash still.
+   * Stores a definition; an archived workflow is restored with its data. `nextRunAt` applies only if the schedule has
+   * changed, so that applying an unchanged one does not move its next run. With `expectedHash` it returns `stale`, and
+   * changes nothing, unless the stored definition still has that hash.
    */
   apply(input: {
     teamId: string;
@@ -192,14 +192,26 @@ export interface WorkflowOperations {
   }): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'>;
   /** A workflow that is not archived. */
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** A team's workflows that are not archived, by id: all of them, or some behind an id. */
+  /** A team's workflows that are not archived, by id: all, or a page after an id. */
   list(input: { teamId: string; after?: string; limit?: number }): Promise<Workflow[]>;
-  /** Of every team's workflows that are not archived what tells whether a file is the one that was applied. */
+  /** The workflows of all teams that are not archived. */
   applied(): Promise<AppliedWorkflow[]>;
-  /** Archives workflows: the five operations then answer 404, the data is kept. Answers how many it archived. */
+  /** Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it archived. */
   archive(input: { teamId: string; ids: readonly string[] }): Promise<number>;
-  /** Pauses a workflow: it takes no new jobs and starts none; what runs goes on. Twice is harmless. */
+  /** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
   pause(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** Ends the pause. `nextRunAt` is when its schedule is due next: what fell into the pause is not made up for. */
+  /** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
   resume(input: { teamId: string; id: string; nextRunAt: number | null }): Promise<Workflow | undefined>;
 }
+
+/** The input of one operation of a group: `InputOf<JobOperations, 'claim'>`. */
+export type InputOf<Group, Name extends keyof Group> = Group[Name] extends (input: infer Input) => unknown
+  ? Input
+  : never;
+
+/** What one operation of a group resolves to. */
+export type ResultOf<Group, Name extends keyof Group> = Group[Name] extends (
+  ...input: never[]
+) => Promise<infer Result>
+  ? Result
+  : never;

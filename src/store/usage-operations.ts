@@ -1,7 +1,7 @@
-/** How much teams have done: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Usage statistics: part of the Store; `store.ts` says what all operations have in common. */
 import type { UsageCounts, UsageKind, UsagePeriod } from '../model/usage.ts';
 
-/** Whose numbers, and of which hours or days: those that begin at `from` or later and before `until`. */
+/** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */
 export interface UsageQuery {
   teamId: string;
   kind: UsageKind;
@@ -14,15 +14,15 @@ export interface UsageQuery {
 
 export interface UsageOperations {
   /**
-   * Counts what has happened since the last call, from the events and attempts that are there: at most some `limit` of
-   * them a call, to be called until done. Attempts count once they began `graceMs` ago: sooner not all are written down.
-   * No other operation writes what is counted, except `deliveries.expire`, which leaves no attempt to count.
+   * Aggregates the events and attempts stored since the last call, at most some `limit` per call; call until `done`.
+   * Attempts are counted `graceMs` after they began, because some are stored late. Nothing else updates the counts,
+   * except `deliveries.expire`, which leaves no attempt to count.
    */
   count(input: { graceMs: number; limit: number }): Promise<{ done: boolean }>;
-  /** What was counted, oldest first, without the periods in which nothing was. All until `countedUntil` is in it. */
+  /** The counts by period, oldest first, without empty periods; complete up to `countedUntil`. */
   read(
     input: UsageQuery,
   ): Promise<{ countedUntil: number; periods: (Partial<UsageCounts> & { start: number })[] }>;
-  /** Deletes hours and days that began longer ago. At most `limit` of each a call, to be called until done. */
+  /** Deletes hours and days that began longer ago. At most `limit` of each per call; call until `done`. */
   prune(input: { hoursMs: number; daysMs: number; limit: number }): Promise<{ done: boolean }>;
 }

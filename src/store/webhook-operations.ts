@@ -1,4 +1,4 @@
-/** What can happen to events, webhooks and deliveries: a part of the Store, see `store.ts` for what holds of all operations. */
+/** Operations on events, webhooks and deliveries: part of the Store; `store.ts` says what all operations have in common. */
 import type {
   Attempt,
   DeliveryClass,
@@ -10,13 +10,12 @@ import type {
 import type { EventType } from '../model/event.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
 
-/** A webhook, by the names that find its lane. */
+/** Names a lane: the queue of one webhook's deliveries. */
 export interface LaneName {
   teamId: string;
   webhookId: string;
 }
 
-/** An event as it is stored. */
 export interface StoredEvent {
   teamId: string;
   id: string;
@@ -28,11 +27,11 @@ export interface StoredEvent {
   createdAt: number;
 }
 
-/** Which events of a team; times in epoch milliseconds, both included. */
+/** Selects events of a team; times in epoch milliseconds, both inclusive. */
 export interface EventFilter {
   teamId: string;
   workflowId?: string;
-  /** Give the workflow of the job as well. */
+  /** Give the job's workflow as well, which the index needs. */
   jobId?: string;
   types?: readonly EventType[];
   since?: number;
@@ -41,20 +40,20 @@ export interface EventFilter {
 
 export interface EventPage {
   events: StoredEvent[];
+  /** Pass as `before` for the next page; null after the last one. */
   next: string | null;
 }
 
 export interface EventOperations {
-  /** A team's events after a sequence, in order. A cursor over it never skips a late commit. */
+  /** A team's events after a sequence number, in order. Reading on from the last one never misses a late commit. */
   list(input: { teamId: string; afterSequence: number; limit: number }): Promise<StoredEvent[]>;
   get(input: { teamId: string; id: string }): Promise<StoredEvent | undefined>;
   /**
-   * What happened, newest first: a page, and the id to go on before, null when there is no more. A page may be short,
-   * or empty, and have a next one all the same: of what is looked for by type or job a bounded number is looked
-   * through at once.
+   * A page of events, newest first. It may be short or even empty and not be the last: filtering by type or job scans
+   * a bounded number of events per call.
    */
   history(input: EventFilter & { before?: string; limit: number }): Promise<EventPage>;
-  /** The newest event of a type among the last 1,000 of the team, if there is one. */
+  /** The newest event of a type among the team's last 1,000. */
   latest(input: { teamId: string; type: EventType }): Promise<StoredEvent | undefined>;
   /** The sequence of the team's newest event; 0 before the first. */
   newest(input: { teamId: string }): Promise<number>;
@@ -62,9 +61,8 @@ export interface EventOperations {
 
 export interface WebhookOperations {
   /**
-   * Subscribes, unless the same team, workflow, URL and set of events is there already: that one is answered,
-   * resumed if it was paused. Without a workflow (null) it hears of all of the team's. `secret` (sealed) is used
-   * only for a new one.
+   * Subscribes a URL to events of a workflow, or of the whole team (null). If the same subscription (team, workflow,
+   * URL, set of events) exists, it is returned, resumed if it was paused. `secret` (sealed) is used only for a new one.
    */
   subscribe(input: {
     teamId: string;
@@ -72,9 +70,9 @@ export interface WebhookOperations {
     url: string;
     events: readonly string[];
     secret: string;
-    /** Active webhooks that one workflow may have. */
+    /** How many active webhooks one workflow may have. */
     limit: number;
-    /** Counts only for a new one; the defaults unless told. */
+    /** Used only for a new one; by default `DEFAULT_WEBHOOK_SETTINGS`. */
     settings?: WebhookSettings;
   }): Promise<
     | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
@@ -87,22 +85,22 @@ export interface WebhookOperations {
   /** Webhooks with exactly this URL; oldest first. */
   byUrl(input: { teamId: string; url: string; workflowId?: string }): Promise<Webhook[]>;
   /**
-   * Removes webhooks: nothing is loaded for them any more, and what waits for them is canceled, a large backlog
-   * after the answer. Answers how many it removed.
+   * Removes webhooks: nothing more is sent to them, and their waiting deliveries are canceled, a large backlog in the
+   * background. Returns how many it removed.
    */
   unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number>;
   /**
-   * Forgets webhooks that were removed longer ago than `olderMs` and have no delivery left, with their secrets, and
-   * answers how many. Looks at `limit` of them a call at most, to be called until done.
+   * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
+   * Looks at up to `limit` of them per call; call until `done`.
    */
   forget(input: { olderMs: number; limit: number }): Promise<{ forgotten: number; done: boolean }>;
   /** The webhook's secret, sealed. */
   secret(input: { teamId: string; id: string }): Promise<string | undefined>;
-  /** The webhook's own headers as sealed JSON; null when it has none. */
+  /** The webhook's own headers as sealed JSON; null if it has none, undefined if there is no such webhook. */
   headers(input: { teamId: string; id: string }): Promise<string | null | undefined>;
   /**
-   * Gives it a new secret; the one before signs along until `overlapMs` are over. When one signs along already, that
-   * one goes on, for nobody may have seen the one between. Without an overlap none does.
+   * Replaces the secret; messages are signed with the previous one as well for `overlapMs` (0: at once no longer).
+   * On a second rotation within an overlap the oldest secret stays valid, because receivers may not know the second.
    */
   rotate(input: {
     teamId: string;
@@ -110,9 +108,9 @@ export interface WebhookOperations {
     secret: string;
     overlapMs: number;
   }): Promise<Webhook | undefined>;
-  /** Changes how it is called; what is not named stays. `headers` are sealed JSON, null takes them away. */
+  /** Changes settings or headers; what is not given stays. `headers` is sealed JSON; null removes them. */
   change(input: {
-    /** Nothing is changed, and nothing answered, unless both are still these. */
+    /** Compare-and-set: unless both still have these values, nothing changes and the result is undefined. */
     expected?: { settings: WebhookSettings; headers: string | null };
     teamId: string;
     id: string;
@@ -120,15 +118,15 @@ export interface WebhookOperations {
     headers?: string | null;
   }): Promise<Webhook | undefined>;
   /**
-   * Pauses it: what is due waits, though not longer than `expire` lets it. Event, unless it was paused already:
-   * `webhook_paused`, to the other webhooks that hear of its workflow, or of the team.
+   * Pauses it: its deliveries wait, until `deliveries.expire` gives them up. Event, unless it was paused already:
+   * `webhook_paused`, to the other webhooks subscribed to the workflow or the team.
    */
   pause(input: { teamId: string; id: string; reason: string }): Promise<Webhook | undefined>;
-  /** Ends the pause and forgets since when it has failed. */
+  /** Ends the pause and clears `failingSince`. */
   resume(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
   /**
-   * Makes an event `webhook_test` for this webhook alone, whatever it has subscribed. To a paused one it is sent
-   * when it is resumed, as all else. A key that was used for this webhook within 24 h answers what the first call made.
+   * Creates an event `webhook_test` for this webhook alone, whatever it is subscribed to. A paused webhook gets it
+   * when it is resumed. Repeating an idempotency key within 24 h returns what the first call made.
    */
   test(input: {
     teamId: string;
@@ -137,31 +135,31 @@ export interface WebhookOperations {
   }): Promise<{ eventId: string; deliveryId: string } | undefined>;
 }
 
-/** Who sends, and for how long a lane that it takes is its alone unless it keeps it. */
+/** The node that sends, and for how long it leases a lane. */
 export interface LaneHolder {
   nodeId: string;
   leaseMs: number;
 }
 
-/** A lane that a node holds. The epoch grows whenever it comes to another one: what an earlier holder says is stale. */
+/** A lane that a node has leased. `epoch` grows with each change of holder, and fences off what an earlier one reports. */
 export interface HeldLane extends LaneName {
   epoch: number;
 }
 
-/** One webhook that has due deliveries, with all that sending to it needs. */
+/** A lane with due deliveries, and everything needed to send them. */
 export interface DueLane extends HeldLane {
   url: string;
-  /** Sealed; the newest first, then the one before it while that still signs along. */
+  /** Sealed: the current one, then the previous one while it is still valid. */
   secrets: string[];
   /** Sealed JSON. */
   headers: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
-  /** How often events of its team have been rewritten by erasures: what was loaded before is not to be sent. */
+  /** How often erasures have rewritten events of its team: bodies loaded at a lower count must not be sent. */
   rewrites: number;
 }
 
-/** Which deliveries of a webhook. Times are those of their making, in epoch milliseconds. */
+/** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
 export interface DeliveryFilter {
   teamId: string;
   webhookId: string;
@@ -180,11 +178,11 @@ export interface DeliverySummary {
   attempt: number;
   nextAt: number | null;
   createdAt: number;
-  /** The last attempt, without what came back. */
+  /** The last attempt, without the response. */
   last: { outcome: Attempt['outcome']; status: number | null; error: string | null; at: number } | null;
 }
 
-/** A replay of a selection, which goes on by itself until it has come to its end. */
+/** A replay of selected deliveries, carried out in steps in the background. */
 export interface Replay {
   teamId: string;
   id: string;
@@ -192,7 +190,7 @@ export interface Replay {
   states: DeliveryState[];
   since: number;
   until: number;
-  /** Deliveries made so far. */
+  /** Deliveries created so far. */
   made: number;
   state: 'running' | 'done';
   createdAt: number;
@@ -200,26 +198,26 @@ export interface Replay {
 
 export interface DeliveryOperations {
   /**
-   * The webhooks that have deliveries due and that this node holds, or takes now: at most `limit` of those that
-   * nobody holds; each is its own for two thirds of `leaseMs` at least. What is dated further ahead than any delivery waits was dated before the clock was set back, and is
-   * due. Costs what the number of webhooks costs, not the backlog.
+   * The lanes with due deliveries that this node holds, plus up to `limit` free ones that it leases now; each remains
+   * leased for at least two thirds of `leaseMs`. A delivery dated further ahead than any can wait was dated before the
+   * clock was set back, and counts as due. The cost grows with the number of webhooks, not with the backlog.
    */
   lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;
-  /** One of them; nothing when it has nothing due, is paused, is gone, or another node holds it. */
+  /** The same for one lane; undefined if nothing is due, it is paused or removed, or another node holds it. */
   lane(input: LaneName & LaneHolder): Promise<DueLane | undefined>;
   /**
-   * Renews the leases of lanes. Answers those that the node does not hold any more, and those that somebody has locked
-   * at this moment: these are neither renewed nor lost.
+   * Renews leases. Returns the lanes that the node no longer holds (`lost`), and those whose rows were locked, so that
+   * they are neither renewed nor lost (`late`).
    */
   keepLanes(
     input: LaneHolder & { lanes: readonly HeldLane[] },
   ): Promise<{ lost: HeldLane[]; late: HeldLane[] }>;
-  /** Gives lanes back, so that any node may take them at once. */
+  /** Gives up leases, so that any node may take the lanes at once. */
   releaseLanes(input: { nodeId: string; lanes: readonly HeldLane[] }): Promise<void>;
   /**
-   * Due deliveries of one active webhook, at most so many of each class, those due longest first. With `ordered` its
-   * waiting deliveries in the order of their events, whether they are due or not, at most `live` of them. Those that
-   * are `held` count among them, and may be left out of the answer.
+   * Due deliveries of one active webhook, longest due first, up to a limit per class. With `ordered`: its waiting
+   * deliveries in the order of their events, due or not, up to `limits.live`. Those in `held` count towards the limits
+   * and may be left out of the result.
    */
   load(
     input: LaneName & {
@@ -229,19 +227,18 @@ export interface DeliveryOperations {
     },
   ): Promise<DueDelivery[]>;
   /**
-   * Writes down attempts and what follows from them, all in one transaction. `attempt` counts this attempt and
-   * is its fence: a success is always taken, anything else only if the row has seen one attempt less and nobody
-   * else has taken the lane since `epoch`.
+   * Stores the outcomes of attempts, all in one transaction. A success always counts; anything else only if the
+   * delivery has had exactly `attempt - 1` attempts and the lane still has this `epoch`.
    */
   settle(input: { settlements: readonly Settlement[] }): Promise<void>;
-  /** A delivery with the body of its event and its attempts, oldest first. */
+  /** A delivery with its event's body, and its attempts, oldest first. */
   get(input: {
     teamId: string;
     id: string;
   }): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined>;
-  /** Deliveries of one webhook, newest first, those made before one. */
+  /** Deliveries of one webhook, newest first, from before the delivery `before`. */
   list(input: DeliveryFilter & { before?: string; limit: number }): Promise<DeliverySummary[]>;
-  /** Deliveries of one event to whichever webhooks, newest first, those made before one. */
+  /** Deliveries of one event to any webhook, newest first, from before the delivery `before`. */
   ofEvent(input: {
     teamId: string;
     sequence: number;
@@ -249,9 +246,9 @@ export interface DeliveryOperations {
     limit: number;
   }): Promise<DeliverySummary[]>;
   /**
-   * Makes a new delivery of the same event to the same webhook (origin `replay`) for each of these; answers their
-   * ids in the same order. All of them or none: nothing when one is not there or its webhook is gone, or is another
-   * one than `webhookId`. Keys are remembered for the webhook, or without one for these ids.
+   * For each of these deliveries creates a new one of the same event to the same webhook (origin `replay`); returns
+   * the new ids in the same order. All or none: undefined if one does not exist, its webhook is removed, or it is not
+   * of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the list of ids.
    */
   replay(input: {
     teamId: string;
@@ -260,43 +257,43 @@ export interface DeliveryOperations {
     idempotencyKey?: string | null;
   }): Promise<string[] | undefined>;
   /**
-   * Begins a replay of a selection: each event once, however many of its deliveries are selected. What failed is left
-   * out when a delivery of its event that was made since has arrived, or waits.
+   * Starts a replay of a selection: each event once, however many of its deliveries are selected. A failed delivery is
+   * skipped if a later one of the same event has arrived or is waiting.
    */
   startReplay(
     input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
   ): Promise<Replay | undefined>;
   getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
   /**
-   * Takes running replays a little further: at most `limit` new deliveries, and none for a webhook for which
-   * `waiting` replayed ones wait already. To be called until done, and now and then; each call goes on with the
-   * webhooks behind those of the one before.
+   * Advances running replays by up to `limit` new deliveries, but none for webhooks that already have `waiting`
+   * replayed ones waiting. Call until `done`, and again periodically; each call continues with the next webhooks.
    */
   stepReplays(input: { limit: number; waiting: number }): Promise<{ done: boolean }>;
   /**
-   * Gives up deliveries that were made longer ago than `olderMs` and still wait, also those of paused webhooks: they
-   * are dead. What was never sent to a webhook that is active waits for its first attempt, however old it is. At most
-   * `limit` a call, to be called until done.
+   * Marks deliveries as dead that still wait more than `olderMs` after they were created, also those of paused
+   * webhooks. One that has never been sent to an active webhook is kept for its first attempt, however old. At most
+   * `limit` per call; call until `done`.
    */
   expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }>;
   /**
-   * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with their deliveries, whatever the
-   * age of those. An event that still has a delivery waiting stays, and the newest of each team. At most some
-   * `limit` rows of each a call, to be called until done.
+   * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with all their deliveries. Events with
+   * a waiting delivery stay, as does the newest event of each team. Some `limit` rows of each per call; call until
+   * `done`.
    */
   prune(input: { attemptsMs: number; eventsMs: number; limit: number }): Promise<{ done: boolean }>;
 }
 
+/** The outcome of one attempt of a delivery. */
 export interface Settlement {
   teamId: string;
   deliveryId: string;
   webhookId: string;
   epoch: number;
   attempt: number;
-  /** That of the delivery: when there has been a rewriting since, what the endpoint answered is not kept. */
+  /** `DueDelivery.rewrites`: if events of the team were rewritten since, the endpoint's response is not stored. */
   rewrites: number;
   log: Attempt;
   next: NextStep;
-  /** What the attempt says of the endpoint, where that is news: it fails since then, or it is well. */
+  /** Whether the attempt changes what is known of the endpoint: it started to fail, or works. */
   health: 'failing' | 'well' | null;
 }
