@@ -1,29 +1,34 @@
-/** Reads a request's JSON body, within a bound, where an operation asks for it. */
+/** Reads request bodies within a bound, where an operation asks for one: the framework reads none. */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../model/error.ts';
 
+/** The longest JSON body that is accepted. */
 export const MAX_BODY_BYTES = 64 * 1_024;
 /**
- * What is read and thrown away of a larger body before it is refused. A connection that is closed on unread
- * bytes is reset, and a reset takes the answer with it.
+ * How much of an oversized JSON body is read and discarded before it is refused. Closing a connection with unread
+ * bytes resets it, and the client then never sees the answer.
  */
 const MAX_DISCARDED_BYTES = 16 * 1_048_576;
 
-/** A body: a JSON object, none at all, or something else, with what is wrong with it. */
+/** A JSON object, no body at all, or something else together with what is wrong with it. */
 export type Body =
   | { kind: 'object'; value: Record<string, unknown> }
   | { kind: 'empty' }
   | { kind: 'other'; mistake: string };
 
 /**
- * Reads the whole body.
+ * Reads the whole body as JSON.
  *
- * @throws Problem `body_too_large`, and the connection is closed after the answer; `request_malformed` when the
- *   client went away
+ * @throws Problem `body_too_large` beyond `MAX_BODY_BYTES`, which also closes the connection after the answer;
+ *   `request_malformed` when the client disconnected
  */
 export async function readBody(request: IncomingMessage): Promise<Body> {
-  const bytes = await readBytes(request);
-  if (bytes.length === 0) return { kind: 'empty' };
+  const { bytes, size } = await readBeginning(request, {
+    most: MAX_BODY_BYTES,
+    discarded: MAX_DISCARDED_BYTES,
+  });
+  if (size > MAX_BODY_BYTES) throw new Problem('body_too_large', { headers: { connection: 'close' } });
+  if (size === 0) return { kind: 'empty' };
   if (!isJson(request.headers['content-type'])) {
     return {
       kind: 'other',
@@ -38,29 +43,57 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
   return { kind: 'object', value: value as Record<string, unknown> };
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
+/**
+ * The fields of a body that is a JSON object.
+ *
+ * @param needs what the body must be, for the error sentence, if one is required; else no body is an empty object
+ * @throws Problem `body_invalid`; as `readBody`
+ */
+export async function bodyFields(request: IncomingMessage, needs?: string): Promise<Record<string, unknown>> {
+  const body = await readBody(request);
+  if (body.kind === 'object') return body.value;
+  if (body.kind === 'empty' && needs === undefined) return {};
+  const sentence = body.kind === 'other' ? body.mistake : `A request body is required: ${needs}`;
+  throw new Problem('body_invalid', { sentence });
+}
+
+/**
+ * Reads a body and keeps its beginning.
+ *
+ * @param most how many bytes are kept
+ * @param discarded how many more are read and discarded, so that most clients still get their answer
+ * @returns `size` of everything that was read; `isWhole` is false when that is not the whole body: the connection then
+ *   has to be closed after the answer
+ * @throws Problem `request_malformed` when the client disconnected
+ */
+export async function readBeginning(
+  request: IncomingMessage,
+  { most, discarded }: { most: number; discarded: number },
+): Promise<{ bytes: Buffer; size: number; isWhole: boolean }> {
   const chunks: Buffer[] = [];
   let size = 0;
+  let isWhole = true;
   try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      size += (chunk as Buffer).length;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk as Buffer);
-      else if (size > MAX_DISCARDED_BYTES) break;
-      else chunks.length = 0;
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      const room = Math.max(0, most - size);
+      if (room > 0) chunks.push(chunk.subarray(0, room));
+      size += chunk.length;
+      if (size <= most + discarded) continue;
+      isWhole = false;
+      break;
     }
   } catch (cause) {
     throw new Problem('request_malformed', { sentence: 'The request body ended too early', cause });
   }
-  if (size > MAX_BODY_BYTES) throw new Problem('body_too_large', { headers: { connection: 'close' } });
-  return Buffer.concat(chunks);
+  return { bytes: Buffer.concat(chunks), size, isWhole };
 }
 
-/** `application/json` and `application/…+json` (RFC 6839), whatever parameters follow. */
+/** `application/json` and `application/…+json` (RFC 6839), with any parameters. */
 function isJson(contentType: string | undefined): boolean {
   return /^\s*application\/(?:[\w!#$&^.-]+\+)*json\s*(?:;|$)/i.test(contentType ?? '');
 }
 
-/** Nothing when the bytes are not JSON. A byte order mark is left out, as RFC 8259, section 8.1 allows. */
+/** Undefined when the bytes are not JSON. A byte order mark is skipped, as RFC 8259, section 8.1 allows. */
 function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;

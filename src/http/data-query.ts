@@ -1,12 +1,11 @@
 /** The optional query parameters of reading data. Everything else in the query is ignored. */
-import { Problem } from '../model/error.ts';
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
 import type { ChangesCursor } from '../store/record-operations.ts';
 import { cursorFrom, makeCursor } from './cursor.ts';
 import { acceptedFormat } from './negotiate.ts';
-import { queryNumber, queryVersion } from './number-query.ts';
-import { queryValue } from './query.ts';
+import { queryNumber, queryValue } from './query.ts';
+import { invalid } from './values.ts';
 
 const MAX_LIMIT = 10_000;
 const DEFAULT_LIMIT = 1_000;
@@ -32,16 +31,16 @@ export function readDataQuery(query: string, accept: string | undefined): DataQu
   const format = queryFormat(query, FORMATS) ?? acceptedFormat(accept, FORMATS);
   const q = queryValue(query, 'q');
   if (q !== undefined && (q.length > MAX_Q || !q.isWellFormed() || q.includes('\0'))) {
-    throw invalid(`The query parameter \`q\` must be text of at most ${MAX_Q} characters`);
+    invalid(`The query parameter \`q\` must be text of at most ${MAX_Q} characters`);
   }
-  const since = queryVersion(query, 'since');
+  const since = queryNumber(query, 'since', { least: 0 });
   if (q !== undefined && since !== undefined) {
-    throw invalid('The query parameters `q` and `since` cannot be combined: leave one out');
+    invalid('The query parameters `q` and `since` cannot be combined: leave one out');
   }
   const cursor = cursorFrom(query, since === undefined ? [2] : [4]);
-  const version = queryVersion(query, 'version');
+  const version = queryNumber(query, 'version', { least: 0 });
   if (cursor !== undefined && version !== undefined && version !== cursor[0]) {
-    throw invalid('The query parameter `cursor` belongs to another `version`: leave one of them out');
+    invalid('The query parameter `cursor` belongs to another `version`: leave one of them out');
   }
   const asked = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT });
   const limit = asked ?? (cursor === undefined ? undefined : DEFAULT_LIMIT);
@@ -71,7 +70,7 @@ export function queryFormat<F extends string>(query: string, formats: readonly F
   const name = queryValue(query, 'format');
   const format = formats.find((one) => one === name);
   if (name !== undefined && format === undefined) {
-    throw invalid(`The query parameter \`format\` must be one of ${formats.join(', ')}, or be left out`);
+    invalid(`The query parameter \`format\` must be one of ${formats.join(', ')}, or be left out`);
   }
   return format;
 }
@@ -81,7 +80,7 @@ function queryFields(query: string): string[] | null {
   if (text === undefined) return null;
   const fields = text.split(',');
   if (fields.length > MAX_FIELDS || fields.includes('')) {
-    throw invalid(
+    invalid(
       `The query parameter \`fields\` must be 1 to ${MAX_FIELDS} names with commas between, or be left out`,
     );
   }
@@ -93,8 +92,4 @@ function positionOf(cursor: readonly number[]): Position {
   if (cursor.length === 2) return first;
   const position: ChangesCursor = { part: first === 0 ? 'written' : 'removed', version, seq };
   return position;
-}
-
-function invalid(sentence: string): Problem {
-  return new Problem('field_invalid', { sentence });
 }

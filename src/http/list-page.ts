@@ -1,6 +1,7 @@
 /** What operations share that answer a list in pages: the parameters, their reading, and the answer's form. */
+
 import { makeIdCursor, nextLink } from './cursor.ts';
-import { queryNumber } from './number-query.ts';
+import { queryNumber } from './query.ts';
 import type { Call, Parameter } from './route.ts';
 import { jsonResponse } from './schemas.ts';
 

@@ -1,11 +1,12 @@
-/** Query parameters, read strictly where they are known and not at all where they are not. */
+/** Reads query parameters: strictly those that an operation knows, while all others are ignored. */
 import { Problem } from '../model/error.ts';
+import { invalid, oneOf, timeFrom } from './values.ts';
 
 /**
- * Every value of one parameter, in order; empty when it is absent. Other parameters are not looked at, however
+ * Every value of one parameter, in order; empty when it is absent. Other parameters are not decoded, however
  * badly they are encoded.
  *
- * @param query what follows the question mark, as it came
+ * @param query what follows the question mark, still encoded
  * @throws Problem `path_invalid` when a value is not valid percent-encoded UTF-8
  */
 export function queryValues(query: string, name: string): string[] {
@@ -27,25 +28,81 @@ export function queryValues(query: string, name: string): string[] {
 }
 
 /**
- * The value of a parameter that may be left out.
+ * The value of an optional parameter.
  *
- * @throws Problem `field_invalid` when it is empty or given more than once; as `queryValues`
+ * @throws Problem `field_invalid` when it is empty or given more than once; `path_invalid` as `queryValues`. So do all
+ *   functions below.
  */
 export function queryValue(query: string, name: string): string | undefined {
   const values = queryValues(query, name);
   if (values.length > 1 || values[0] === '') {
-    throw new Problem('field_invalid', {
-      sentence: `The query parameter \`${name}\` must be given once and not be empty, or be left out`,
-    });
+    invalid(`The query parameter \`${name}\` must be given once and not be empty, or be left out`);
   }
   return values[0];
 }
 
-/** @throws Problem `field_invalid` when it is absent, with what it should be; as `queryValue` */
+/**
+ * The value of a required parameter.
+ *
+ * @param what what the value should be, for the error sentence
+ */
 export function requiredQuery(query: string, name: string, what: string): string {
+  return queryValue(query, name) ?? invalid(`The query parameter \`${name}\` is missing: ${what}`);
+}
+
+/** A whole number from `least` to `most`, both included; without `most` there is no upper bound. */
+export function queryNumber(
+  query: string,
+  name: string,
+  { least, most = Number.MAX_SAFE_INTEGER }: { least: number; most?: number },
+): number | undefined {
+  const text = queryValue(query, name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return invalid(`The query parameter \`${name}\` must be a whole number ${range}, or be left out`);
+}
+
+/** One of the names. */
+export function queryName<T extends string>(query: string, name: string, names: readonly T[]): T | undefined {
   const value = queryValue(query, name);
-  if (value !== undefined) return value;
-  throw new Problem('field_invalid', { sentence: `The query parameter \`${name}\` is missing: ${what}` });
+  return value === undefined ? undefined : oneOf(`The query parameter \`${name}\``, value, names);
+}
+
+/** Some of the names, separated by commas. */
+export function queryNames<T extends string>(
+  query: string,
+  name: string,
+  names: readonly T[],
+): T[] | undefined {
+  return queryValue(query, name)
+    ?.split(',')
+    .map((value) => oneOf(`The query parameter \`${name}\``, value.trim(), names));
+}
+
+/** What `queryFlag` takes. */
+export const FLAG = ['true', 'false'] as const;
+
+/** Whether the parameter is `true`; it is `false` when left out. */
+export function queryFlag(query: string, name: string): boolean {
+  return queryName(query, name, FLAG) === 'true';
+}
+
+/** An ISO 8601 time, in epoch milliseconds. */
+export function queryTime(query: string, name: string): number | undefined {
+  const text = queryValue(query, name);
+  return text === undefined ? undefined : timeFrom(text, `The query parameter \`${name}\``);
+}
+
+/** `since` and `until`, both included, in epoch milliseconds. */
+export function queryPeriod(query: string): { since?: number; until?: number } {
+  const since = queryTime(query, 'since');
+  const until = queryTime(query, 'until');
+  if (since !== undefined && until !== undefined && since > until) {
+    invalid('The query parameter `since` must not be after `until`');
+  }
+  return { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
 }
 
 function decode(text: string): string | undefined {

@@ -1,11 +1,9 @@
 /** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
-import { Problem } from '../../model/error.ts';
 import type { Webhook } from '../../model/webhook.ts';
 import { toIso } from '../../std/clock.ts';
-import { workflowIdFrom } from '../ids.ts';
-import { queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { workflowFilter } from '../workflow-filter.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
   id: 'listWebhooks',
@@ -27,13 +25,9 @@ export const listWebhooks: Operation<KeyedCall> = {
   }),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
-  async handle({ services: { store }, caller: { teamId }, query }) {
-    const wanted = queryValue(query, 'workflowId');
-    if (wanted === undefined) return { webhooks: (await store.webhooks.list({ teamId })).map(listed) };
-    const workflowId = workflowIdFrom(wanted);
-    const workflow = await store.workflows.get({ teamId, id: workflowId });
-    if (workflow === undefined) throw new Problem('workflow_not_found');
-    return { webhooks: (await store.webhooks.list({ teamId, workflowId })).map(listed) };
+  async handle(call) {
+    const whose = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
+    return { webhooks: (await call.services.store.webhooks.list(whose)).map(listed) };
   },
 };
 

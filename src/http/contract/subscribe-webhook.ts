@@ -1,11 +1,11 @@
 /** POST /v1/integrations/webhooks/subscribe: creates and subscribes a new webhook. */
-import { Problem } from '../../model/error.ts';
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
-import { readBody } from '../body.ts';
+import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
+import { invalid } from '../values.ts';
 
 export const subscribeWebhook: Operation<KeyedCall> = {
   id: 'subscribeWebhook',
@@ -50,7 +50,9 @@ export const subscribeWebhook: Operation<KeyedCall> = {
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller, request, reply }) {
-    const fields = checked(await requiredObject(request.raw));
+    const fields = checked(
+      await bodyFields(request.raw, 'a JSON object with `workflowId`, `webhookUrl` and `events`'),
+    );
     const { webhook, message } = await subscribe(services.webhooks, {
       teamId: caller.teamId,
       workflowId: workflowIdFrom(fields.workflowId),
@@ -62,23 +64,12 @@ export const subscribeWebhook: Operation<KeyedCall> = {
   },
 };
 
-async function requiredObject(request: Parameters<typeof readBody>[0]): Promise<Record<string, unknown>> {
-  const body = await readBody(request);
-  if (body.kind === 'object') return body.value;
-  throw new Problem('body_invalid', {
-    sentence:
-      body.kind === 'other'
-        ? body.mistake
-        : 'A request body is required: a JSON object with `workflowId`, `webhookUrl` and `events`',
-  });
-}
-
 function checked(body: Record<string, unknown>): { workflowId: string; url: string; events: string[] } {
   const { workflowId, webhookUrl, events } = body;
   const mistake =
     typeof workflowId !== 'string' || workflowId === ''
       ? '`workflowId` must be a non-empty string: the id of a workflow'
       : (urlMistake(webhookUrl) ?? eventsMistake(events));
-  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  if (mistake !== undefined) invalid(mistake);
   return { workflowId: workflowId as string, url: webhookUrl as string, events: events as string[] };
 }

@@ -4,10 +4,9 @@ import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { queryPeriod } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, PERIOD_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
-import { queryValue } from '../query.ts';
+import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 /** What stands for every team, and for what belongs to the instance. */

@@ -7,8 +7,7 @@ import { bodyHeaders, validators } from '../data-headers.ts';
 import { queryFormat } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
-import { queryVersion } from '../number-query.ts';
-import { requiredQuery } from '../query.ts';
+import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { sendBytes } from '../send-bytes.ts';
@@ -54,8 +53,8 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
     requiredQuery(call.query, 'since', 'the version that you have, or 0');
     const span = await openSpan(services.store, place, {
-      since: queryVersion(call.query, 'since') ?? 0,
-      until: queryVersion(call.query, 'until'),
+      since: queryNumber(call.query, 'since', { least: 0 }) ?? 0,
+      until: queryNumber(call.query, 'until', { least: 0 }),
     });
     const { since, until } = span;
     const tag = `"${since}-${until.number}.${until.erasures}-changes-${format}-${encoding}"`;

@@ -1,8 +1,8 @@
 /** Deliveries: those of a webhook, one with all its attempts, and one once more. */
+
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { queryPeriod } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
@@ -13,7 +13,7 @@ import {
   pageLimit,
   pageResponse,
 } from '../list-page.ts';
-import { queryNames } from '../one-of.ts';
+import { queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { sendTagged } from '../tag.ts';

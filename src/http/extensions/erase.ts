@@ -1,10 +1,10 @@
 /** POST /v1/workflows/{workflowId}/erase: removes a person from everything that a workflow has brought. */
-import { Problem } from '../../model/error.ts';
 import { erase } from '../../records/erase.ts';
-import { readBody } from '../body.ts';
+import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
+import { invalid } from '../values.ts';
 
 /** An address or an id is at most this long: as long as a record's id may be. */
 export const MAX_SUBJECT = 1_024;
@@ -73,7 +73,7 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller, params, request }) {
-    const fields = await fieldsOf(request.raw);
+    const fields = checked(await bodyFields(request.raw, 'a JSON object with `email` or `id`'));
     const report = await erase(services.erasure, {
       teamId: caller.teamId,
       workflowId: workflowIdFrom(params.workflowId),
@@ -88,17 +88,7 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
   },
 };
 
-async function fieldsOf(request: Parameters<typeof readBody>[0]) {
-  const body = await readBody(request);
-  if (body.kind !== 'object') {
-    throw new Problem('body_invalid', {
-      sentence:
-        body.kind === 'other'
-          ? body.mistake
-          : 'A request body is required: a JSON object with `email` or `id`',
-    });
-  }
-  const { email, id, dryRun = false, suppress = false } = body.value;
+function checked({ email, id, dryRun = false, suppress = false }: Record<string, unknown>) {
   const given = [email, id].filter((value) => value !== undefined);
   const [subject] = given;
   const mistake =
@@ -109,7 +99,7 @@ async function fieldsOf(request: Parameters<typeof readBody>[0]) {
         : typeof dryRun !== 'boolean' || typeof suppress !== 'boolean'
           ? '`dryRun` and `suppress` must be true or false'
           : undefined;
-  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  if (mistake !== undefined) invalid(mistake);
   return {
     email: (email ?? null) as string | null,
     id: (id ?? null) as string | null,

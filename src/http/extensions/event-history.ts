@@ -4,7 +4,6 @@ import { Problem } from '../../model/error.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import type { Job } from '../../model/job.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { queryPeriod } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
   idCursor,
@@ -14,12 +13,10 @@ import {
   pageLimit,
   pageResponse,
 } from '../list-page.ts';
-import { queryNumber } from '../number-query.ts';
-import { queryNames } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { queryNames, queryNumber, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { eventOf } from './events.ts';
-import { refuseUnknownWorkflow } from './jobs.ts';
 import { shownDelivery } from './shown-delivery.ts';
 
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
@@ -35,7 +32,7 @@ export const listEventHistory: Operation<KeyedCall> = {
     'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
     'have a `Link` to the next one all the same.',
   parameters: [
-    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    WORKFLOW_FILTER,
     { name: 'jobId', in: 'query', description: 'Only of this job', schema: { type: 'string' } },
     {
       name: 'type',
@@ -59,15 +56,15 @@ export const listEventHistory: Operation<KeyedCall> = {
     job_not_found: 'No job found',
   },
 
-  async handle({ services, caller, query, reply }) {
+  async handle(call) {
+    const { services, caller, query, reply } = call;
     const { store } = services;
     const { teamId } = caller;
     const types = queryNames(query, 'type', EVENT_TYPES);
     const period = queryPeriod(query);
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
     const before = idCursorFrom(query, (text) => isGeneratedId('evt', text));
-    const workflowId = queryValue(query, 'workflowId');
-    if (workflowId !== undefined) await refuseUnknownWorkflow(store, { teamId, workflowId });
+    const { workflowId } = await workflowFilter(call);
     const jobId = queryValue(query, 'jobId');
     const job = isGeneratedId('job', jobId) ? await store.jobs.get({ teamId, id: jobId }) : undefined;
     const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);

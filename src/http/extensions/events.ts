@@ -1,21 +1,20 @@
 /** Events: what happened in a team, in order, for receivers that were away. */
+
 import { Problem } from '../../model/error.ts';
 import type { StoredEvent } from '../../store/webhook-operations.ts';
 import { nextLink } from '../cursor.ts';
-import { invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
-import { queryNumber } from '../number-query.ts';
-import { queryValue } from '../query.ts';
+import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { leaving } from '../send-bytes.ts';
 import { sendTagged } from '../tag.ts';
+import { invalid } from '../values.ts';
 
 const DEFAULT_LIMIT = 100;
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
 const MAX_LIMIT = 250;
 const MAX_WAIT_S = 25;
-const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
 
 /** GET /v1/events */
 export const listEvents: Operation<KeyedCall> = {
@@ -116,7 +115,7 @@ export async function eventOf({ services, caller, params }: KeyedCall): Promise<
 
 function afterFrom(query: string): number | undefined {
   try {
-    return queryNumber(query, 'after', WHOLE);
+    return queryNumber(query, 'after', { least: 0 });
   } catch {
     return invalid(
       'The query parameter `after` must be the `sequence` of an event, or `now`, or be left out',

@@ -1,10 +1,14 @@
 /** The address of an inspector: takes anything from anybody who knows it, and answers as it was told. */
+
 import { Problem } from '../../model/error.ts';
 import { MAX_INSPECTED_BYTES } from '../../model/inspector.ts';
-import { readBeginning } from '../inspected-body.ts';
+import { readBeginning } from '../body.ts';
 import type { Call, Method, Operation } from '../route.ts';
 import { pathParameter } from '../route.ts';
 import { isInspectorId } from './inspectors.ts';
+
+/** Bytes of a body. */
+const BOUNDS = { most: MAX_INSPECTED_BYTES, discarded: 1_048_576 };
 
 /** GET, POST and the like of /inspect/{address} */
 export function inspectBy(method: Method): Operation<Call> {
@@ -33,9 +37,9 @@ export function inspectBy(method: Method): Operation<Call> {
         path: request.originalUrl,
         headers: joined(request.raw.headersDistinct),
         read: async () => {
-          const body = await readBeginning(request.raw, MAX_INSPECTED_BYTES);
-          if (!body.isWhole) reply.header('connection', 'close');
-          return body;
+          const { bytes, size, isWhole } = await readBeginning(request.raw, BOUNDS);
+          if (!isWhole) reply.header('connection', 'close');
+          return { bytes, size, truncated: size > BOUNDS.most };
         },
         gone: gone.signal,
       });

@@ -1,4 +1,5 @@
 /** Inspectors: temporary receivers of ours, what they answer, and what they were sent. */
+
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -10,14 +11,15 @@ import {
   MAX_INSPECTED,
   MAX_INSPECTORS,
 } from '../../model/inspector.ts';
+import { bodyFields } from '../body.ts';
 import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
-import { bodyFields, invalid } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { answering } from '../inspector-schemas.ts';
 import { pageResponse } from '../list-page.ts';
-import { queryNumber } from '../number-query.ts';
+import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
+import { invalid, refuseUnknown } from '../values.ts';
 import { shownInspected, shownInspector } from './shown-inspector.ts';
 
 const DEFAULT_STATUS = 204;
@@ -178,7 +180,7 @@ export const listInspectedRequests: Operation<KeyedCall> = {
   async handle(call) {
     const { services, query, reply } = call;
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_INSPECTED }) ?? DEFAULT_REQUESTS;
-    const after = queryNumber(query, 'after', { least: 0, most: Number.MAX_SAFE_INTEGER });
+    const after = queryNumber(query, 'after', { least: 0 });
     const [before] = cursorFrom(query, [1]) ?? [];
     const { teamId, id } = await inspectorOf(call);
     const found = await services.store.inspectors.requests({
@@ -209,10 +211,7 @@ async function inspectorOf({ services, caller, params: { inspectorId: id } }: Ke
 
 function answerFrom(fields: Record<string, unknown>): { status?: number; delayMs?: number } {
   const { status, delayMs, ...others } = fields;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    invalid(`There is no field ${JSON.stringify(unknown.slice(0, 100))}: give status and delayMs`);
-  }
+  refuseUnknown(others, 'status and delayMs');
   return {
     ...(status === undefined ? {} : { status: whole('status', status, ANSWERED_STATUS) }),
     ...(delayMs === undefined

@@ -1,9 +1,8 @@
 /** How many jobs are in each state. */
 import { JOB_STATES, type JobState } from '../../model/job.ts';
-import { queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
-import { refuseUnknownWorkflow } from './jobs.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 /** Ended jobs are looked for among so many: counting each of a million would take a second. */
 const AMONG = 5_000;
@@ -18,9 +17,7 @@ export const countJobs: Operation<KeyedCall> = {
   description:
     `Jobs that have not ended are all counted, those that have among the newest ${AMONG} jobs: ` +
     '`complete` says whether there are no others.',
-  parameters: [
-    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
-  ],
+  parameters: [WORKFLOW_FILTER],
   answer: jsonResponse('The counts', {
     type: 'object',
     required: [...JOB_STATES, 'complete'],
@@ -31,11 +28,9 @@ export const countJobs: Operation<KeyedCall> = {
   }),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
-  async handle({ services: { store }, caller: { teamId }, query }) {
-    const workflowId = queryValue(query, 'workflowId');
-    if (workflowId !== undefined) await refuseUnknownWorkflow(store, { teamId, workflowId });
-    const of = workflowId === undefined ? { teamId } : { teamId, workflowId };
-    const { states, complete } = await store.jobs.counts({ ...of, among: AMONG });
+  async handle(call) {
+    const of = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
+    const { states, complete } = await call.services.store.jobs.counts({ ...of, among: AMONG });
     const counts = Object.fromEntries(JOB_STATES.map((state) => [state, states[state] ?? 0]));
     return { ...(counts as Record<JobState, number>), complete };
   },

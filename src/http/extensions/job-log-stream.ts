@@ -1,9 +1,10 @@
 /** The log of a job as server-sent events, from the beginning or a place in it to the end of the job. */
+
 import type { Job } from '../../model/job.ts';
 import { EventStream } from '../event-stream.ts';
-import { invalid } from '../fields.ts';
-import { queryNumber } from '../number-query.ts';
+import { queryNumber } from '../query.ts';
 import type { KeyedCall } from '../route.ts';
+import { invalid } from '../values.ts';
 import { jobOf } from './jobs.ts';
 import { ENDED, shownJob } from './shown-job.ts';
 import { shownLine } from './shown-log-line.ts';
@@ -13,7 +14,6 @@ const LINES_AT_ONCE = 1_000;
 const MAX_BUFFERED = 8 * 1_048_576;
 /** Logs are written once a second; ends of jobs are told by commits. */
 const LOOK_MS = 1_000;
-const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
 
 interface Place {
   attempt: number;
@@ -28,8 +28,8 @@ export function wantsStream(accept: string | undefined): boolean {
 /** Answers with messages `line`, and at last `end`. An attempt that is named is followed alone. */
 export async function streamJobLog(call: KeyedCall): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
-  const only = queryNumber(query, 'attempt', { least: 1, most: WHOLE.most });
-  const afterSeq = queryNumber(query, 'after', WHOLE) ?? 0;
+  const only = queryNumber(query, 'attempt', { least: 1 });
+  const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
   const resumed = placeFrom(request.headers['last-event-id']);
   const job = await jobOf(call);
   if (request.method === 'HEAD') {

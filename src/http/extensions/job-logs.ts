@@ -1,8 +1,9 @@
 /** The log of a job, one attempt at a time. */
+
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
 import { acceptedFormat } from '../negotiate.ts';
-import { queryNumber } from '../number-query.ts';
+import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { streamJobLog, wantsStream } from './job-log-stream.ts';
@@ -13,7 +14,6 @@ const FORMATS = ['json', 'ndjson', 'text'] as const;
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 10_000;
-const WHOLE = { least: 0, most: Number.MAX_SAFE_INTEGER };
 
 /** GET /v1/jobs/{jobId}/logs */
 export const readJobLogs: Operation<KeyedCall> = {
@@ -58,9 +58,9 @@ export const readJobLogs: Operation<KeyedCall> = {
     const { services, request, query, reply } = call;
     if (wantsStream(request.headers.accept)) return streamJobLog(call);
     const format = queryFormat(query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
-    const afterSeq = queryNumber(query, 'after', WHOLE) ?? 0;
+    const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
-    const asked = queryNumber(query, 'attempt', { least: 1, most: WHOLE.most });
+    const asked = queryNumber(query, 'attempt', { least: 1 });
     // Before its lines: what is complete by then stays so.
     const job = await jobOf(call);
     const attempt = asked ?? job.attempt;

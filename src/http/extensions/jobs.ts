@@ -1,11 +1,9 @@
 /** Jobs, as callers may list, follow, cancel and repeat them. */
+
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { JOB_ORIGINS, JOB_STATES, type Job, type JobOrigin } from '../../model/job.ts';
-import { isWorkflowId } from '../../model/workflow.ts';
-import type { Store } from '../../store/store.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job } from '../../model/job.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { queryPeriod } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
@@ -16,11 +14,11 @@ import {
   pageLimit,
   pageResponse,
 } from '../list-page.ts';
-import { oneOf, queryNames } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
 import { sendTagged } from '../tag.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
 
 const parameters = [pathParameter('jobId', 'Job id')];
@@ -36,7 +34,7 @@ export const listJobs: Operation<KeyedCall> = {
   group: 'Jobs',
   summary: 'The jobs of a team, newest first',
   parameters: [
-    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    WORKFLOW_FILTER,
     {
       name: 'state',
       in: 'query',
@@ -50,25 +48,23 @@ export const listJobs: Operation<KeyedCall> = {
   answer: pageResponse('jobs', 'Job'),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
-  async handle({ services, caller, query, reply }) {
-    const { store } = services;
+  async handle(call) {
+    const { services, caller, query } = call;
     const states = queryNames(query, 'state', JOB_STATES);
-    const origin = originFrom(query);
+    const origin = queryName(query, 'origin', JOB_ORIGINS);
     const period = queryPeriod(query);
     const limit = pageLimit(query);
     const before = idCursorFrom(query, (text) => isGeneratedId('job', text));
-    const workflowId = queryValue(query, 'workflowId');
-    if (workflowId !== undefined) await refuseUnknownWorkflow(store, { teamId: caller.teamId, workflowId });
-    const found = await store.jobs.list({
+    const found = await services.store.jobs.list({
       teamId: caller.teamId,
-      ...(workflowId === undefined ? {} : { workflowId }),
+      ...(await workflowFilter(call)),
       ...(states === undefined ? {} : { states }),
       ...(origin === undefined ? {} : { origin }),
       ...(before === undefined ? {} : { before }),
       ...period,
       limit: limit + 1,
     });
-    const jobs = onePage({ query, reply }, found, { limit, path: '/v1/jobs', cursorOf: idCursor });
+    const jobs = onePage(call, found, { limit, path: '/v1/jobs', cursorOf: idCursor });
     return { jobs: jobs.map(shownJob) };
   },
 };
@@ -165,15 +161,6 @@ export const runJobNow: Operation<KeyedCall> = {
   },
 };
 
-/** @throws Problem `workflow_not_found` unless the team has it */
-export async function refuseUnknownWorkflow(
-  store: Store,
-  { teamId, workflowId }: { teamId: string; workflowId: string },
-): Promise<void> {
-  const isKnown = isWorkflowId(workflowId) && (await store.workflows.get({ teamId, id: workflowId }));
-  if (!isKnown) throw new Problem('workflow_not_found');
-}
-
 /**
  * The job that the path names, if it is the caller's team's.
  *
@@ -189,9 +176,4 @@ export async function jobOf({ services, caller, params }: KeyedCall): Promise<Jo
 function jobIdFrom(text: string | undefined): string {
   if (!isGeneratedId('job', text)) throw new Problem('job_not_found');
   return text;
-}
-
-function originFrom(query: string): JobOrigin | undefined {
-  const name = queryValue(query, 'origin');
-  return name === undefined ? undefined : oneOf('The query parameter `origin`', name, JOB_ORIGINS);
 }

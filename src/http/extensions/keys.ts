@@ -1,4 +1,5 @@
 /** The API keys of a team: what there is, another one, a new one in the place of one, and the end of one. */
+
 import { Problem } from '../../model/error.ts';
 import {
   type ApiKey,
@@ -11,14 +12,14 @@ import {
 import { toIso } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
+import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { bodyFields, invalid, timeFrom } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
-import { oneOf } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
+import { invalid, oneOf, refuseUnknown, timeFrom } from '../values.ts';
 import { isoOrNull } from './shown-webhook.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
@@ -154,7 +155,7 @@ export const revokeKey: Operation<KeyedCall> = {
       name: 'self',
       in: 'query',
       description: '`true` to revoke the key that makes this call',
-      schema: { enum: ['true', 'false'], default: 'false' },
+      schema: { enum: FLAG, default: 'false' },
     },
   ],
   answer: jsonResponse('The key is revoked', {
@@ -168,12 +169,9 @@ export const revokeKey: Operation<KeyedCall> = {
   },
 
   async handle({ services: { store }, caller: { teamId, keyId }, params, query }) {
-    const meansSelf = oneOf('The query parameter `self`', queryValue(query, 'self') ?? 'false', [
-      'true',
-      'false',
-    ]);
+    const meansSelf = queryFlag(query, 'self');
     const { id } = await teamKey(store, teamId, params.keyId);
-    if (id === keyId && meansSelf !== 'true') throw new Problem('key_own');
+    if (id === keyId && !meansSelf) throw new Problem('key_own');
     const key = await store.keys.revoke({ id, teamId });
     if (key === undefined) throw new Problem('key_not_found');
     return { message: 'Key revoked', key: shownKey(key, store.now()) };
@@ -208,7 +206,7 @@ function keyFrom(
   now: number,
 ): { name: string; scopes: Scope[]; expiresAt: number | null } {
   const { name = '', scopes = DEFAULT_SCOPES, expiresAt = null, ...others } = fields;
-  only(others, 'name, scopes and expiresAt');
+  refuseUnknown(others, 'name, scopes and expiresAt');
   if (
     typeof name !== 'string' ||
     !name.isWellFormed() ||
@@ -230,7 +228,7 @@ function keyFrom(
 }
 
 function overlapFrom({ overlapSeconds = 0, ...others }: Record<string, unknown>): number {
-  only(others, 'overlapSeconds');
+  refuseUnknown(others, 'overlapSeconds');
   const isFit =
     Number.isInteger(overlapSeconds) &&
     Number(overlapSeconds) >= 0 &&
@@ -239,11 +237,4 @@ function overlapFrom({ overlapSeconds = 0, ...others }: Record<string, unknown>)
   return invalid(
     `\`overlapSeconds\` must be a whole number of seconds from 0 to ${MAX_OVERLAP_S}, or be left out`,
   );
-}
-
-function only(others: Record<string, unknown>, known: string): void {
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    invalid(`There is no field ${JSON.stringify(unknown.slice(0, 100))}: give ${known}`);
-  }
 }

@@ -1,12 +1,13 @@
 /** Replays: sending some deliveries of a webhook once more, or everything that failed since a time. */
+
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
-import { bodyFields, invalid, timeFrom } from '../fields.ts';
+import { bodyFields } from '../body.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { oneOf } from '../one-of.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
+import { invalid, oneOf, timeFrom } from '../values.ts';
 import { shownReplay } from './shown-delivery.ts';
 import { webhookIdFrom, webhookOf } from './webhooks.ts';
 

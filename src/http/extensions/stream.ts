@@ -1,9 +1,10 @@
 /** What changes in a team, as it changes: for those who show it. */
+
 import { EventStream } from '../event-stream.ts';
-import { invalid } from '../fields.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { MAX_STREAMS_OF_TEAM } from '../streams.ts';
 import { NEWS_KINDS } from '../team-news.ts';
+import { invalid } from '../values.ts';
 
 /** News are short: a reader that has left so much unread does not read. */
 const MAX_BUFFERED = 256 * 1_024;

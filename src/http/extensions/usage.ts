@@ -1,4 +1,5 @@
 /** How much a team has done, by hours or days. */
+
 import { Problem } from '../../model/error.ts';
 import {
   PERIOD_MS,
@@ -7,14 +8,12 @@ import {
   type UsageKind,
   type UsagePeriod,
 } from '../../model/usage.ts';
-import type { Store } from '../../store/store.ts';
-import { invalid, queryTime } from '../fields.ts';
 import { isGeneratedId } from '../ids.ts';
-import { oneOf } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { queryName, queryTime, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { jsonResponse } from '../schemas.ts';
-import { refuseUnknownWorkflow } from './jobs.ts';
+import { invalid } from '../values.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { type Span, shownUsage, usageSchema } from './shown-usage.ts';
 
 /** So many periods are told unless `from` is given, and at most. */
@@ -48,7 +47,7 @@ export const readUsage: Operation<KeyedCall> = {
       description: `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
       schema: time,
     },
-    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    WORKFLOW_FILTER,
     { name: 'webhookId', in: 'query', description: 'Only of this webhook', schema: { type: 'string' } },
   ],
   answer: jsonResponse('Every hour or day of the time, the oldest first', usageSchema),
@@ -57,18 +56,17 @@ export const readUsage: Operation<KeyedCall> = {
     workflow_not_found: 'No workflow or webhook found',
   },
 
-  async handle({ services, caller, query }) {
-    const { store } = services;
-    const span = spanFrom(query, store.now());
-    const whose = await subjectFrom(store, caller.teamId, query);
-    const read = await store.usage.read({ teamId: caller.teamId, ...whose, ...span });
+  async handle(call) {
+    const { store } = call.services;
+    const span = spanFrom(call.query, store.now());
+    const whose = await subjectFrom(call);
+    const read = await store.usage.read({ teamId: call.caller.teamId, ...whose, ...span });
     return shownUsage(whose.kind, span, read);
   },
 };
 
 function spanFrom(query: string, now: number): Span {
-  const by = queryValue(query, 'by') ?? 'hour';
-  const period = oneOf('The query parameter `by`', by, USAGE_PERIODS);
+  const period = queryName(query, 'by', USAGE_PERIODS) ?? 'hour';
   const { usual, most } = PERIODS[period];
   const length = PERIOD_MS[period];
   const to = Math.min(now, queryTime(query, 'to') ?? now);
@@ -81,25 +79,19 @@ function spanFrom(query: string, now: number): Span {
   return { period, from, until };
 }
 
-/** @throws Problem when there is no such workflow or webhook */
-async function subjectFrom(
-  store: Store,
-  teamId: string,
-  query: string,
-): Promise<{ kind: UsageKind; subject: string }> {
-  const workflowId = queryValue(query, 'workflowId');
+/** @throws Problem `workflow_not_found` or `webhook_not_found` */
+async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject: string }> {
+  const { services, caller, query } = call;
   const webhookId = queryValue(query, 'webhookId');
-  if (workflowId !== undefined && webhookId !== undefined) {
+  if (webhookId !== undefined && queryValue(query, 'workflowId') !== undefined) {
     invalid('Give `workflowId` or `webhookId`, not both: jobs are told of workflows, deliveries of webhooks');
   }
-  if (workflowId !== undefined) {
-    await refuseUnknownWorkflow(store, { teamId, workflowId });
-    return { kind: 'workflow', subject: workflowId };
-  }
   if (webhookId !== undefined) {
-    const isKnown = isGeneratedId('wh', webhookId) && (await store.webhooks.get({ teamId, id: webhookId }));
+    const key = { teamId: caller.teamId, id: webhookId };
+    const isKnown = isGeneratedId('wh', webhookId) && (await services.store.webhooks.get(key));
     if (!isKnown) throw new Problem('webhook_not_found');
     return { kind: 'webhook', subject: webhookId };
   }
-  return { kind: 'team', subject: '' };
+  const { workflowId } = await workflowFilter(call);
+  return workflowId === undefined ? { kind: 'team', subject: '' } : { kind: 'workflow', subject: workflowId };
 }

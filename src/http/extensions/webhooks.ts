@@ -1,4 +1,5 @@
 /** Webhooks beyond the contract, one at a time: how it stands and is called, a test, a pause. */
+
 import { Problem } from '../../model/error.ts';
 import {
   eventsMistake,
@@ -20,17 +21,17 @@ import {
   type WebhookChanges,
 } from '../../webhooks/change.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
+import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { bodyFields, invalid } from '../fields.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
-import { queryNames } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
-import { refuseUnknownWorkflow } from './jobs.ts';
+import { invalid, refuseUnknown } from '../values.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { shownWebhook } from './shown-webhook.ts';
 
 const PAUSED = 'Paused over the API';
@@ -87,7 +88,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
   parameters: [
-    { name: 'workflowId', in: 'query', description: 'Only of this workflow', schema: { type: 'string' } },
+    WORKFLOW_FILTER,
     {
       name: 'state',
       in: 'query',
@@ -99,17 +100,14 @@ export const listWebhookDetails: Operation<KeyedCall> = {
   answer: pageResponse('webhooks', 'WebhookDetail'),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
-  async handle({ services, caller: { teamId }, query, reply }) {
+  async handle(call) {
+    const { services, caller, query } = call;
     const standings = queryNames(query, 'state', STANDINGS);
     const limit = pageLimit(query);
     // The webhook itself may be gone by now: its id says where it stood.
     const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
-    const workflowId = queryValue(query, 'workflowId');
-    if (workflowId !== undefined) await refuseUnknownWorkflow(services.store, { teamId, workflowId });
-    const all = await services.store.webhooks.list({
-      teamId,
-      ...(workflowId === undefined ? {} : { workflowId }),
-    });
+    const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
+    const all = await services.store.webhooks.list(whose);
     const rest = all
       .filter(
         (webhook) =>
@@ -117,7 +115,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
       )
       // Times are not in the order of the ids where a clock was set back, and pages go by ids.
       .sort((one, other) => (one.id < other.id ? -1 : 1));
-    const page = onePage({ query, reply }, rest, {
+    const page = onePage(call, rest, {
       limit,
       path: '/v1/integrations/webhooks',
       cursorOf: idCursor,
@@ -322,18 +320,13 @@ function teamWebhookFrom(fields: Record<string, unknown>): {
   changes: WebhookChanges | undefined;
 } {
   const { webhookUrl, events, settings, ...others } = fields;
-  const [unknown] = Object.keys(others);
-  if (unknown === 'workflowId') {
+  if (Object.keys(others)[0] === 'workflowId') {
     invalid(
       'A webhook that is made here hears of all workflows of the team: leave `workflowId` out, or use ' +
         'POST /v1/integrations/webhooks/subscribe for one workflow',
     );
   }
-  if (unknown !== undefined) {
-    invalid(
-      `There is no field ${JSON.stringify(unknown.slice(0, 100))}: give webhookUrl, events and settings`,
-    );
-  }
+  refuseUnknown(others, 'webhookUrl, events and settings');
   const mistake = urlMistake(webhookUrl) ?? eventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
   const target = { url: webhookUrl as string, events: events as string[] };

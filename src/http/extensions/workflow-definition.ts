@@ -1,4 +1,5 @@
 /** Workflows that are made over the API: those that run no code of their own, which are of kind `push` and `http`. */
+
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -14,10 +15,9 @@ import type { Store } from '../../store/store.ts';
 import { apiMistakes } from '../../workflows/api-secrets.ts';
 import { firstRunAt } from '../../workflows/apply.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
-import { bodyFields } from '../fields.ts';
+import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { oneOf } from '../one-of.ts';
-import { queryValue } from '../query.ts';
+import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jsonBody, jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
@@ -27,7 +27,6 @@ import { shownWorkflow } from './shown-workflow.ts';
 const TYPES: readonly unknown[] = ['push', 'http'];
 /** More mistakes than this are counted. */
 const MAX_TOLD = 10;
-const FLAG = ['true', 'false'] as const;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const refusals = {
@@ -106,7 +105,7 @@ export const putWorkflow: Operation<KeyedCall> = {
     const { services, caller, params, request } = call;
     const { store } = services;
     const { teamId } = caller;
-    const dryRun = oneOf('The query parameter `dryRun`', queryValue(call.query, 'dryRun') ?? 'false', FLAG);
+    const dryRun = queryFlag(call.query, 'dryRun');
     const fields = await bodyFields(request.raw, 'a JSON object with what a workflow file holds');
     const id = workflowIdFrom(params.workflowId);
     const stored = await ownWorkflow(store, teamId, id);
@@ -122,7 +121,7 @@ export const putWorkflow: Operation<KeyedCall> = {
       const mistakes = apiMistakes(definition.source, await secretsOf(services, slug));
       if (mistakes.length > 0) throw invalidBy(mistakes);
     }
-    if (dryRun === 'true') return { message: 'The definition is valid: nothing was changed' };
+    if (dryRun) return { message: 'The definition is valid: nothing was changed' };
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
     const nextRunAt = firstRunAt(definition, store.now());
     const change = { teamId, id, definition, hash, nextRunAt };
