@@ -6,8 +6,8 @@ import { extname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import type { HttpSource } from '../src/model/http-source.ts';
-import { proposeFor } from '../src/workflows/proposals/look.ts';
 import { proposalText } from '../src/workflows/proposals/proposal.ts';
+import { proposeFor } from '../src/workflows/proposals/propose.ts';
 import { definitionOf, type Site, site, take } from '../src/workflows/sources/http/trial-site.ts';
 import { makePlace } from './support/place.ts';
 

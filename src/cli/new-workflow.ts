@@ -45,7 +45,7 @@ async function propose(url: string, options: Options): Promise<void> {
       onLog: (text: string) => void process.stderr.write(`${printable(text)}\n`),
     };
     // Loaded here: the other commands beside this one send no requests.
-    const { proposeFor } = await import('../workflows/proposals/look.ts');
+    const { proposeFor } = await import('../workflows/proposals/propose.ts');
     const { previewSource } = await import('../workflows/sources/http/preview.ts');
     const proposal = await proposeFor(bare, asked);
     const text = proposalText(proposal);

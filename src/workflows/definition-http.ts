@@ -14,7 +14,7 @@ import {
 } from './definition-request.ts';
 import { parseDuration } from './duration.ts';
 import { known as knownCharset } from './sources/http/charset.ts';
-import { statesIn } from './sources/http/fill-in.ts';
+import { statesIn } from './sources/http/placeholders.ts';
 
 const SETTINGS = [
   'type',

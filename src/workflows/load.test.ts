@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { loadWorkflows } from './load.ts';
-import { describeModules } from './sources/describe.ts';
+import { readModuleSettings } from './sources/module-settings.ts';
 import { directoryOf } from './sources/trial.ts';
 
 const YAML = 'source: { type: command, command: ["true"] }';
@@ -104,12 +104,14 @@ test('a module that cannot be used is a mistake, and the others are read all the
     'acme/g-dropped.mts':
       "export const workflow = { limits: { timeout: () => '1m' } }; export default () => [];",
     'acme/h-setting.mts': '// one\nexport const workflow = { moed: 1 }; export default () => [];',
-    'acme/i-good.mts': MODULE,
+    'acme/i-writes.mts':
+      "import { writeSync } from 'node:fs'; writeSync(3, 'mine\\n'); export default () => [];",
+    'acme/j-good.mts': MODULE,
   });
   const { found, mistakes } = await load(directory);
   assert.deepEqual(
     found.map(({ id }) => id),
-    ['i-good'],
+    ['j-good'],
   );
   const sentences = [
     /^Importing the module ended the process \(exit code 0\)/,
@@ -120,20 +122,21 @@ test('a module that cannot be used is a mistake, and the others are read all the
     /^The module cannot be imported: .*f-syntax\.mts/s,
     /`workflow\.timeout` is a function; settings are plain values/,
     /^`moed` is not a setting that exists/,
+    /^Importing the module wrote to file descriptor 3, which Flowhook uses itself/,
   ];
   assert.equal(mistakes.length, sentences.length);
   for (const [position, sentence] of sentences.entries()) {
     assert.match(mistakes[position]?.message ?? '', sentence);
   }
-  assert.equal(mistakes.at(-1)?.line, 2);
+  assert.equal(mistakes.at(-2)?.line, 2);
 });
 
 test('a module that never ends its import is ended, named, and does not stop the others', async (t) => {
   const directory = await directoryOf(t, { 'hangs.mts': 'for (;;);', 'good.mts': MODULE });
   const files = [join(directory, 'hangs.mts'), join(directory, 'good.mts')];
-  const described = await describeModules(files, { directory, log: silentLogger, importMs: 4_000 });
-  assert.match(JSON.stringify(described.get(files[0] ?? '')), /did not end within 4 s/);
-  assert.deepEqual(described.get(files[1] ?? ''), { settings: { name: 'Named' } });
+  const settings = await readModuleSettings(files, { directory, log: silentLogger, importMs: 4_000 });
+  assert.match(JSON.stringify(settings.get(files[0] ?? '')), /did not end within 4 s/);
+  assert.deepEqual(settings.get(files[1] ?? ''), { settings: { name: 'Named' } });
 });
 
 test('a missing directory is a sentence that says what to do', async (t) => {

@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Mistake } from './check.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 import { findWorkflowFiles, type WorkflowFile } from './files.ts';
-import { type Described, describeModules } from './sources/describe.ts';
+import { type ModuleSettings, readModuleSettings } from './sources/module-settings.ts';
 
 export interface FoundWorkflow {
   /** The team's slug: the name of its folder. */
@@ -107,21 +107,21 @@ async function parserFor(
   { directory, log, signal }: { directory: string; log: Logger; signal?: AbortSignal },
 ): Promise<(text: Text) => Parsed> {
   const modules = files.map(({ file }) => file).filter((file) => file.endsWith('.mts'));
-  const described = await describeModules(
+  const settings = await readModuleSettings(
     modules.map((file) => join(directory, file)),
     { directory, log, ...(signal === undefined ? {} : { signal }) },
   );
   return ({ file, text }) =>
     file.endsWith('.mts')
-      ? parseModule({ file, text }, described.get(join(directory, file)))
+      ? parseModule({ file, text }, settings.get(join(directory, file)))
       : parseYamlDefinition(text, { file });
 }
 
-function parseModule({ file, text }: Text, described: Described | undefined): Parsed {
-  if (described === undefined || 'error' in described) {
-    return { mistakes: [{ file, line: null, message: described?.error ?? 'The module could not be read' }] };
+function parseModule({ file, text }: Text, settings: ModuleSettings | undefined): Parsed {
+  if (settings === undefined || 'error' in settings) {
+    return { mistakes: [{ file, line: null, message: settings?.error ?? 'The module could not be read' }] };
   }
   const at = text.search(/^export\s+const\s+workflow\b/m);
   const line = at === -1 ? null : text.slice(0, at).split('\n').length;
-  return parseModuleDefinition(described.settings, { file, line });
+  return parseModuleDefinition(settings.settings, { file, line });
 }

@@ -21,7 +21,7 @@ import type { Logger } from '../../observe/log.ts';
 import { readLines } from './lines.ts';
 import { watchMemory } from './memory-watch.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
-import { followTail, type Listener } from './tail.ts';
+import { followStderr, type Listener } from './stderr.ts';
 
 /** In its TMPDIR. */
 const STDIN = 'stdin.json';
@@ -166,7 +166,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
   stdin?.end(input.stdin);
   if (channel !== undefined) input.channel?.(channel);
   const lines = readLines(stdout, input.limits.outputBytes);
-  const tail = followTail(stderr, { secrets: input.secrets, ...input.listener });
+  const log = followStderr(stderr, { secrets: input.secrets, ...input.listener });
   const result = resultPipe === undefined ? undefined : collect(resultPipe);
 
   let stopped = false;
@@ -209,10 +209,10 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
       input.log.warn({ pid }, 'run.group_remains: SIGKILL was sent, yet a process of the group is there');
     }
     lines.writersGone();
-    tail.hurry();
+    log.hurry();
     if (stopped || code !== 0) lines.abandon();
     await Promise.all([drained(stderr), resultPipe && drained(resultPipe)]);
-    await tail.over;
+    await log.over;
     await input.collect?.(temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 }).catch((error: Error) => {
       input.log.warn({ error: error.message }, 'run.temporary_remains: its directory could not be removed');
@@ -224,7 +224,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
       stopped: stoppedBefore || (code === 0 && over === 'abandoned'),
       excess,
       outputMistake: typeof over === 'object' ? over.mistake : undefined,
-      tail: tail.text(),
+      tail: log.tail(),
       result: result?.(),
     };
   }

@@ -6,7 +6,7 @@ const RECORDS = 3;
 const RESULT = 4;
 /** More than this is not held back before whoever writes has to wait. */
 const BUFFERED_CHARACTERS = 64 * 1024;
-/** A longer text of one call is cut: as JSON it must fit into one line of the log (see `tail.ts`). */
+/** A longer text of one call is cut: as JSON it must fit into one line of the log (see `stderr.ts`). */
 const MAX_TEXT = 10_000;
 const PROGRESS_MS = 200;
 

@@ -1,8 +1,8 @@
 /**
- * The program inside a module's child process: imports the module, calls it and writes down what it yields.
+ * The program in a module's child process: imports the module, calls it and writes the records that it yields.
  *
- * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 turns at hosts (see `child.ts`). It starts with
- * every run, so it imports as little as it can.
+ * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * request limits of the server. It is loaded for every run, so it imports as little as possible.
  */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -10,20 +10,21 @@ import { inspect } from 'node:util';
 import type { Context } from '../context.d.ts';
 import { missingSecret } from '../secret-names.ts';
 import { createProgress, createWriter, tellLog, writeResult } from './harness-output.ts';
+import { nameOf, notAFunction, usefulPart } from './module-errors.ts';
 
 export interface HarnessInput {
-  /** The module's full path. */
+  /** The module's absolute path. */
   file: string;
   team: string;
   state: unknown;
   secrets: Record<string, string>;
-  /** What `ctx.fetch` may connect to, as FLOWHOOK_ALLOW_NETWORKS. */
+  /** What `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
-  // Ours (see child.ts), and nothing for the programs that a module starts.
+  // Set for this program alone (see child.ts), not for those that a module starts.
   delete process.env.NODE_COMPILE_CACHE;
   process.on('beforeExit', () => {
     const sentence = 'The module waits for a promise that nothing is left to settle';
@@ -38,7 +39,7 @@ if (import.meta.main) {
   }
 }
 
-/** Ends the process, not before the error is written: a full pipe takes its time. */
+/** Ends the process once the error is written: the pipe may be full. */
 function fail(error: unknown): void {
   process.stderr.write(`${usefulPart(error)}\n`, () => process.exit(1));
 }
@@ -97,21 +98,6 @@ async function run(input: HarnessInput): Promise<void> {
   writeResult(state.changed());
 }
 
-/** The sentence for a module without a function to call. */
-export function notAFunction(found: unknown): string {
-  return found === undefined
-    ? 'The module has no default export. It must export the function that yields records: export default async function* (ctx) { … }'
-    : `The default export must be a function that yields records, found ${nameOf(found)}`;
-}
-
-/** An error as its author needs it: with its causes, without the frames of Node and of this harness. */
-export function usefulPart(error: unknown): string {
-  return inspect(error, { depth: 4 })
-    .split('\n')
-    .filter((line) => !/^\s+at .*(?:node:|module-harness\.|describe-harness\.)/.test(line))
-    .join('\n');
-}
-
 function lineOf(record: unknown, position: number): string {
   const prototype = typeof record === 'object' && record !== null ? Object.getPrototypeOf(record) : undefined;
   if (prototype !== Object.prototype && prototype !== null) {
@@ -124,13 +110,6 @@ function lineOf(record: unknown, position: number): string {
   } catch (error) {
     throw new TypeError(`Record ${position} cannot be written as JSON: ${(error as Error).message}`);
   }
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'object') return `an object of type ${value.constructor?.name ?? 'unknown'}`;
-  return `a ${typeof value} (${inspect(value).slice(0, 80)})`;
 }
 
 function isIterable(value: unknown): value is AsyncIterable<unknown> | Iterable<unknown> {
@@ -156,7 +135,7 @@ function createState(initial: unknown) {
     get: (key: string): unknown => structuredClone(values.get(key)),
     set: (key: string, value: unknown): void => {
       changed = true;
-      // Copied at once, and as JSON: what cannot be kept is told here and not at the end of the run.
+      // Serialised at once, so that a value that is not JSON fails here and not at the end of the run.
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined) values.delete(key);
       else values.set(key, JSON.parse(text));

@@ -9,7 +9,7 @@ import {
 } from 'node:zlib';
 import type { Parse } from '../../../model/http-source.ts';
 import { charsetOf } from './charset.ts';
-import { kindOf } from './kind.ts';
+import { detectFormat } from './detect-format.ts';
 
 /** What is looked at before anything is decided. */
 const PEEKED_BYTES = 64 * 1024;
@@ -45,7 +45,7 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   const { head, rest, ended } = await peek(source, PEEKED_BYTES);
   const { label, warning } = charsetOf(head, { ...hints, whole: ended });
   const text = new TextDecoder(label).decode(head.subarray(0, 4 * 1024));
-  const parse = hints.parse ?? kindOf({ text, contentType: hints.contentType, url: hints.url });
+  const parse = hints.parse ?? detectFormat({ text, contentType: hints.contentType, url: hints.url });
   if (parse === undefined) {
     throw new UnreadableError(
       `What ${hints.url} answers is of an unknown kind (content-type: ${hints.contentType || 'none'}). Say it with \`source.parse\``,

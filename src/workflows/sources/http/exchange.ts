@@ -3,8 +3,8 @@ import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import type { Authorization } from './authorization.ts';
 import { type Body, openBody } from './body.ts';
 import type { Answer, Client } from './client.ts';
-import type { Permission } from './permission.ts';
 import type { HttpRequest } from './request.ts';
+import type { RobotsCheck } from './robots-check.ts';
 import { SourceError } from './source-error.ts';
 
 export interface Exchange {
@@ -18,14 +18,14 @@ export function createExchange(input: {
   source: HttpSource;
   client: Client;
   auth: Authorization;
-  permission: Permission;
+  robots: RobotsCheck;
   warn(text: string): void;
 }): Exchange {
-  const { source, client, auth, permission } = input;
+  const { source, client, auth, robots } = input;
   let warned = false;
   return {
     async ask(request, accepted) {
-      await permission.before(request.url);
+      await robots.before(request.url);
       for (;;) {
         const signed = await auth.sign(request);
         try {
@@ -45,7 +45,7 @@ export function createExchange(input: {
       });
       if (body.warning !== undefined && !warned) input.warn(body.warning);
       warned ||= body.warning !== undefined;
-      await permission.after(answer.url, body.parse);
+      await robots.after(answer.url, body.parse);
       return body;
     },
   };

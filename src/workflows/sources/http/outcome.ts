@@ -1,6 +1,6 @@
 /** What the end of reading a source means for its run. */
 import { MalformedError } from '../../../std/splitter.ts';
-import { usefulPart } from '../module-harness.ts';
+import { usefulPart } from '../module-errors.ts';
 import { UnreadableError } from './body.ts';
 import type { HarnessResult } from './harness.ts';
 import type { SourceEnd } from './read-source.ts';

@@ -1,8 +1,8 @@
 /** Reads one page: its records are handed out while it is read. */
 import type { Follow, HttpSource, Parse } from '../../../model/http-source.ts';
 import { type Answer, discard } from './client.ts';
+import type { ConditionalRequests } from './conditional-requests.ts';
 import { type DetailDeps, withDetails } from './details.ts';
-import type { Freshness } from './freshness.ts';
 import { grammarOf } from './grammar.ts';
 import { type Item, readItems } from './items.ts';
 import { baseOf } from './markup.ts';
@@ -14,7 +14,7 @@ import { SourceError } from './source-error.ts';
 
 export interface PageDeps extends DetailDeps {
   source: HttpSource;
-  freshness: Freshness;
+  conditional: ConditionalRequests;
 }
 
 /**
@@ -26,7 +26,7 @@ export async function* readPage(
   options: { digests: boolean; accepted: readonly number[] },
   deps: PageDeps,
 ): AsyncGenerator<string[], PageRead | 'unchanged' | 'missing'> {
-  const { source, freshness, exchange } = deps;
+  const { source, conditional, exchange } = deps;
   const { url: asked } = request;
   let handedOut = 0;
   for (let reads = 1; ; reads++) {
@@ -38,12 +38,12 @@ export async function* readPage(
   }
 
   async function* attempt(): AsyncGenerator<string[], PageRead | 'unchanged' | 'missing'> {
-    const headers = { ...request.headers, ...freshness.conditions(asked) };
+    const headers = { ...request.headers, ...conditional.conditions(asked) };
     const answer = await exchange.ask({ ...request, headers }, options.accepted);
     if (answer.status === 304 || options.accepted.includes(answer.status)) {
       discard(answer);
       if (answer.status !== 304) return 'missing';
-      freshness.unchanged(asked);
+      conditional.unchanged(asked);
       return 'unchanged';
     }
     if (answer.status === 204) {
@@ -52,7 +52,7 @@ export async function* readPage(
     }
     const read = yield* records(answer);
     deps.onPage(answer.url);
-    freshness.read(asked, answer.headers);
+    conditional.read(asked, answer.headers);
     return read;
   }
 

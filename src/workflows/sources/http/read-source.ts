@@ -10,16 +10,16 @@ import { createCookieJar } from '../../../net/cookies.ts';
 import type { HostTurns } from '../../../net/host-turns.ts';
 import { createAuthorization } from './authorization.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
+import { createConditionalRequests } from './conditional-requests.ts';
 import { createExchange } from './exchange.ts';
 import { countFills, type FillCount } from './fill-count.ts';
-import { createFreshness } from './freshness.ts';
 import { createHidden, type Hidden } from './hidden.ts';
+import { readState, trackState } from './kept-state.ts';
 import { createPager } from './pages.ts';
-import { createPermission } from './permission.ts';
 import { type PageDeps, readPage } from './read-page.ts';
 import { createRecordMaker, fieldNames } from './record-maker.ts';
-import { readState, remember } from './remembered.ts';
 import { FIRST_PAGE, linkedRequest, type PageAt, pageRequest } from './request.ts';
+import { createRobotsCheck } from './robots-check.ts';
 import { SourceError } from './source-error.ts';
 
 export interface SourceDeps {
@@ -90,8 +90,8 @@ async function* readAll(
   const { source } = input;
   const now = deps.now ?? Date.now;
   const kept = readState(input.state);
-  const memory = remember(source.remember, kept, new Date(now()).toISOString());
-  const freshness = createFreshness(source, kept, input.definitionHash);
+  const memory = trackState(source.remember, kept, new Date(now()).toISOString());
+  const conditional = createConditionalRequests(source, kept, input.definitionHash);
   const fills = deps.fills ?? countFills(fieldNames(source));
   const { exchange, wait } = connect(source, { ...deps, now, hidden: input.hidden }, memory.values);
   const firstRequest = (start: string) =>
@@ -99,7 +99,7 @@ async function* readAll(
   let pages = 0;
   const pageDeps: PageDeps = {
     source,
-    freshness,
+    conditional,
     exchange,
     fills,
     maker: createRecordMaker(source, memory, fills),
@@ -120,13 +120,13 @@ async function* readAll(
   }
   const changed = unchanged.length < source.urls.length;
   for (const start of changed ? unchanged : []) {
-    freshness.forget(firstRequest(start).url);
+    conditional.forget(firstRequest(start).url);
     yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES);
   }
 
   for (const sentence of [...fills.sentences(), ...memory.sentences()]) deps.log('warn', sentence);
-  const values = memory.left();
-  const answers = freshness.left();
+  const values = memory.next();
+  const answers = conditional.next();
   return {
     state: {
       ...(Object.keys(values).length === 0 ? {} : { values }),
@@ -203,7 +203,7 @@ function connect(
   // Tokens come from a host of their own, which learns nothing of the requests.
   const trusted = new Set(source.auth?.type === 'oauth2' ? [new URL(source.auth.tokenUrl).origin] : []);
   const tokens = createClient({ ...clientDeps, trusted });
-  const permission = createPermission({
+  const robots = createRobotsCheck({
     setting: source.robots,
     parse: source.parse,
     agent: deps.agent,
@@ -212,5 +212,5 @@ function connect(
   });
   const auth = createAuthorization(source.auth, { client: tokens, hidden: deps.hidden, now: deps.now });
   const warn = (text: string) => deps.log('warn', text);
-  return { exchange: createExchange({ source, client, auth, permission, warn }), wait: clientDeps.wait };
+  return { exchange: createExchange({ source, client, auth, robots, warn }), wait: clientDeps.wait };
 }

@@ -4,7 +4,7 @@ import { compileFields, type FieldReader } from './field.ts';
 import type { FillCount } from './fill-count.ts';
 import { type Grammar, grammarOf } from './grammar.ts';
 import type { Item } from './items.ts';
-import type { Remembering } from './remembered.ts';
+import type { StateTracker } from './kept-state.ts';
 import { SourceError } from './source-error.ts';
 
 /** What the parts of one page have in common. */
@@ -33,7 +33,7 @@ export function isMarkup(parse: Parse): boolean {
   return parse === 'html' || parse === 'xml';
 }
 
-export function createRecordMaker(source: HttpSource, memory: Remembering, fills: FillCount): RecordMaker {
+export function createRecordMaker(source: HttpSource, memory: StateTracker, fills: FillCount): RecordMaker {
   const asTheyAre = Object.keys(source.fields).length === 0;
   const readers = new Map<Parse, FieldReader>();
 

@@ -1,6 +1,6 @@
 /** Makes the request for one page out of the definition, the state and where the pages stand. */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
-import { fillIn, fillInAll, type Values } from './fill-in.ts';
+import { fillIn, fillInAll, type Values } from './placeholders.ts';
 import { SourceError } from './source-error.ts';
 
 export interface HttpRequest {

@@ -1,19 +1,19 @@
-/** Puts `${state.NAME}` and `${page}` into the texts of a request. */
+/** Replaces the placeholders `${state.NAME}` and `${page}` in the texts of a request. */
 
 const PLACE = /\$\{(?:state\.(\w+)|(page))\}/g;
 
-/** What a request can be filled with. */
+/** Values of the placeholders. */
 export interface Values {
   state: ReadonlyMap<string, string>;
   page: number | undefined;
 }
 
-/** The names of the states that a text mentions. */
+/** The state names that a text refers to. */
 export function statesIn(text: string): string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
 
-/** @returns undefined when the text is nothing but one value, and there is none: it is then left out */
+/** @returns undefined, for a text to be left out, when it consists of nothing but placeholders without a value */
 export function fillIn(
   text: string,
   values: Values,
@@ -28,7 +28,7 @@ export function fillIn(
   return missing && filled === '' ? undefined : filled;
 }
 
-/** Likewise in every text of a value; a member that is left out is not there. */
+/** Does the same in every text of a JSON value. Members whose text is left out are removed. */
 export function fillInAll(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillIn(value, values);
   if (Array.isArray(value)) return value.map((one) => fillInAll(one, values) ?? null);

@@ -1,4 +1,4 @@
-/** Follows a child's standard error: every line goes to the log, the last ones are kept for the error sentence. */
+/** Reads a child's standard error: every line goes to the log, and the last ones are kept for the error message. */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
@@ -7,45 +7,45 @@ import { FOR_FLOWHOOK, readLogLine } from './log-line.ts';
 import { createMask } from './mask.ts';
 
 const KEPT_LINES = 20;
-/** A longer line becomes several. */
+/** A longer line is split. */
 const MAX_LINE_CHARACTERS = 8_192;
-/** A line for Flowhook is JSON and must come whole. */
+/** A line for Flowhook is JSON and cannot be split. */
 const MAX_FLOWHOOK_CHARACTERS = 65_536;
-/** A child that writes more than this much log at a time waits: it must not keep the server busy. */
+/** After a burst of this size, reading pauses, so that a flood of log does not keep the server busy. */
 const BURST_BYTES = 1 << 20;
 const BURST_MS = 250;
-/** What a line costs beside its bytes: a flood of empty-handed lines is the dearest. */
+/** Counted for each line on top of its bytes, because a flood of short lines is the most expensive. */
 const LINE_BYTES = 200;
-/** Everybody else has a turn after so many. */
+/** Lines that are processed in one turn of the event loop. */
 const LINES_A_TURN = 500;
 
-export interface Tail {
+export interface Stderr {
   /** The last 20 lines, at most 8 KiB. */
-  text(): string;
-  /** Says that the child is gone: what is left is little, and waited for. */
+  tail(): string;
+  /** Ends the throttling, once the child is gone: little is left by then. */
   hurry(): void;
-  /** Resolves when the stream is closed and all that came of it has been told. */
+  /** Resolves when the stream is closed and everything it held has been passed on. */
   over: Promise<void>;
 }
 
-/** Who is told what a child says on standard error. */
+/** Receives what a child writes to standard error. */
 export interface Listener {
   onLog(line: { level: LogLevel; text: string }): void;
   onProgress(said: { pages?: number; message?: string }): void;
 }
 
-/** Reads a stream to its end. The values of secrets are replaced by `***`: logs and errors are stored and sent on. */
-export function followTail(
+/** Reads a stream to its end. Secrets are replaced by `***`, because logs and errors are stored and forwarded. */
+export function followStderr(
   stream: Readable,
   options: { secrets: ReadonlyMap<string, string> } & Listener,
-): Tail {
+): Stderr {
   const decoder = new StringDecoder();
   const mask = createMask(options.secrets);
   const kept: string[] = [];
   let partial = '';
   let burst = 0;
   let waiting: string[] = [];
-  /** How many of them have been read. */
+  /** How many of the waiting lines have been processed. */
   let done = 0;
   let isWorking = false;
   let isHurried = false;
@@ -75,7 +75,7 @@ export function followTail(
     }
   }
 
-  /** A line without end is cut, but never through a secret: what could be the beginning of one stays for later. */
+  /** Splits an endless line, but never within a secret: a rest that could be the beginning of one is kept back. */
   function cut(): void {
     const most = partial.startsWith(FOR_FLOWHOOK) ? MAX_FLOWHOOK_CHARACTERS : MAX_LINE_CHARACTERS;
     if (partial.length <= most) return;
@@ -85,7 +85,7 @@ export function followTail(
     partial = masked.slice(end);
   }
 
-  /** Reads the waiting lines a few at a time, and lets the next ones come when these are done. */
+  /** Processes the waiting lines in slices, and reads on when they are done. */
   function work(): void {
     for (const line of waiting.slice(done, done + LINES_A_TURN)) read(line);
     done += LINES_A_TURN;
@@ -115,11 +115,11 @@ export function followTail(
 
   stream.on('data', (chunk: Buffer) => {
     stream.pause();
-    // Progress bars end their lines with a carriage return alone.
+    // Progress bars end their lines with a bare carriage return.
     const lines = (partial + decoder.write(chunk)).split(/\r\n|[\r\n]/);
     partial = lines.pop() ?? '';
     burst += chunk.length + lines.length * LINE_BYTES;
-    // Node itself resumes the stream of a process that has ended, so there may be lines waiting already.
+    // Node resumes the stream of a process that has ended, so lines may already be waiting.
     waiting = waiting.concat(lines);
     if (!isWorking) work();
   });
@@ -139,7 +139,7 @@ export function followTail(
       clearTimeout(throttle);
       stream.resume();
     },
-    text: () => {
+    tail: () => {
       let text = '';
       for (const line of kept.toReversed()) {
         if (text.length + line.length > MAX_LINE_CHARACTERS) break;

@@ -1,4 +1,7 @@
-/** Asks robots.txt before a page is read, or, where it is not known yet that it will be one, before it is used. */
+/**
+ * Checks robots.txt: before a request where the rules apply, else once the response turns out to be HTML, before it
+ * is used.
+ */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { createRobots, type RobotsFile } from '../../../net/robots.ts';
 import type { Client } from './client.ts';
@@ -6,22 +9,22 @@ import { SourceError } from './source-error.ts';
 
 const MAX_ROBOTS_BYTES = 512 * 1024;
 
-export interface Permission {
-  /** @throws SourceError with the rule that does not allow it */
+export interface RobotsCheck {
+  /** Before a request. @throws SourceError naming the rule that forbids it */
   before(url: string): Promise<void>;
-  /** Told what an answer was. */
+  /** After a response, whose format is known by then. @throws SourceError likewise */
   after(url: string, parse: Parse): Promise<void>;
 }
 
-/** @param options.setting null: respected where answers are HTML */
-export function createPermission(options: {
+/** @param options.setting null: robots.txt applies to HTML only */
+export function createRobotsCheck(options: {
   setting: HttpSource['robots'];
   agent: string;
   client: Client;
-  /** Told what lies between two requests to a host. */
+  /** Called with the `Crawl-delay` of a host. */
   slowDown(host: string, delayMs: number): void;
   parse?: Parse | null;
-}): Permission {
+}): RobotsCheck {
   const robots = createRobots({
     agent: options.agent.split('/')[0] as string,
     read: (url) => readRobots(options.client, url),
@@ -41,13 +44,13 @@ export function createPermission(options: {
     async after(url, parse) {
       if (options.setting === 'ignore') return;
       respects ||= parse === 'html';
-      // Redirects may have led elsewhere.
+      // Redirects may have led to another host.
       if (respects) await ask(url);
     },
   };
 }
 
-/** RFC 9309, section 2.3.1: 4xx is no rule at all, 5xx forbids everything; 500 KiB are enough. */
+/** RFC 9309, section 2.3.1: 4xx means no rules, 5xx forbids everything, and 500 KiB of a file are enough. */
 async function readRobots(client: Client, url: string): Promise<RobotsFile> {
   try {
     const answer = await client.send(

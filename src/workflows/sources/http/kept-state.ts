@@ -1,9 +1,9 @@
-/** What a run leaves for the next: the values that `state` names, and what tells that nothing has changed. */
+/** What an HTTP source keeps between runs: the values that `source.state` takes from records, and cache validators. */
 import type { Remember } from '../../../model/http-source.ts';
 import { compileText, textOfValue } from './field.ts';
 import type { Grammar } from './grammar.ts';
 
-/** By which a server tells whether an answer has changed. */
+/** The validators of one response (RFC 9110, section 8.8). */
 export interface Validators {
   etag?: string;
   lastModified?: string;
@@ -11,10 +11,10 @@ export interface Validators {
 
 const EXAMPLE = 60;
 
-/** As it is kept between runs. */
+/** The state of a run as it is stored. */
 export interface KeptState {
   values?: Record<string, string>;
-  /** Of answers that the run was made of, by the SHA-256 of their URLs; `of` tells of which definition. */
+  /** Validators by the SHA-256 of the URL; `of` is the hash of the definition that they belong to. */
   answers?: { of: string; validators: Record<string, Validators> };
 }
 
@@ -22,29 +22,29 @@ export function readState(state: unknown): KeptState {
   return typeof state === 'object' && state !== null ? (state as KeptState) : {};
 }
 
-export interface Remembering {
-  /** What requests are filled with: what the last run left, else the `initial` of the definition. */
+export interface StateTracker {
+  /** Values for the placeholders of requests: from the last run, else the `initial` of the definition. */
   values: ReadonlyMap<string, string>;
-  /** Looks at a part that is a record. Undefined when nothing is to be taken from records. */
+  /** Updates the values from one record. Undefined when no value is taken from records. */
   look: ((part: unknown, grammar: Grammar) => void) | undefined;
-  /** What to say in the log about values that were left out. */
+  /** Log lines about values that were skipped. */
   sentences(): string[];
   /** The values for the next run. */
-  left(): Record<string, string>;
+  next(): Record<string, string>;
 }
 
 /** @param startedAt ISO 8601 */
-export function remember(
+export function trackState(
   definitions: Readonly<Record<string, Remember>>,
   kept: KeptState,
   startedAt: string,
-): Remembering {
+): StateTracker {
   const values = new Map<string, string>();
   for (const [name, { initial }] of Object.entries(definitions)) {
     const value = kept.values?.[name] ?? initial;
     if (typeof value === 'string') values.set(name, value.toWellFormed());
   }
-  const left = new Map(values);
+  const next = new Map(values);
   const fresh = new Set<string>();
   const strange = new Map<string, { count: number; example: string }>();
   const takers = Object.entries(definitions).flatMap(([name, one]) =>
@@ -62,10 +62,10 @@ export function remember(
       finders.set(grammar, finds);
     }
     for (const [at, { name, take, initial }] of takers.entries()) {
-      // Half of a character would fail every request that it is put into.
+      // A lone surrogate would make every request that holds the value fail.
       const text = textOfValue(finds[at]?.(part)).toWellFormed();
       if (text === '') continue;
-      const before = left.get(name);
+      const before = next.get(name);
       const ordered = take === 'max' || take === 'min';
       const differs = ordered && before !== undefined && kindOf(before) !== kindOf(text);
       if (differs && before !== initial) {
@@ -75,7 +75,7 @@ export function remember(
       }
       const replaces =
         before === undefined ||
-        // What holds before the first run may be anything, such as 0 for a time.
+        // `initial` may be of any kind, such as 0 for a time.
         differs ||
         take === 'last' ||
         (take === 'first'
@@ -84,7 +84,7 @@ export function remember(
             ? compare(text, before) > 0
             : !fresh.has(name) || compare(text, before) < 0);
       fresh.add(name);
-      if (replaces) left.set(name, text);
+      if (replaces) next.set(name, text);
     }
   }
 
@@ -96,15 +96,15 @@ export function remember(
         ([name, { count, example }]) =>
           `The state \`${name}\` was left as it is by ${count} values of another kind than before, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
       ),
-    left() {
+    next() {
       for (const [name, { take }] of Object.entries(definitions))
-        if (take === 'start') left.set(name, startedAt);
-      return Object.fromEntries(left);
+        if (take === 'start') next.set(name, startedAt);
+      return Object.fromEntries(next);
     },
   };
 }
 
-/** As numbers where both are, as moments where both are times with a zone, else as text. */
+/** Compares two numbers as numbers, two times with a zone as times, and anything else as text. */
 function compare(a: string, b: string): number {
   if (NUMBER.test(a) && NUMBER.test(b))
     return a.length < 16 && b.length < 16

@@ -1,4 +1,4 @@
-/** Finds out what an answer is: content type, first characters and the name of the file, in the order of their worth. */
+/** Detects the format of a response from its content type, its first characters and the file name in its URL. */
 import type { Parse } from '../../../model/http-source.ts';
 
 const BY_TYPE: readonly [RegExp, Parse][] = [
@@ -19,14 +19,14 @@ const BY_NAME: readonly [RegExp, Parse][] = [
   [/\.x?html?$/, 'html'],
 ];
 
-/** @param input.text its first characters */
-export function kindOf(input: { text: string; contentType: string; url: string }): Parse | undefined {
+/** @param input.text the first characters of the body */
+export function detectFormat(input: { text: string; contentType: string; url: string }): Parse | undefined {
   const type = input.contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   const said = BY_TYPE.find(([form]) => form.test(type))?.[1];
   const name = new URL(input.url).pathname.toLowerCase().replace(/\.(?:gz|zst|br)$/, '');
   const named = BY_NAME.find(([form]) => form.test(name))?.[1];
   const looks = looksLike(input.text);
-  // What begins like one and is said to be another is what it begins like: text/html is a common default.
+  // The text wins over a content type that it contradicts: servers often send text/html by default.
   if (looks !== undefined && (said === undefined || !compatible(said, looks))) {
     return named !== undefined && compatible(named, looks) ? named : looks;
   }
@@ -44,7 +44,7 @@ function looksLike(text: string): Parse | undefined {
 
 function compatible(said: Parse, looks: Parse): boolean {
   if (said === looks) return true;
-  // One object alone is both, and XHTML begins like XML; of the fields of CSV nothing can be said.
+  // A single object is JSON and NDJSON, XHTML begins like XML, and CSV fields may begin like anything but HTML.
   if (said === 'ndjson' || said === 'json')
     return looks === 'json' || (looks === 'ndjson' && said === 'ndjson');
   if (said === 'html' || said === 'xml') return looks === 'html' || looks === 'xml';

@@ -1,43 +1,48 @@
-/** Which answers have not changed since the last run: what is asked with, and what is kept for the next one. */
+/** Conditional requests: sends the validators that the last run kept, and collects those for the next one. */
 import { createHash } from 'node:crypto';
 import type { HttpSource } from '../../../model/http-source.ts';
-import type { KeptState, Validators } from './remembered.ts';
+import type { KeptState, Validators } from './kept-state.ts';
 
-/** The state of a run is small; an answer for which there is no room is read again. */
+/** Bounds of the kept state; a response whose validators do not fit is read in full next time. */
 const MAX_KEPT_BYTES = 256 * 1024;
 const MAX_VALIDATORS_BYTES = 1_024;
 
-export interface Freshness {
-  /** The headers by which a server can answer that nothing has changed. */
+export interface ConditionalRequests {
+  /** `If-None-Match` and `If-Modified-Since`, where validators are known. */
   conditions(url: string): Record<string, string>;
-  /** An answer was read, or it was said that it has not changed. */
+  /** A response was read. */
   read(url: string, headers: Readonly<Record<string, string>>): void;
+  /** The server answered 304. */
   unchanged(url: string): void;
-  /** From now on it is asked for whatever has changed. */
+  /** Makes the next request for this URL unconditional. */
   forget(url: string): void;
-  /** For the next run. */
-  left(): KeptState['answers'];
+  /** The validators for the next run. */
+  next(): KeptState['answers'];
 }
 
 /**
- * Only where records come from one answer for each URL: that a first page has not changed says nothing of the others.
+ * Used only where each start URL is a single response: an unchanged first page says nothing about the pages after it.
  *
- * @param definitionHash what was unchanged for another definition is read again
+ * @param definitionHash validators that belong to another definition are ignored
  */
-export function createFreshness(source: HttpSource, kept: KeptState, definitionHash: string): Freshness {
+export function createConditionalRequests(
+  source: HttpSource,
+  kept: KeptState,
+  definitionHash: string,
+): ConditionalRequests {
   const applies = source.paginate === null && source.follow === null && source.method === 'GET';
   const known = new Map(
     Object.entries(applies && kept.answers?.of === definitionHash ? (kept.answers.validators ?? {}) : {}),
   );
-  const left = new Map<string, Validators>();
+  const next = new Map<string, Validators>();
   let bytes = 0;
 
   function keep(url: string, validators: Validators): void {
     const size = Buffer.byteLength(JSON.stringify(validators));
     const key = keyOf(url);
-    if (left.has(key) || size > MAX_VALIDATORS_BYTES || bytes + size + key.length > MAX_KEPT_BYTES) return;
+    if (next.has(key) || size > MAX_VALIDATORS_BYTES || bytes + size + key.length > MAX_KEPT_BYTES) return;
     bytes += size + key.length;
-    left.set(key, validators);
+    next.set(key, validators);
   }
 
   return {
@@ -61,13 +66,13 @@ export function createFreshness(source: HttpSource, kept: KeptState, definitionH
     },
     forget(url) {
       known.delete(keyOf(url));
-      left.delete(keyOf(url));
+      next.delete(keyOf(url));
     },
-    left: () => (left.size === 0 ? undefined : { of: definitionHash, validators: Object.fromEntries(left) }),
+    next: () => (next.size === 0 ? undefined : { of: definitionHash, validators: Object.fromEntries(next) }),
   };
 }
 
-/** An address may hold a secret, and what is kept between runs can be read. */
+/** A hash, because a URL may hold a secret and the kept state can be read. */
 function keyOf(url: string): string {
   return createHash('sha256').update(url).digest('base64url');
 }

@@ -1,25 +1,24 @@
 /**
- * The program that reads the settings of module workflows: imports each module in a child process and writes
- * down its `export const workflow`. One line per module says that its import begins, one what came of it, so
- * that a module that never returns can be named.
+ * The program in the child process of `module-settings.ts`: imports each module and writes its `export const workflow`
+ * to descriptor 3. It writes one line before each import and one after it, so that a module that hangs can be named.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { notAFunction, usefulPart } from './module-harness.ts';
+import { notAFunction, usefulPart } from './module-errors.ts';
 
-export interface DescribeInput {
-  /** Full paths. */
+export interface SettingsInput {
+  /** Absolute paths. */
   files: string[];
 }
 
-/** `settings` is JSON text: what `JSON.parse` of it gives is checked by `definition.ts`. */
-export type DescribeLine =
+/** One line of output. `definition.ts` checks the settings. */
+export type SettingsLine =
   | { file: string; begins: true }
   | { file: string; settings: unknown }
   | { file: string; error: string };
 
-const input = JSON.parse(readFileSync(0, 'utf8')) as DescribeInput;
-// As when it runs.
+const input = JSON.parse(readFileSync(0, 'utf8')) as SettingsInput;
+// As in module-harness.ts: modules see the same environment here as in a run.
 delete process.env.NODE_COMPILE_CACHE;
 for (const file of input.files) {
   tell({ file, begins: true });
@@ -27,11 +26,11 @@ for (const file of input.files) {
 }
 process.exit(0);
 
-function tell(line: DescribeLine): void {
+function tell(line: SettingsLine): void {
   writeSync(3, `${JSON.stringify(line)}\n`);
 }
 
-async function describe(file: string): Promise<DescribeLine> {
+async function describe(file: string): Promise<SettingsLine> {
   try {
     const module = (await import(pathToFileURL(file).href)) as { default?: unknown; workflow?: unknown };
     if (typeof module.default !== 'function') return { file, error: notAFunction(module.default) };
@@ -41,7 +40,7 @@ async function describe(file: string): Promise<DescribeLine> {
   }
 }
 
-/** Refuses what JSON would silently drop: a guard that vanished must not look like one that is on. */
+/** Refuses values that JSON would silently drop: a guard that got lost must not look as if it were on. */
 function asJson(settings: unknown): unknown {
   return JSON.parse(
     JSON.stringify(settings, (key, value: unknown) => {

@@ -11,8 +11,8 @@ import { createHidden } from '../sources/http/hidden.ts';
 import { whole } from '../sources/http/items.ts';
 import { parseMarkup } from '../sources/http/markup.ts';
 import { createOutbound, namedOrigins } from '../sources/http/outbound.ts';
-import { createPermission } from '../sources/http/permission.ts';
 import { FIRST_PAGE, pageRequest } from '../sources/http/request.ts';
+import { createRobotsCheck } from '../sources/http/robots-check.ts';
 import { proposeJson } from './json-proposal.ts';
 import { proposeMarkup } from './markup-proposal.ts';
 import type { Proposal } from './proposal.ts';
@@ -54,7 +54,7 @@ export async function proposeFor(
     random: Math.random,
     now: Date.now,
   });
-  const permission = createPermission({
+  const robots = createRobotsCheck({
     setting: null,
     parse: null,
     agent: input.agent,
@@ -62,7 +62,7 @@ export async function proposeFor(
     slowDown: turns.slowDown,
   });
   const auth = createAuthorization(null, { client, hidden, now: Date.now });
-  const exchange = createExchange({ source, client, auth, permission, warn: input.onLog });
+  const exchange = createExchange({ source, client, auth, robots, warn: input.onLog });
   try {
     const answer = await exchange.ask(request, []);
     const body = await exchange.open(answer, null);
