@@ -1,4 +1,4 @@
-/** How late the event loop is: what everybody waits for who asks this process for anything. */
+/** Measures event loop delay: how late timers fire, and so what every request to this process waits for at least. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 type Histogram = ReturnType<typeof monitorEventLoopDelay>;
@@ -6,14 +6,14 @@ type Histogram = ReturnType<typeof monitorEventLoopDelay>;
 const RESOLUTION_MS = 20;
 const WINDOW_MS = 60_000;
 
-/** Milliseconds that something due had to wait. */
+/** How long something due had to wait for the event loop, in milliseconds. */
 export interface EventLoopDelay {
   p50Ms: number;
   p99Ms: number;
   maxMs: number;
 }
 
-/** Measures all the time, and tells of the last whole minute; of what there is before the first. */
+/** Measures continuously and reports the last whole minute; during the first minute, what there is so far. */
 export class EventLoopMonitor {
   #histogram: Histogram | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -45,7 +45,7 @@ export class EventLoopMonitor {
   }
 }
 
-/** What is measured is the time between two ticks of a timer; the timer itself is no delay. */
+/** The histogram holds the time between two ticks of a timer, so the timer's own interval is subtracted. */
 function delayOf(histogram: Histogram): EventLoopDelay {
   const ms = (nanoseconds: number) =>
     histogram.count === 0 ? 0 : Math.max(0, Math.round((nanoseconds / 1e6 - RESOLUTION_MS) * 100) / 100);

@@ -1,10 +1,10 @@
-/** The log: one wide line per unit of work, written at its end with all it learned. */
+/** The logger: JSON lines, or readable ones for a terminal. What a unit of work logs is in `wide-lines.ts`. */
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { pino } from 'pino';
 import { redactFields } from './redact.ts';
 
-/** What the parts of the service log with. Message names are `noun.verb`, fields match the API's names. */
+/** Messages are named `noun.verb`; fields have the names that the API uses. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -16,13 +16,12 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Characters of lines that could not be written yet; what comes beyond them is dropped. */
+/** Characters buffered while standard error takes nothing; further lines are dropped. */
 const MAX_WAITING = 1 << 20;
 
 /**
  * Makes a logger that writes to standard error: JSON lines, or readable ones when `pretty`. Standard output
- * stays free for what a person or a script asked for. What is secret or personal is left out of every line: see
- * `redact.ts`.
+ * stays free for the results of commands. Secrets and personal data are removed from every line: see `redact.ts`.
  */
 export function createLogger(options: { level: LogLevel; pretty: boolean }): Logger {
   const settings: pino.LoggerOptions = {
@@ -43,7 +42,7 @@ export const silentLogger: Logger = pino({ level: 'silent' });
 
 const COLOURS = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
 
-/** Turns JSON lines into `time level message field=value …` for people. */
+/** Turns JSON lines into `time level message field=value …`. */
 function prettyStream(): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {

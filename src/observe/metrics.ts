@@ -1,45 +1,44 @@
 /**
- * The numbers of this process, as Prometheus reads them. To count something of your own, take a `Metrics` and keep what
- * it gives; names begin with `flowhook_`, and end with the unit, or with `_total` for what only grows:
+ * The registry of this process's metrics, in the format that Prometheus scrapes. To add a metric, take a `Metrics` and
+ * keep the function it returns; names start with `flowhook_` and end with the unit, or with `_total` for a counter:
  *
  *     const refused = metrics.counter({ name: 'flowhook_rate_limited_total', help: 'Requests …', labels: ['by'] });
  *     refused({ by: 'address' });
  *     metrics.gauge({ name: 'flowhook_streams_open', help: 'Streams …', read: () => streams.size });
  *
- * No label may take values without bound: no workflow, team, key, URL, or text that somebody else chose.
+ * No label may have unbounded values: no workflow, team, key, URL, or text that somebody else chose.
  */
 import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';
-import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
+import { Counter, Gauge, Histogram, Registry } from './prom-client.ts';
 
 type Labels = Readonly<Record<string, string | number>>;
 
-/** What a metric is called, what it tells, and by what it is divided. */
 export interface Described {
   name: string;
   help: string;
   labels?: readonly string[];
 }
 
-/** A metric as the reference lists it. */
+/** A metric as docs/reference lists it. */
 export interface Listed extends Required<Described> {
   kind: 'counter' | 'gauge' | 'histogram';
 }
 
-/** One value where there are several. */
+/** One value of a metric that has labels. */
 export interface Sample {
   labels: Labels;
   value: number;
 }
 
-/** Counts; by 1 unless told. */
+/** Increments a counter, by 1 unless told otherwise. */
 export type Count = (labels?: Labels, by?: number) => void;
-/** Takes down a value. */
+/** Records a value in a histogram. */
 export type Observe = (value: number, labels?: Labels) => void;
-/** What was read last, unless that failed, took too long or was not asked for yet. */
+/** The value read last; undefined before the first read, and after one that failed or took too long. */
 export type Latest<T> = () => T | undefined;
 
-/** What takes long is read more rarely: it rests so many times as long. */
-const REST_SHARE = 20;
+/** A slow source is read less often: after a read it rests at least this many times as long as the read took. */
+const REST_FACTOR = 20;
 
 interface Source {
   refresh(): Promise<void>;
@@ -50,12 +49,12 @@ export class Metrics {
   readonly #sources: Source[] = [];
   readonly #list: Listed[] = [];
 
-  /** All there are, in the order in which they were made. */
+  /** All metrics, in the order in which they were created. */
   get list(): readonly Listed[] {
     return this.#list;
   }
 
-  /** The form that `text` has. */
+  /** The content type of `text`. */
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -66,7 +65,7 @@ export class Metrics {
     return (values = {}, by = 1) => counter.inc(values, by);
   }
 
-  /** @param options.buckets upper bounds, rising */
+  /** @param options.buckets upper bounds, ascending */
   histogram({ name, help, labels = [], buckets }: Described & { buckets: readonly number[] }): Observe {
     this.#list.push({ name, help, labels, kind: 'histogram' });
     const histogram = new Histogram({
@@ -80,10 +79,10 @@ export class Metrics {
   }
 
   /**
-   * What is looked up at each scrape, which must cost next to nothing: what costs more is read by a `source`.
+   * A value that is read at each scrape. The read must cost next to nothing; expensive values come from a `source`.
    *
-   * @param options.read nothing leaves it out of this scrape
-   * @param options.grows it is a counter that somebody else keeps
+   * @param options.read undefined leaves the metric out of this scrape
+   * @param options.grows whether it is exposed as a counter: one that is counted elsewhere
    */
   gauge(options: Described & { read: () => number | readonly Sample[] | undefined; grows?: boolean }): void {
     const { name, help, labels = [], read, grows = false } = options;
@@ -115,10 +114,10 @@ export class Metrics {
   }
 
   /**
-   * Something that is read before a scrape is answered, once for all gauges that are made of it.
+   * An expensive read that several gauges share; it happens before a scrape is answered.
    *
-   * @param options.keepMs what is not older is not read again, however many scrape
-   * @param options.withinMs a scrape waits for so long at most; one that comes late serves the next
+   * @param options.keepMs how long a value is reused, however many scrapes come
+   * @param options.withinMs how long a scrape waits for it; a value that comes late serves the next scrape
    */
   source<T>(options: { read: () => Promise<T>; keepMs: number; withinMs: number }): Latest<T> {
     const { read, keepMs, withinMs } = options;
@@ -130,11 +129,11 @@ export class Metrics {
       try {
         latest = await read();
       } catch {
-        // The gauges that are missing say so, and whoever failed has a log of its own.
+        // The missing gauges show the failure, and whoever reads logs its own errors.
         latest = undefined;
       }
       const nowMs = performance.now();
-      againAt = nowMs + Math.max(keepMs, REST_SHARE * (nowMs - begunAt));
+      againAt = nowMs + Math.max(keepMs, REST_FACTOR * (nowMs - begunAt));
       reading = undefined;
     };
     this.#sources.push({
@@ -147,7 +146,7 @@ export class Metrics {
     return () => latest;
   }
 
-  /** All of it, in the text format 0.0.4. */
+  /** All metrics in the Prometheus text format 0.0.4. */
   async text(): Promise<string> {
     await Promise.all(this.#sources.map((source) => source.refresh()));
     return this.#registry.metrics();

@@ -1,27 +1,33 @@
-/** What the service tells of each unit of work, once, when it is over: lines of the log, metrics and traces are made of it. */
+/**
+ * What is reported of each unit of work when it ends: a request, an attempt of a job, an attempt of a delivery. The log
+ * (`wide-lines.ts`), the metrics (`work-metrics.ts`) and the traces (`trace-export.ts`) are observers.
+ */
 import type { Traced } from './trace-context.ts';
 
-/** A request was answered, or its client has gone. */
+/** Routes that are polled every few seconds (health checks and scrapes): the log and the traces leave them out. */
+export const POLLED_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz', '/metrics']);
+
+/** A request was answered, or its client disconnected. */
 export interface RequestDone extends Traced {
   requestId: string;
   method: string;
-  /** The pattern, never the path as it came; null when nothing matched. */
+  /** The route pattern, never the actual path; null when nothing matched. */
   route: string | null;
   status: number;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** Bytes that were written to its connection, headers included; of HTTPS as they were encrypted. */
+  /** Bytes written to the connection, headers included; with HTTPS the encrypted bytes. */
   sentBytes: number;
   teamId: string | null;
   keyId: string | null;
-  /** What `x-error-code` said. */
+  /** The value of `x-error-code`. */
   errorCode: string | null;
-  /** The client or an error broke the answer off. */
+  /** Whether the client or an error cut the response short. */
   aborted: boolean;
 }
 
-/** An attempt of a job is over. */
+/** An attempt of a job ended. */
 export interface JobAttemptDone extends Traced {
   teamId: string;
   workflowId: string;
@@ -29,26 +35,26 @@ export interface JobAttemptDone extends Traced {
   attempt: number;
   origin: string;
   sourceType: string;
-  /** `retrying`: this attempt has failed, and there will be another. `interrupted`: given back, or somebody else's by now. */
+  /** `retrying`: it failed and will be retried. `interrupted`: the job was released, or another node has it by now. */
   outcome: 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
-  /** Why it failed, by `FailureReason`; of an interruption `release`, `fenced`, or `end_not_written`. */
+  /** Of a failure its `FailureReason`; of an interruption `release`, `fenced` or `end_not_written`; else null. */
   reason: string | null;
-  /** A sentence for the team: what is secret is masked, but it may quote what the source said. */
+  /** A sentence for the team: secrets are masked, but it may quote output of the source. */
   error: string | null;
-  /** When it is tried again, epoch milliseconds; null unless it is `retrying`. */
+  /** When it is retried, epoch milliseconds; null unless the outcome is `retrying`. */
   nextAt: number | null;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** From when it was due until it was started. */
+  /** From the time it was due to its start. */
   waitedMs: number;
-  /** What it read; null when it did not come to its end, or the answer to its publishing was lost. */
+  /** What it read; null when it did not read to the end, or the store's answer to publishing was lost. */
   read: RecordsRead | null;
-  /** What is published now, by this attempt or, when it was `unchanged`, before; null when nothing was published. */
+  /** The version that is now current, also when it is `unchanged`; null when the attempt did not publish. */
   published: RecordsPublished | null;
 }
 
-/** Counts of records that an attempt has read: see `Ingested`. */
+/** Counts of the records that an attempt read: see `Ingested`. */
 export interface RecordsRead {
   emitted: number;
   duplicates: number;
@@ -63,7 +69,7 @@ export interface RecordsPublished {
   records: { total: number; added: number; changed: number; removed: number };
 }
 
-/** An attempt of a delivery is over, or was refused by policy before a byte was sent. */
+/** An attempt of a delivery ended, or the address policy refused it before a byte was sent. */
 export interface DeliveryAttemptDone extends Traced {
   teamId: string;
   webhookId: string;
@@ -71,34 +77,34 @@ export interface DeliveryAttemptDone extends Traced {
   eventType: string;
   deliveryId: string;
   attempt: number;
-  /** Scheme, host and port that it went to. */
+  /** Scheme, host and port of the endpoint. */
   server: string;
-  /** As in the delivery's log: an `AttemptOutcome`. */
+  /** An `AttemptOutcome`, as in the log of the delivery. */
   outcome: string;
   status: number | null;
   error: string | null;
-  /** Where the delivery stands now. */
+  /** The state of the delivery after this attempt. */
   next: 'delivered' | 'waiting' | 'dead' | 'canceled';
-  /** When it is tried again, epoch milliseconds. */
+  /** When it is retried, epoch milliseconds; null unless it is `waiting`. */
   nextAt: number | null;
-  /** What became of the lane's circuit by it; null when that stands as before. */
+  /** The new state of the lane's circuit breaker; null when it did not change. */
   circuit: 'closed' | 'open' | 'half_open' | null;
-  /** Until when the lane sends nothing, epoch milliseconds; null when it does not rest. */
+  /** Until when the lane sends nothing, epoch milliseconds; null when it may send at once. */
   restsUntil: number | null;
   startedAt: number;
   durationMs: number;
-  /** From when it was due until it was sent. */
+  /** From the time it was due to its sending. */
   waitedMs: number;
 }
 
-/** Whoever wants to be told. Must not throw, and must not keep anybody waiting. */
+/** Receives the reports that it has a method for. The methods must neither throw nor block. */
 export interface Observer {
   requestDone?(done: RequestDone): void;
   jobAttemptDone?(done: JobAttemptDone): void;
   deliveryAttemptDone?(done: DeliveryAttemptDone): void;
 }
 
-/** Tells several, each of what it wants to be told. */
+/** Forwards each report to several observers. */
 export function observeAll(observers: readonly Observer[]): Required<Observer> {
   return {
     requestDone(done) {

@@ -1,11 +1,11 @@
-/** What this process uses, under the names that every Prometheus client gives it. */
+/** Metrics of the process itself (CPU, memory, files, event loop), named as Prometheus clients commonly name them. */
 import { readdir } from 'node:fs/promises';
 import type { EventLoopDelay } from './event-loop.ts';
 import type { Metrics } from './metrics.ts';
 
 const FILES = { keepMs: 5_000, withinMs: 500 };
 
-/** Only what there is no watcher for: prom-client's own set hears of every garbage collection. */
+/** Our own selection: prom-client's default metrics observe every garbage collection, which costs time. */
 export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopDelay }): void {
   metrics.gauge({
     name: 'process_cpu_seconds_total',

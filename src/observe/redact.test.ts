@@ -71,6 +71,13 @@ test('bounds what one line holds', () => {
   assert.match(line, /"9 bytes"/);
 });
 
+test('bounds errors that hold errors together with the rest of their line', () => {
+  const inner = () => Array.from({ length: 50 }, () => new Error('inner'));
+  const outer = Array.from({ length: 50 }, () => Object.assign(new Error('outer'), { inner: inner() }));
+  const line = JSON.stringify(redactFields({ outer }));
+  assert.ok(line.split('Error: inner').length < 200);
+});
+
 test('takes no long time, whatever a text is made of', () => {
   // With patterns that try again from every character on, and without a bound, each of these would take minutes.
   for (const piece of ['a', 'a.', 'a@a.', 'a://', ' /a', '%40', 'bearer ']) {

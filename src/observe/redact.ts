@@ -1,32 +1,32 @@
-/** What must not leave the service by its logs or traces: keys, secrets, passwords, queries of URLs, e-mail addresses. */
+/** Redacts log fields and trace attributes: keys, secrets, passwords, query strings of URLs, e-mail addresses. */
 import { pino } from 'pino';
 
 const HIDDEN = '***';
-/** Characters of one text that are kept. */
+/** Characters kept of one text. */
 const MAX_TEXT = 4_096;
-/** Fields and list items of one line in all, items of one list, and how deep they may lie. */
+/** Limits for one line: fields and list items in total, items of one list, levels of nesting. */
 const MAX_VALUES = 200;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
 
-/** Fields whose value is secret whatever it looks like. */
+/** Fields whose value is always secret. */
 const SECRET_NAME =
   /^(?:x-api-key|cookie|set-cookie|(?:proxy-)?authorization|webhook-signature|.*(?:api_?key|password|passphrase|passwd|secret|secrets|token|private_?key))$/i;
-/** Of an error of PostgreSQL they hold the row, or the statement with its values. */
+/** Fields of a PostgreSQL error that hold the row, or the statement with its values. */
 const ROW_NAME = /^(?:detail|where|internalQuery)$/;
 
-/** Whether a text could hold any of what follows: one quick look, for most have nothing of it. */
+/** A quick check whether any of the patterns below can match: most texts hold nothing secret. */
 const SUSPICIOUS = /[@?]|%40|fh_|whsec_|:\/\/|\b(?:bearer|basic) /i;
 const URL_LIKE = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]{0,1000}@)?([^\s?#"'<>]*)([?#][^\s"'<>]*)?/gi;
-/** Of a path on its own. */
+/** The query string of a path without a host. */
 const QUERY = /(^|[\s"'(=])(\/[^\s?"'<>]{0,2000})\?[^\s"'<>]+/g;
 const KEY = /\b(fh|whsec)_[A-Za-z0-9_+/=-]{8,}/g;
 const CREDENTIALS = /\b(bearer|basic) +(?=\S*[0-9._~+/=-])[A-Za-z0-9._~+/=-]{4,}/gi;
-/** As it stands in texts, and percent-encoded. Bounded, so that no text makes it slow. */
+/** Plain or percent-encoded. All repetitions are bounded, so that no text makes it slow. */
 const EMAIL =
   /[\p{L}\p{N}.!#$%&'*+^_~-]{1,64}(?:@|%40)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}/gu;
 
-/** The same text without secrets and personal data, and without its end if it is very long. */
+/** The text without secrets and personal data, cut off after 4,096 characters. */
 export function redactText(text: string): string {
   const short =
     text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} … (${text.length - MAX_TEXT} more)` : text;
@@ -41,16 +41,18 @@ export function redactText(text: string): string {
     .replace(EMAIL, HIDDEN);
 }
 
-/** The fields of a line, redacted through and through; an error becomes its type, message, stack and fields. */
+/** The fields of a line, redacted at every level; an error becomes its type, message, stack and fields. */
 export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
-  return redactObject(fields, { left: MAX_VALUES, depth: 0, isError: false });
+  return redactObject(fields, { left: MAX_VALUES, depth: 0, isInError: false });
 }
 
+/** Progress through one line; shared by all of its values. */
 interface Walk {
-  /** Values that may still be looked at. */
+  /** Values that may still be visited. */
   left: number;
   depth: number;
-  isError: boolean;
+  /** Whether the current value belongs to an error. */
+  isInError: boolean;
 }
 
 function redactObject(fields: object, walk: Walk): Record<string, unknown> {
@@ -59,7 +61,7 @@ function redactObject(fields: object, walk: Walk): Record<string, unknown> {
     const value = (fields as Record<string, unknown>)[name];
     if (walk.left <= 0) break;
     walk.left -= 1;
-    const isHidden = value !== null && (SECRET_NAME.test(name) || (walk.isError && ROW_NAME.test(name)));
+    const isHidden = value !== null && (SECRET_NAME.test(name) || (walk.isInError && ROW_NAME.test(name)));
     redacted[name] = isHidden ? HIDDEN : redactValue(value, walk);
   }
   return redacted;
@@ -69,10 +71,12 @@ function redactValue(value: unknown, walk: Walk): unknown {
   if (typeof value === 'string') return redactText(value);
   if (typeof value !== 'object' || value === null) return value;
   if (walk.depth >= MAX_DEPTH) return '…';
+  const { isInError } = walk;
   walk.depth += 1;
   try {
     if (value instanceof Error) {
-      return redactObject(pino.stdSerializers.err(value), { ...walk, isError: true });
+      walk.isInError = true;
+      return redactObject(pino.stdSerializers.err(value), walk);
     }
     if (Array.isArray(value)) return redactList(value, walk);
     if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
@@ -80,6 +84,7 @@ function redactValue(value: unknown, walk: Walk): unknown {
     return typeof toJSON === 'function' ? redactValue(toJSON.call(value), walk) : redactObject(value, walk);
   } finally {
     walk.depth -= 1;
+    walk.isInError = isInError;
   }
 }
 

@@ -1,15 +1,15 @@
-/** Where something stands in a trace, as W3C Trace Context writes it: `00-traceId-spanId-flags`. */
+/** Trace contexts (W3C Trace Context, `00-traceId-spanId-flags`): parsing, formatting, and the spans of job attempts. */
 import { hash } from 'node:crypto';
 
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   traceId: string;
-  /** 16 hexadecimal digits; zeros where a trace has no span yet. */
+  /** 16 hexadecimal digits; `NO_SPAN` while the trace has no span yet. */
   spanId: string;
   isSampled: boolean;
 }
 
-/** Where a unit of work stands in a trace, and under what; both null while nothing is traced. */
+/** The span of a unit of work and its parent span; both null when it is not traced. */
 export interface Traced {
   trace: TraceContext | null;
   parent: TraceContext | null;
@@ -17,15 +17,15 @@ export interface Traced {
 
 export const UNTRACED: Traced = { trace: null, parent: null };
 
-/** The span that there is not: what a trace begins with that nobody's request has begun. */
+/** The span id of a trace that was not started by a request, such as that of a schedule. */
 export const NO_SPAN = '0'.repeat(16);
 const NO_TRACE = '0'.repeat(32);
 const VERSION_00 = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
-/** Later versions may say more behind what the first one says. */
+/** Later versions may append fields. */
 const LATER = /^(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const SAMPLED = 1;
 
-/** Reads a header `traceparent`; nothing when it is not one. */
+/** Parses a `traceparent` header; null when it is missing or invalid. */
 export function fromTraceparent(header: string | undefined): TraceContext | null {
   const found = header === undefined ? null : (VERSION_00.exec(header) ?? LATER.exec(header));
   const [, traceId = NO_TRACE, spanId = NO_SPAN, flags = ''] = found ?? [];
@@ -37,7 +37,7 @@ export function toTraceparent({ traceId, spanId, isSampled }: TraceContext): str
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** Reads what `toTraceparent` has written into a table, also of a trace without a span. */
+/** Parses what `toTraceparent` has written into a table; unlike in a header, the span id may be `NO_SPAN`. */
 export function fromStored(stored: string | null): TraceContext | null {
   const found = stored === null ? null : VERSION_00.exec(stored);
   if (found === null) return null;
@@ -45,14 +45,14 @@ export function fromStored(stored: string | null): TraceContext | null {
   return { traceId, spanId, isSampled: flags === '01' };
 }
 
-/** Of something that others trace and this node does not: its trace is known, its own place is not. */
+/** For a node that does not trace: the trace of the cause is kept for the log, without a span of its own. */
 export function tracedByOthers(stored: string | null): Traced {
   return stored === null ? UNTRACED : { trace: fromStored(stored), parent: null };
 }
 
 /**
- * The place of an attempt in the trace of its job; nothing of a job that has none. It follows from the job and the
- * number alone, so that events can name the attempt that they come from, on any node, and nothing more is stored.
+ * The trace context of an attempt within the trace of its job; null when the job has none. The span id is a hash of the
+ * job's id and the attempt's number, so that any node can name it without storing anything.
  */
 export function traceOfAttempt(job: { id: string; trace: string | null; attempt: number }): string | null {
   const trace = fromStored(job.trace);
@@ -61,7 +61,10 @@ export function traceOfAttempt(job: { id: string; trace: string | null; attempt:
   return toTraceparent({ ...trace, spanId });
 }
 
-/** What an attempt stands under: what has queued its job, else the first attempt; the first one may stand alone. */
+/**
+ * The span of an attempt and its parent: the span that queued the job. If there is none, the first attempt is the
+ * root and the parent of the others.
+ */
 export function tracedAttempt(job: { id: string; trace: string | null; attempt: number }): Traced {
   const queued = fromStored(job.trace);
   const first = fromStored(traceOfAttempt({ ...job, attempt: 1 }));

@@ -1,4 +1,4 @@
-/** Traces by OpenTelemetry: which are kept, and how their spans are sent. Nobody waits for that, or fails by it. */
+/** Exports traces by OpenTelemetry: samples, batches and sends spans. No work waits for it or fails because of it. */
 import { ROOT_CONTEXT, type SpanContext, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -11,7 +11,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from './log.ts';
-import type { Observer } from './observer.ts';
+import { type Observer, POLLED_ROUTES } from './observer.ts';
 import {
   fromStored,
   fromTraceparent,
@@ -23,17 +23,15 @@ import {
 import { deliverySpan, jobSpan, requestSpan, type SpanText } from './trace-spans.ts';
 import type { Tracing, TracingSettings } from './tracing.ts';
 
-/** Spans in one request. */
+/** Spans sent in one request. */
 const BATCH = 512;
 const STOP_MS = 2_000;
-/** Health checks and scrapes come every few seconds and say nothing. */
-const QUIET = new Set<string | null>(['/livez', '/readyz', '/metrics']);
 
 export class ExportedTraces implements Tracing {
   readonly spans = { sent: 0, dropped: 0 };
   readonly observer: Observer = {
     requestDone: (done) => {
-      if (!QUIET.has(done.route)) this.#end(done, requestSpan);
+      if (!POLLED_ROUTES.has(done.route)) this.#end(done, requestSpan);
     },
     jobAttemptDone: (done) => this.#end(done, jobSpan),
     deliveryAttemptDone: (done) => this.#end(done, deliverySpan),
@@ -44,10 +42,10 @@ export class ExportedTraces implements Tracing {
   readonly #sampler: TraceIdRatioBasedSampler;
   readonly #processor: BatchSpanProcessor;
   readonly #common: Pick<ReadableSpan, 'resource' | 'instrumentationScope'>;
-  /** Spans that wait or are under way. */
+  /** Spans that wait or are being sent. */
   #pending = 0;
-  /** Whether it was said that they cannot be sent. */
-  #isSaid = false;
+  /** Whether it was logged that spans cannot be sent. */
+  #isFailureLogged = false;
   #stopped: Promise<void> | undefined;
 
   constructor(settings: TracingSettings, log: Logger) {
@@ -101,7 +99,7 @@ export class ExportedTraces implements Tracing {
   async #stop(): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, STOP_MS);
-    // What cannot be sent was counted and said when it was tried.
+    // A failure to send was counted and logged when it happened.
     await Promise.race([this.#processor.shutdown().catch(() => {}), late.promise]);
     clearTimeout(timer);
     if (this.#pending > 0) this.#log.warn({ spans: this.#pending }, 'traces.left_behind');
@@ -145,13 +143,13 @@ export class ExportedTraces implements Tracing {
     });
   }
 
-  /** The same exporter, and what came of its spans. */
+  /** Wraps an exporter to count the spans that were sent and dropped. */
   #counted(exporter: SpanExporter): SpanExporter {
     return {
       export: (spans, done) =>
         exporter.export(spans, (result) => {
           this.#pending -= spans.length;
-          // 0 is success: the name of it belongs to a package that is not ours to import.
+          // 0 is success: `ExportResultCode` is in a package that we do not depend on.
           if (result.code === 0) this.#noteSent(spans.length);
           else this.#noteLost(spans.length, result.error);
           done(result);
@@ -162,15 +160,15 @@ export class ExportedTraces implements Tracing {
 
   #noteSent(count: number): void {
     this.spans.sent += count;
-    if (!this.#isSaid) return;
-    this.#isSaid = false;
+    if (!this.#isFailureLogged) return;
+    this.#isFailureLogged = false;
     this.#log.info({ dropped: this.spans.dropped }, 'traces.sent_again');
   }
 
   #noteLost(count: number, error: Error | undefined): void {
     this.spans.dropped += count;
-    if (this.#isSaid) return;
-    this.#isSaid = true;
+    if (this.#isFailureLogged) return;
+    this.#isFailureLogged = true;
     const { url } = this.#settings;
     this.#log.warn(
       { url, error: error?.message ?? null, spans: count },
@@ -183,7 +181,7 @@ function spanContext({ traceId, spanId, isSampled }: TraceContext): SpanContext 
   return { traceId, spanId, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE };
 }
 
-/** Seconds and nanoseconds. */
+/** OpenTelemetry's form of a time: seconds and nanoseconds. */
 function hrTime(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.min(999_999_999, Math.round((ms - seconds * 1_000) * 1e6))];

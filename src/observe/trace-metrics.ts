@@ -1,8 +1,8 @@
-/** What becomes of the spans of this node. */
+/** The metric of exported spans. */
 import type { Metrics } from './metrics.ts';
 import type { Tracing } from './tracing.ts';
 
-/** Without tracing it has no value. */
+/** Always registered, so that the reference lists it; without tracing it has no values. */
 export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
   metrics.gauge({
     name: 'flowhook_trace_spans_total',

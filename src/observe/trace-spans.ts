@@ -1,17 +1,17 @@
-/** What a span says of a request, an attempt of a job, an attempt of a delivery: OpenTelemetry's names where it has one. */
+/** Names and attributes of the spans, by OpenTelemetry's semantic conventions where these have a name. */
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { DeliveryAttemptDone, JobAttemptDone, RequestDone } from './observer.ts';
 import { redactText } from './redact.ts';
 
 export interface SpanText {
-  /** Of few values: no id, no path as it came. */
+  /** Of low cardinality: contains no ids and no actual paths. */
   name: string;
   kind: SpanKind;
   attributes: Attributes;
   isError: boolean;
 }
 
-/** Paths, queries and addresses are left out, although the conventions ask for them: they hold ids, keys and people. */
+/** Paths, queries and client addresses are left out although the conventions ask for them: they may identify people. */
 export function requestSpan(done: RequestDone): SpanText {
   const { method, route, status, aborted } = done;
   const isError = status >= 500 && !aborted;
@@ -33,13 +33,13 @@ export function requestSpan(done: RequestDone): SpanText {
   };
 }
 
-/** Why it failed in a word: the sentence may quote what the source said. */
+/** Only the reason of a failure, not its sentence, which may quote output of the source. */
 export function jobSpan(done: JobAttemptDone): SpanText {
   const { outcome, read, published } = done;
   const isError = outcome === 'failed' || outcome === 'retrying';
   return {
     name: 'process job',
-    // A push is not waited for in a queue: it is a part of its request.
+    // A push does not wait in the queue: it is a part of its request.
     kind: done.origin === 'push' ? SpanKind.INTERNAL : SpanKind.CONSUMER,
     attributes: present({
       'messaging.system': 'flowhook',

@@ -1,4 +1,4 @@
-/** Traces, as the parts of the service see them. Nothing of OpenTelemetry is loaded before `startTracing`. */
+/** The interface of tracing for the rest of the service. `startTracing` loads OpenTelemetry, and only that does. */
 import type { Logger } from './log.ts';
 import type { Observer } from './observer.ts';
 import type { Traced } from './trace-context.ts';
@@ -10,30 +10,30 @@ export interface TracingSettings {
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   compression: 'none' | 'gzip';
-  /** Of the traces that begin here, the share that is kept; 1 is all. */
+  /** The share of traces that is sampled, from 0 to 1 (all). */
   share: number;
-  /** Whether somebody else's decision on a trace holds here as well. */
+  /** Whether the sampling decision of a caller's `traceparent` is respected. */
   heedsParent: boolean;
-  /** What the spans are from, such as `service.name`. */
+  /** Attributes of the resource, such as `service.name`. */
   resource: Readonly<Record<string, string>>;
-  /** Spans wait so long at most, until there are enough to be sent. */
+  /** How long spans wait at most for a batch to fill. */
   delayMs: number;
-  /** So many spans wait or are under way; what comes beyond them is dropped. */
+  /** How many spans may wait or be sent at once; further ones are dropped. */
   maxSpans: number;
 }
 
-/** Gives places in traces before there are spans, and makes the spans of what is told when it is over. */
+/** Assigns trace contexts when work starts; the spans themselves are made from the reports to `observer` when it ends. */
 export interface Tracing {
-  /** For what comes from outside: goes on with the trace that a header `traceparent` names, or begins one. */
+  /** For work from outside: continues the trace of a `traceparent` header, or begins one. */
   arrive(traceparent: string | undefined): Traced;
-  /** For what was caused by something with a place in a table; begins a trace when that has none. */
+  /** For work whose cause has a trace context in a table; begins a trace when it has none. */
   under(stored: string | null): Traced;
-  /** A trace without a span, as it is stored: for what nobody has asked for, such as a schedule. */
+  /** A new trace without a span, in the form that is stored: for work that no request caused, such as a schedule. */
   begin(): string;
   readonly observer: Observer;
-  /** Spans since the start. */
+  /** Counts of spans since the start. */
   readonly spans: { readonly sent: number; readonly dropped: number };
-  /** Sends what waits, as far as that is possible within 2 s. */
+  /** Sends the spans that wait, as far as that is possible within 2 s. */
   stop(): Promise<void>;
 }
 

@@ -1,12 +1,15 @@
-/** The log as an observer: one wide line for each unit of work, with all that is known of it at its end. */
+/** The observer that writes the log: one wide line for each unit of work, with all that is known at its end. */
 import type { Logger } from './log.ts';
-import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
+import {
+  type DeliveryAttemptDone,
+  type JobAttemptDone,
+  type Observer,
+  POLLED_ROUTES,
+  type RequestDone,
+} from './observer.ts';
 import type { Traced } from './trace-context.ts';
 
-/** Health checks and scrapes come every few seconds and would bury the rest. */
-const QUIET = new Set<string | null>(['/livez', '/readyz', '/metrics']);
-
-/** Which requests have a line; those that failed here have another one, `request.failed`, in any case. */
+/** Which requests get a line. An internal error has a line of its own, `request.failed`, in any case. */
 export const LOGGED_REQUESTS = ['all', 'slow', 'errors', 'off'] as const;
 export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
 
@@ -14,15 +17,15 @@ const SLOW_MS = 1_000;
 
 /**
  * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted` and
- * `delivery.attempted`. What went well or is somebody else's mistake is `info`, what an operator should see `warn`.
+ * `delivery.attempted`. Successes and mistakes of clients are `info`; what an operator should see is `warn`.
  */
 export function wideLines(log: Logger, requests: LoggedRequests = 'all'): Required<Observer> {
   return {
     requestDone(done) {
-      if (requests === 'off' || QUIET.has(done.route)) return;
-      const isWrong = done.status >= 500 && !done.aborted;
-      const isTold = requests === 'all' || isWrong || (requests === 'slow' && done.durationMs >= SLOW_MS);
-      if (isTold) log[isWrong ? 'warn' : 'info'](requestFields(done), 'request.completed');
+      if (requests === 'off' || POLLED_ROUTES.has(done.route)) return;
+      const isError = done.status >= 500 && !done.aborted;
+      const isLogged = requests === 'all' || isError || (requests === 'slow' && done.durationMs >= SLOW_MS);
+      if (isLogged) log[isError ? 'warn' : 'info'](requestFields(done), 'request.completed');
     },
     jobAttemptDone(done) {
       const { outcome } = done;
@@ -74,7 +77,7 @@ function jobFields(done: JobAttemptDone): object {
   };
 }
 
-/** Behind a colon stands what the source said or held: that is for its team, which has it in the log of the job. */
+/** Drops what follows a colon: it may quote the source, which only its team may see, in the log of the job. */
 function withoutQuotation(sentence: string): string | undefined {
   return sentence.split(/: |\. The end of its standard error|\n/, 1)[0];
 }
@@ -108,7 +111,7 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Here, for nothing lies below this level. */
+/** Not `toIso` of std: `observe` lies on the same level and must not import it. */
 function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }

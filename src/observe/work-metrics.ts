@@ -1,21 +1,21 @@
-/** Requests, attempts of jobs and attempts of deliveries as metrics: an observer that counts and measures. */
+/** The observer that counts and measures requests, attempts of jobs and attempts of deliveries. */
 import type { Metrics } from './metrics.ts';
 import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
 
-/** Seconds. Of requests those that OpenTelemetry advises for `http.server.request.duration`. */
+/** Upper bounds of buckets in seconds. Those of requests are OpenTelemetry's advice for `http.server.request.duration`. */
 const REQUEST = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const RUN = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 const WAIT = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
-/** An attempt is over after 15 s. */
-const ATTEMPT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** A webhook's timeout is 15 s unless it is set, to 30 s at most. */
+const ATTEMPT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30];
 
-/** Whoever calls may name any method. */
+/** Clients may send any method: others count as one, so that the label stays bounded. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER';
 
 /**
- * @param known.eventTypes the types of events that there are: what else a delivery is of counts as `other`
- * @param known.reasons why a job may fail
+ * @param known.eventTypes the label values for events; any other type counts as `other`
+ * @param known.reasons the reasons for which a job may fail
  */
 export function workMetrics(
   metrics: Metrics,
@@ -85,7 +85,7 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
     help: 'Records that published versions have added, changed and removed.',
     labels: ['change'],
   });
-  // A rate sees nothing of a counter that begins with 1.
+  // Counters start at 0: `rate()` would miss the first increment of a series that starts at 1.
   for (const reason of reasons) attempts({ outcome: 'failed', reason }, 0);
   return (done: JobAttemptDone) => {
     attempts({ outcome: done.outcome, reason: done.reason ?? '' });

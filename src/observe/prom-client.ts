@@ -1,4 +1,4 @@
-/** The parts of prom-client that are used: all of it is 45 ms of a start, these are 4. */
+/** Only the parts of prom-client that are used: the whole package costs 45 ms at start, these cost 4 ms. */
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
 
