@@ -19,7 +19,7 @@ import { type Logger, silentLogger } from '../observe/log.ts';
 import { wideLines } from '../observe/wide-lines.ts';
 import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
-import { Representations } from '../records/representations.ts';
+import { RepresentationCache } from '../records/representation-cache.ts';
 import { createSealer } from '../std/seal.ts';
 import { stageRecords } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
@@ -66,7 +66,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   const app = createApp({
     store: change(store),
     authenticator,
-    representations: new Representations({
+    representations: new RepresentationCache({
       store,
       writer: new BodyWriter({ databaseUrl: '', log }),
       directory,

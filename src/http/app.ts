@@ -13,7 +13,7 @@ import type { Observer } from '../observe/observer.ts';
 import { type Traced, toTraceparent, UNTRACED } from '../observe/trace-context.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import type { ErasureDeps } from '../records/erase.ts';
-import type { Representations } from '../records/representations.ts';
+import type { RepresentationCache } from '../records/representation-cache.ts';
 import { METHODS } from '../std/http-names.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
@@ -50,7 +50,7 @@ import { timesOfServer, type WireTimes } from './wire-times.ts';
 export interface HttpServices {
   store: Store;
   authenticator: Authenticator;
-  representations: Representations;
+  representations: RepresentationCache;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
   /** What teams may have of which nothing else was said. */

@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Representations } from '../records/representations.ts';
+import type { RepresentationCache } from '../records/representation-cache.ts';
 import { listBackups } from '../store/backup-files.ts';
 import type { Store } from '../store/store.ts';
 import type { Lanes } from '../webhooks/lanes.ts';
@@ -22,7 +22,7 @@ export interface MeasuredNode {
   databaseKind: 'sqlite' | 'postgres';
   store: Store;
   lanes: Lanes;
-  representations: Representations;
+  representations: RepresentationCache;
   overload: Overload;
   underWay: UnderWay;
   isReady(): boolean;

@@ -29,7 +29,7 @@ import { processMetrics } from '../observe/process-metrics.ts';
 import { traceMetrics } from '../observe/trace-metrics.ts';
 import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
-import { Representations } from '../records/representations.ts';
+import { RepresentationCache } from '../records/representation-cache.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Clock } from '../std/clock.ts';
 import { GiveBack } from '../std/give-back.ts';
@@ -214,7 +214,7 @@ export async function startService(
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
     started.push(() => ingester.close(), 'the reading of records');
-    const representations = new Representations({
+    const representations = new RepresentationCache({
       store,
       writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
       directory: join(config.dataDirectory, 'representations'),
@@ -223,7 +223,7 @@ export async function startService(
     });
     await representations.start();
     started.push(() => representations.stop(), 'answers being kept');
-    const followed = withVersions(observer, (version) => void representations.follow(version));
+    const followed = withVersions(observer, (version) => void representations.buildAhead(version));
     const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
     started.push(() => pushes.stop(), 'pushes');
     const engine = new Engine({

@@ -1,4 +1,5 @@
 /** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
+
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
@@ -14,8 +15,8 @@ import { bodyHeaders, dataTag, validators } from '../data-headers.ts';
 import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding } from '../negotiate.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { sendBody } from '../send-body.ts';
 import { leaving, sendBytes } from '../send-bytes.ts';
 
@@ -84,10 +85,10 @@ async function sendWhole(answer: Answering): Promise<unknown> {
     return call.reply.send();
   }
   const isSmall = mostBytes(version, query.format) <= SMALL_BYTES;
-  if (isSmall) return call.reply.send(await representations.small(of));
+  if (isSmall) return call.reply.send(await representations.readSmall(of));
   const kept = await representations.find(of);
   if (kept === undefined) {
-    const made = representations.make(of);
+    const made = representations.build(of);
     return made === undefined ? sendStream(answer) : sendBody(call, made);
   }
   try {

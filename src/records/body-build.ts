@@ -8,7 +8,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { BodyReader } from './body-reader.ts';
 
-export interface ProductionInput {
+export interface BodyBuildInput {
   path: string;
   /** Writes the body into the open file and settles when it does so no more. Rejects when the source fails. */
   write(
@@ -24,10 +24,10 @@ export interface ProductionInput {
   before(): Promise<unknown>;
 }
 
-export class Production {
+export class BodyBuild {
   /** Resolves with the length of the file once it is complete; with nothing when there is none. */
   readonly finished: Promise<number | undefined>;
-  #source: ProductionInput['source'] | undefined;
+  #source: BodyBuildInput['source'] | undefined;
   readonly #readers = new Set<Reader>();
   #file: FileHandle | undefined;
   /** Bytes that stand in the file. */
@@ -39,7 +39,7 @@ export class Production {
   #refused = false;
   #state: 'making' | 'done' | 'failed' | 'given up' = 'making';
 
-  constructor(input: ProductionInput) {
+  constructor(input: BodyBuildInput) {
     this.#source = input.source;
     this.finished = this.#run(input);
   }
@@ -72,7 +72,7 @@ export class Production {
     this.#end('failed');
   }
 
-  async #run({ path, before, write, admit }: ProductionInput): Promise<number | undefined> {
+  async #run({ path, before, write, admit }: BodyBuildInput): Promise<number | undefined> {
     this.#file = await before()
       .then(() => open(path, 'wx+', 0o600))
       .catch(() => undefined);
@@ -93,7 +93,7 @@ export class Production {
     return this.#state === 'done' ? this.#length : undefined;
   }
 
-  #grow(length: number, admit: ProductionInput['admit']): void {
+  #grow(length: number, admit: BodyBuildInput['admit']): void {
     const bytes = length - this.#length;
     this.#length = length;
     this.#wakeAll();
@@ -130,7 +130,7 @@ export class Production {
   }
 
   async #readOwn(reader: Reader, into: Uint8Array): Promise<number> {
-    reader.own ??= without(reader.position, (this.#source as ProductionInput['source'])());
+    reader.own ??= without(reader.position, (this.#source as BodyBuildInput['source'])());
     reader.rest ??= (await reader.own.next()).value ?? undefined;
     if (reader.rest === undefined) return 0;
     const bytes = reader.rest.subarray(0, into.length);

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { BodyBuild, type BodyBuildInput } from './body-build.ts';
 import type { BodyReader } from './body-reader.ts';
-import { Production, type ProductionInput } from './production.ts';
 
 const CHUNKS = Array.from({ length: 50 }, (_, n) =>
   Buffer.alloc(20_000 + n, String.fromCharCode(97 + (n % 26))),
@@ -20,7 +20,7 @@ async function* source(): AsyncGenerator<Uint8Array> {
 }
 
 /** What the body thread does, here: it writes what the source makes. */
-function writing(made: () => AsyncIterable<Uint8Array>): ProductionInput['write'] {
+function writing(made: () => AsyncIterable<Uint8Array>): BodyBuildInput['write'] {
   return async (fd, onLength, signal) => {
     let length = 0;
     for await (const bytes of made()) {
@@ -33,11 +33,11 @@ function writing(made: () => AsyncIterable<Uint8Array>): ProductionInput['write'
   };
 }
 
-async function start(t: TestContext, change: Partial<ProductionInput> = {}) {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-production-'));
+async function start(t: TestContext, change: Partial<BodyBuildInput> = {}) {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   t.after(() => rm(directory, { recursive: true }));
   const path = join(directory, 'body');
-  const production = new Production({
+  const build = new BodyBuild({
     path,
     write: writing(change.source ?? source),
     source,
@@ -45,7 +45,7 @@ async function start(t: TestContext, change: Partial<ProductionInput> = {}) {
     before: async () => {},
     ...change,
   });
-  return { path, production };
+  return { path, build };
 }
 
 async function all(reader: BodyReader): Promise<Buffer> {
@@ -61,37 +61,37 @@ async function all(reader: BodyReader): Promise<Buffer> {
 }
 
 test('every reader gets everything, also one that comes when it is done', async (t) => {
-  const { path, production } = await start(t);
-  const [early, stalled] = [production.read(), production.read()];
+  const { path, build } = await start(t);
+  const [early, stalled] = [build.read(), build.read()];
   assert.ok((await all(early)).equals(WHOLE));
-  assert.equal(await production.finished, WHOLE.length);
+  assert.equal(await build.finished, WHOLE.length);
   assert.ok((await all(stalled)).equals(WHOLE));
   assert.ok((await readFile(path)).equals(WHOLE));
 });
 
 test('goes on to its end when every reader is gone', async (t) => {
-  const { path, production } = await start(t);
-  production.read().close();
-  assert.equal(await production.finished, WHOLE.length);
+  const { path, build } = await start(t);
+  build.read().close();
+  assert.equal(await build.finished, WHOLE.length);
   assert.ok((await readFile(path)).equals(WHOLE));
 });
 
 test('readers go on by themselves when the file may not grow', async (t) => {
   let room = 10;
-  const { production } = await start(t, { admit: async () => room-- > 0 });
-  const [one, stalled, gone] = [production.read(), production.read(), production.read()];
+  const { build } = await start(t, { admit: async () => room-- > 0 });
+  const [one, stalled, gone] = [build.read(), build.read(), build.read()];
   gone.close();
   assert.ok((await all(one)).equals(WHOLE));
-  assert.equal(await production.finished, undefined);
-  assert.equal(production.joinable, false);
+  assert.equal(await build.finished, undefined);
+  assert.equal(build.joinable, false);
   assert.ok((await all(stalled)).equals(WHOLE));
 });
 
 test('a file that was given up is closed at once, whoever still reads', async (t) => {
   let room = 10;
-  const { path, production } = await start(t, { admit: async () => room-- > 0 });
-  const stalled = production.read();
-  assert.equal(await production.finished, undefined);
+  const { path, build } = await start(t, { admit: async () => room-- > 0 });
+  const stalled = build.read();
+  assert.equal(await build.finished, undefined);
   await new Promise(setImmediate);
   const open = await Promise.all(
     (await readdir('/proc/self/fd')).map((fd) => readlink(join('/proc/self/fd', fd)).catch(() => '')),
@@ -101,65 +101,65 @@ test('a file that was given up is closed at once, whoever still reads', async (t
 });
 
 test('readers go on by themselves when there can be no file', async (t) => {
-  const { production } = await start(t, { before: () => Promise.reject(new Error('read-only')) });
-  assert.ok((await all(production.read())).equals(WHOLE));
-  assert.equal(await production.finished, undefined);
+  const { build } = await start(t, { before: () => Promise.reject(new Error('read-only')) });
+  assert.ok((await all(build.read())).equals(WHOLE));
+  assert.equal(await build.finished, undefined);
 });
 
 test('readers go on by themselves when the file takes no more', async (t) => {
-  const { production } = await start(t, {
+  const { build } = await start(t, {
     write: async (fd, onLength) => {
       onLength(writeSync(fd, WHOLE, 0, 12_345));
       return 'not_written';
     },
   });
-  assert.ok((await all(production.read())).equals(WHOLE));
-  assert.equal(await production.finished, undefined);
+  assert.ok((await all(build.read())).equals(WHOLE));
+  assert.equal(await build.finished, undefined);
 });
 
 test('a source that fails breaks every reader off', async (t) => {
-  const { production } = await start(t, {
+  const { build } = await start(t, {
     async *source() {
       yield* CHUNKS.slice(0, 5);
       throw new Error('pruned');
     },
   });
-  const readers = [production.read(), production.read()];
+  const readers = [build.read(), build.read()];
   for (const reader of readers) await assert.rejects(all(reader), /pruned/);
-  assert.equal(await production.finished, undefined);
+  assert.equal(await build.finished, undefined);
 });
 
 test('breaking off ends readers and making', async (t) => {
-  const { production } = await start(t);
-  const reader = production.read();
-  production.abort(new Error('erased'));
+  const { build } = await start(t);
+  const reader = build.read();
+  build.abort(new Error('erased'));
   await assert.rejects(all(reader), /erased/);
-  assert.equal(await production.finished, undefined);
+  assert.equal(await build.finished, undefined);
 });
 
 test('once it is over and read, it holds neither bytes nor its source', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-production-'));
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   t.after(() => rm(directory, { recursive: true }));
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const { production, held } = await (async () => {
+  const { build, held } = await (async () => {
     const bytes = Buffer.alloc(1_000_000);
     const source = async function* () {
       yield bytes;
     };
-    const production = new Production({
+    const build = new BodyBuild({
       path: join(directory, 'body'),
       write: writing(source),
       source,
       admit: async () => true,
       before: async () => {},
     });
-    await all(production.read());
-    await production.finished;
-    return { production, held: [new WeakRef(bytes), new WeakRef(source)] };
+    await all(build.read());
+    await build.finished;
+    return { build, held: [new WeakRef(bytes), new WeakRef(source)] };
   })();
   await new Promise(setImmediate);
   collect();
   assert.ok(held.every((one) => one.deref() === undefined));
-  assert.equal(production.joinable, false);
+  assert.equal(build.joinable, false);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { RecordPage } from '../store/record-operations.ts';
 import type { Representation } from './body.ts';
 import type { VersionReader } from './read.ts';
-import { SmallBodies } from './small-bodies.ts';
+import { SmallBodyCache } from './small-body-cache.ts';
 
 const MIB = 1_048_576;
 
@@ -36,7 +36,7 @@ function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
     format: 'json',
     encoding: 'identity',
   });
-  return { bodies: new SmallBodies(store, maxBytes), of, made, body: `${json}]` };
+  return { bodies: new SmallBodyCache(store, maxBytes), of, made, body: `${json}]` };
 }
 
 test('a body is read from the database once, until its workflow is forgotten', async () => {

@@ -8,7 +8,7 @@ const MAX_BYTES = 16 * 1_048_576;
 const ENTRY_BYTES = 1_024;
 
 /** Bounded; those not read for longest go first. Whoever calls it knows that a body is small. */
-export class SmallBodies {
+export class SmallBodyCache {
   readonly #store: VersionReader;
   readonly #maxBytes: number;
   /** By name, those not read for longest first. */

@@ -11,7 +11,7 @@ import type { Representation } from './body.ts';
 import type { BodyReader } from './body-reader.ts';
 import { BodyWriter } from './body-writer.ts';
 import { openVersion } from './read.ts';
-import { Representations } from './representations.ts';
+import { RepresentationCache } from './representation-cache.ts';
 
 async function setUp(t: TestContext) {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-representations-'));
@@ -25,7 +25,13 @@ async function setUp(t: TestContext) {
   await mkdir(directory);
   await writeFile(join(directory, 'left'), 'by an earlier process');
   const writer = new BodyWriter({ databaseUrl, log: silentLogger });
-  const bodies = new Representations({ store, writer, directory, maxBytes: 1_000_000, log: silentLogger });
+  const bodies = new RepresentationCache({
+    store,
+    writer,
+    directory,
+    maxBytes: 1_000_000,
+    log: silentLogger,
+  });
   await bodies.start();
   await bodies.start();
   t.after(async () => {
@@ -37,7 +43,7 @@ async function setUp(t: TestContext) {
   await publishRun(store, place, { a: 'Ada', b: 'Grace' });
   const version = await openVersion(store, place);
   const of: Representation = { place, version, format: 'json', encoding: 'identity' };
-  const make = () => bodies.make(of);
+  const make = () => bodies.build(of);
   const untilMade = async () => {
     while (bodies.bytesOf(of) === undefined) await new Promise(setImmediate);
   };
@@ -90,7 +96,7 @@ test('a workflow that is forgotten leaves no file, and who reads one is broken o
   await all(make());
   await untilMade();
   const reading = (await bodies.find(of))?.part(0, BODY.length);
-  const another = bodies.make({ ...of, format: 'ndjson' });
+  const another = bodies.build({ ...of, format: 'ndjson' });
   assert.ok(another);
   await bodies.forget({ ...place, workflowId: 'other' });
   assert.equal((await files()).filter((name) => !name.endsWith('.making')).length, 1);
@@ -140,17 +146,17 @@ test('the body of a version is made ahead when that of the version before was re
   };
   await all(make());
   await untilMade();
-  assert.equal(await bodies.follow(place), false);
+  assert.equal(await bodies.buildAhead(place), false);
   const second = await next('Ada L.');
-  assert.equal(await bodies.follow({ ...place, workflowId: 'other' }), false);
-  assert.equal(await bodies.follow(place), true);
+  assert.equal(await bodies.buildAhead({ ...place, workflowId: 'other' }), false);
+  assert.equal(await bodies.buildAhead(place), true);
   while (bodies.bytesOf(second) === undefined) await new Promise(setImmediate);
   // Nobody reads it.
   await next('A. Lovelace');
-  assert.equal(await bodies.follow(place), false);
+  assert.equal(await bodies.buildAhead(place), false);
   const found = await bodies.find(second);
   assert.equal(await all(found?.part(0, found.bytes)), '[{"id":"a","name":"Ada L."}]');
-  assert.equal(await bodies.follow(place), true);
+  assert.equal(await bodies.buildAhead(place), true);
 });
 
 test('nothing is made once it is stopped', async (t) => {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import { bodyOf, nameOf, type Representation } from './body.ts';
+import { BodyBuild } from './body-build.ts';
 import { type BodyReader, readFilePart } from './body-reader.ts';
 import type { BodyWriter } from './body-writer.ts';
-import { Production } from './production.ts';
 import { checkStillThere, type Place, samePlace, VersionGoneError } from './read.ts';
-import { SmallBodies } from './small-bodies.ts';
+import { SmallBodyCache } from './small-body-cache.ts';
 
 /** Bodies that are made at a time; who comes beyond them reads from the database. */
 const MAX_MAKING = 4;
@@ -21,7 +21,7 @@ const REST_MS = 60_000;
 const MAX_TOO_LARGE = 1_000;
 
 /** A kept body, opened. It stays whole whatever becomes of its file; `part` or `close` must be called. */
-export interface KeptBody {
+export interface CachedBody {
   bytes: number;
   /** The bytes from `start` up to, not including, `end`. Closing it closes the body. */
   part(start: number, end: number): BodyReader;
@@ -33,14 +33,14 @@ interface Kept {
   bytes: number;
   readers: Set<AbortController>;
   /** Some of those who read while it was made may not be at its end yet. */
-  production: Production;
+  build: BodyBuild;
   /** Whether somebody has asked for it, and no successor was made for that. */
   wasRead: boolean;
 }
 
 interface Making {
   of: Representation;
-  production: Production;
+  build: BodyBuild;
   done: Promise<void>;
   wasRead: boolean;
 }
@@ -49,7 +49,7 @@ interface Making {
  * The files lie in one directory, which may be deleted at any time: a missing file is one that has to be made
  * again. Their total is bounded; those not read for longest go first. What an earlier process left is removed.
  */
-export class Representations {
+export class RepresentationCache {
   readonly #store: Store;
   readonly #writer: Pick<BodyWriter, 'write' | 'close'>;
   readonly #directory: string;
@@ -59,7 +59,7 @@ export class Representations {
   readonly #kept = new Map<string, Kept>();
   readonly #making = new Map<string, Making>();
   readonly #tooLarge = new Set<string>();
-  readonly #small: SmallBodies;
+  readonly #small: SmallBodyCache;
   /** Of the kept and of those being made. */
   #bytes = 0;
   #made = 0;
@@ -78,7 +78,7 @@ export class Representations {
     log: Logger;
   }) {
     this.#store = options.store;
-    this.#small = new SmallBodies(options.store, options.maxBytes);
+    this.#small = new SmallBodyCache(options.store, options.maxBytes);
     this.#writer = options.writer;
     this.#directory = options.directory;
     this.#maxBytes = options.maxBytes;
@@ -96,8 +96,7 @@ export class Representations {
   async stop(): Promise<void> {
     this.#running = false;
     clearInterval(this.#timer);
-    for (const { production } of this.#making.values())
-      production.abort(new Error('The service is stopping'));
+    for (const { build } of this.#making.values()) build.abort(new Error('The service is stopping'));
     await Promise.all([...this.#making.values()].map(({ done }) => done));
     await this.#sweeping;
     await this.#writer.close();
@@ -115,12 +114,12 @@ export class Representations {
   }
 
   /** A body that is too small for a file, whole: kept in memory for a minute at most. */
-  small(of: Representation): Promise<Buffer> {
+  readSmall(of: Representation): Promise<Buffer> {
     return this.#small.read(of);
   }
 
   /** Opens a kept body, or answers nothing. */
-  async find(of: Representation): Promise<KeptBody | undefined> {
+  async find(of: Representation): Promise<CachedBody | undefined> {
     const name = nameOf(of);
     const kept = this.#kept.get(name);
     if (kept === undefined) return undefined;
@@ -153,11 +152,11 @@ export class Representations {
    * Reads a body that is kept once it is complete; answers nothing when it cannot be kept. It is made only
    * if nobody is making it already, and to its end even if every reader goes.
    */
-  make(of: Representation): BodyReader | undefined {
+  build(of: Representation): BodyReader | undefined {
     const making = this.#making.get(nameOf(of)) ?? this.#begin(of);
     if (making === undefined) return undefined;
     making.wasRead = true;
-    return making.production.joinable ? making.production.read() : undefined;
+    return making.build.joinable ? making.build.read() : undefined;
   }
 
   /**
@@ -165,7 +164,7 @@ export class Representations {
    * the first one to read it finds it whole. One is made for a read at most, however often versions come. Answers
    * whether there was anything to make. Never rejects: it may as well be left.
    */
-  async follow(place: Place): Promise<boolean> {
+  async buildAhead(place: Place): Promise<boolean> {
     const read = [...this.#kept.values()].filter(({ of, wasRead }) => wasRead && samePlace(of.place, place));
     if (read.length === 0) return false;
     const version = await this.#store.records.version(place).catch(() => undefined);
@@ -190,7 +189,7 @@ export class Representations {
     this.#made += 1;
     const path = join(this.#directory, `${name}.${this.#made}.making`);
     let admitted = 0;
-    const production = new Production({
+    const build = new BodyBuild({
       path,
       write: (fd, onLength, signal) => this.#writer.write({ fd, body: of, onLength, signal }),
       source: () => bodyOf(this.#store, of),
@@ -202,10 +201,10 @@ export class Representations {
       },
       before: () => mkdir(this.#directory, { recursive: true, mode: 0o700 }),
     });
-    const done: Promise<void> = production.finished
+    const done: Promise<void> = build.finished
       .then((bytes) => {
         if (bytes !== undefined) return this.#keep({ making, name, path, bytes });
-        if (production.wasRefused) this.#rest(path);
+        if (build.wasRefused) this.#rest(path);
         return false;
       })
       .catch((err: unknown) => {
@@ -218,7 +217,7 @@ export class Representations {
         // Last, so that whoever waits for it finds no file.
         this.#making.delete(name);
       });
-    const making: Making = { of, production, done, wasRead: false };
+    const making: Making = { of, build, done, wasRead: false };
     this.#making.set(name, making);
     return making;
   }
@@ -228,10 +227,10 @@ export class Representations {
     this.#small.forget(place);
     const gone = new VersionGoneError('Records were erased while they were read');
     const making = [...this.#making.values()].filter(({ of }) => samePlace(of.place, place));
-    for (const { production } of making) production.abort(gone);
-    for (const [name, { of, readers, production }] of this.#kept) {
+    for (const { build } of making) build.abort(gone);
+    for (const [name, { of, readers, build }] of this.#kept) {
       if (!samePlace(of.place, place)) continue;
-      production.abort(gone);
+      build.abort(gone);
       for (const reader of readers) reader.abort(gone);
       await this.#remove(name);
     }
@@ -266,7 +265,7 @@ export class Representations {
 
   async #keep(made: { making: Making; name: string; path: string; bytes: number }): Promise<boolean> {
     const { making, name, path, bytes } = made;
-    const { of, production } = making;
+    const { of, build } = making;
     const final = join(this.#directory, name);
     // Somebody deleted the directory: nothing is kept.
     const moved = await rename(path, final).then(
@@ -280,7 +279,7 @@ export class Representations {
       return false;
     }
     this.#drop(name);
-    this.#kept.set(name, { of, bytes, readers: new Set(), production, wasRead: making.wasRead });
+    this.#kept.set(name, { of, bytes, readers: new Set(), build, wasRead: making.wasRead });
     return true;
   }
 
