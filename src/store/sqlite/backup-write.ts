@@ -26,7 +26,7 @@ import {
   writeManifest,
 } from '../backup-files.ts';
 import { inspect, sha256Of } from './backup-check.ts';
-import { type Database, isFull } from './database.ts';
+import { type Database, FULL, resultCode } from './database.ts';
 import { holdFile } from './owner.ts';
 
 /** What is written beside the database while the backup grows must find room as well. */
@@ -89,7 +89,8 @@ export function writeBackup(
   } catch (error) {
     rmSync(unfinished, { force: true });
     rmSync(`${unfinished}-journal`, { force: true });
-    if (!isFull(error) && (error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    const isFull = resultCode(error) === FULL || (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    if (!isFull) throw error;
     throw new Error(
       `The disk became full while the backup was written to ${directory}, and nothing of it was left there. ` +
         'Free some room, or name another place',

@@ -53,15 +53,27 @@ test('commits the operations around one that throws', () => {
 test('takes back all that a throwing operation has written, and nothing else', () => {
   db.exec(`insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
            values ('t', 'first', 'w', 1, 'waiting', 1, 1), ('t', 'second', 'w', 1, 'waiting', 1, 1)`);
-  const log = { startedAt: 1, durationMs: 1, outcome: 'ok', status: 200, error: null, response: null };
-  const settlement = { teamId: 't', webhookId: 'w', attempt: 1, next: { state: 'delivered' }, log };
-  const settlements = [
-    { ...settlement, deliveryId: 'first' },
-    { ...settlement, deliveryId: 'second', log: { ...log, outcome: null } },
+  const rowOf = (deliveryId: string, outcome: string | null) => [
+    't',
+    deliveryId,
+    'w',
+    1,
+    0,
+    'delivered',
+    null,
+    null,
+    1,
+    1,
+    outcome,
+    200,
+    null,
+    null,
+    null,
   ];
-  const broken: Call = { name: 'deliveries.settle', input: { settlements } };
+  const rows = [rowOf('first', 'ok'), rowOf('second', null)];
+  const broken: Call = { name: 'deliveries.settle', input: { rows } };
   const state = () => db.get<{ state: string }>(`select state from delivery where id = 'first'`)?.state;
-  assert.equal(run(broken)[0]?.ok, false);
+  assert.match(errorOf(run(broken)[0])?.message ?? '', /NOT NULL/, 'it fails at the second one');
   assert.equal(state(), 'waiting');
   assert.deepEqual(
     run(team('a'), broken).map((answer) => answer.ok),

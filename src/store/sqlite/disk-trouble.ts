@@ -1,19 +1,14 @@
-/** A disk that takes nothing more: what is said of it, and how it is found out that it does again. */
+/** A disk that cannot be written: which errors mean that, what callers are told, and a probe for its recovery. */
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
-import type { Database } from './database.ts';
+import { type Database, FULL, IOERR, READONLY, resultCode } from './database.ts';
 
-/** Primary result codes: https://sqlite.org/rescode.html */
-const READONLY = 8;
-const IOERR = 10;
-const FULL = 13;
-
-/** Codes of refusals that say that nothing can be written, whatever it is. */
+/** The codes of problems that affect every write. */
 export type DiskTrouble = 'disk_full' | 'disk_failed';
 
-/** What a write is refused with that could not be made because of something outside of it. */
+/** The problem that a batch of writes is refused with when it failed as a whole. */
 export function refusalOf(cause: unknown): Problem {
-  const code = Number((cause as { errcode?: unknown } | null)?.errcode) & 0xff;
+  const code = resultCode(cause);
   if (code === FULL) return new Problem('disk_full', { cause });
   if (code === IOERR || code === READONLY) return new Problem('disk_failed', { cause });
   return new Problem('database_unavailable', { cause });
@@ -23,18 +18,17 @@ export function troubleOf({ code }: Problem): DiskTrouble | undefined {
   return code === 'disk_full' || code === 'disk_failed' ? code : undefined;
 }
 
-/** An error of opening a database, as a sentence where it speaks of the disk. */
-export function unopened(cause: unknown, path: string): unknown {
-  const code = Number((cause as { errcode?: unknown } | null)?.errcode) & 0xff;
-  if (code !== FULL) return cause;
+/** Turns an error of opening a database into one that says what to do, if the disk is full. */
+export function explainFullDisk(cause: unknown, path: string): unknown {
+  if (resultCode(cause) !== FULL) return cause;
   const sentence = `The disk of ${dirname(path)} is full, and opening a database takes a few pages. Free space there, and start again`;
   return new Error(sentence, { cause });
 }
 
-/** So much must fit before the disk counts as well: a single page may find room in the log of a full one. */
+/** How much must fit before the disk counts as recovered: the WAL may have room for a page even on a full disk. */
 const PROBE_BYTES = 262_144;
 
-/** Whether something can be written again: tries it, and takes it away. */
+/** Whether something can be written: writes it, and deletes it again. */
 export function canWrite(db: Database): boolean {
   try {
     db.run("insert or replace into instance (name, value) values ('disk_probe', ?)", 'x'.repeat(PROBE_BYTES));

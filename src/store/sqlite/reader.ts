@@ -20,7 +20,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
 
 /** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
 export function reading(db: Database, clock: Clock) {
-  return <Input, Result>(operation: (view: View, input: Input) => Result) =>
+  return <Result, Input = void>(operation: (view: View, input: Input) => Result) =>
     async (input: Input): Promise<Result> => {
       try {
         return operation({ db, now: clock() }, input);

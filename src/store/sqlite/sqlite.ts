@@ -14,7 +14,7 @@ import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
-import { unopened } from './disk-trouble.ts';
+import { explainFullDisk } from './disk-trouble.ts';
 import * as erase from './erase.ts';
 import { history as eventHistory, ofEvent } from './event-history.ts';
 import * as events from './events.ts';
@@ -87,7 +87,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   } catch (error) {
     reader?.close();
     ownership?.release();
-    throw unopened(error, path);
+    throw explainFullDisk(error, path);
   }
 }
 
@@ -118,7 +118,7 @@ function compose(parts: {
       writer.call(name, input) as Promise<WriteResult<Name>>;
 
   const onReader = reading(reader, clock);
-  const read = <Input, Result>(operation: (view: View, input: Input) => Result) => {
+  const read = <Result, Input = void>(operation: (view: View, input: Input) => Result) => {
     const perform = onReader(operation);
     return async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');
@@ -145,11 +145,11 @@ function compose(parts: {
       ensure: write('teams.ensure'),
       get: read(teams.get),
       bySlug: read(teams.bySlug),
-      list: read(teams.list) as Store['teams']['list'],
+      list: read(teams.list),
       ensureSigningKey: write('teams.ensureSigningKey'),
       signingKeys: read(teams.signingKeys),
       retire: write('teams.retire'),
-      retired: read(retired) as Store['teams']['retired'],
+      retired: read(retired),
       delete: write('teams.delete'),
       setQuotas: write('teams.setQuotas'),
       quotas: read(quotas.quotas),
@@ -176,7 +176,7 @@ function compose(parts: {
       apply: write('workflows.apply'),
       get: read(workflows.get),
       list: read(workflows.list),
-      applied: read(workflows.applied) as Store['workflows']['applied'],
+      applied: read(workflows.applied),
       archive: write('workflows.archive'),
       pause: write('workflows.pause'),
       resume: write('workflows.resume'),
@@ -264,7 +264,7 @@ function compose(parts: {
     },
     deliveries: {
       async lanes() {
-        const pages = await read(lanePages)(undefined);
+        const pages = await read(lanePages)();
         const due: DueLane[] = [];
         for (const page of pages) {
           if (page !== pages[0]) await nextTurn();
@@ -327,10 +327,10 @@ function compose(parts: {
     audit: { add: write('audit.add'), list: read(listAudit), prune: write('audit.prune') },
     usage: { count: write('usage.count'), read: read(readUsage), prune: write('usage.prune') },
     status: {
-      database: read((view) => status.database(view, path)) as Store['status']['database'],
+      database: read((view) => status.database(view, path)),
       work: read(status.work),
-      due: read(status.due) as Store['status']['due'],
-      schema: read(status.schema) as Store['status']['schema'],
+      due: read(status.due),
+      schema: read(status.schema),
     },
     now: clock,
     watch(listener) {
@@ -341,7 +341,7 @@ function compose(parts: {
     check: async () => {
       const { trouble } = writer;
       if (trouble !== undefined) throw trouble;
-      await read((view) => view.db.get('select 1 from instance'))(undefined);
+      await read((view) => view.db.get('select 1 from instance'))();
     },
     close: () => {
       closing ??= close();

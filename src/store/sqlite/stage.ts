@@ -38,7 +38,7 @@ export function stage(
   const seqs: number[] = [];
   for (const write of writes) {
     if (run.bytes >= MAX_BATCH_BYTES) break;
-    seqs.push(make(tx, run, write));
+    seqs.push(apply(tx, run, write));
   }
   tx.db.run(
     `update workflow
@@ -71,7 +71,7 @@ interface Run {
   grown: number;
 }
 
-function make(tx: Tx, run: Run, write: StagedWrite): number {
+function apply(tx: Tx, run: Run, write: StagedWrite): number {
   if (write.kind === 'restore') return restore(tx, run, write.seq);
   const bytes = Buffer.byteLength(write.body);
   run.largest = Math.max(run.largest, bytes);
@@ -85,7 +85,7 @@ const INSERT = 'insert into record (workflow, seq, added_in, id, body) values (?
 function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): number {
   const seq = run.nextSeq;
   const inserted = tx.db.run(`${INSERT} on conflict do nothing`, run.workflow, seq, run.version, id, body);
-  if (inserted === 0) return written(tx, run, { id, body });
+  if (inserted === 0) return alreadyWritten(tx, run, { id, body });
   run.nextSeq++;
   run.added++;
   run.grown += Buffer.byteLength(body);
@@ -107,7 +107,7 @@ function supersede(
     addedIn,
     id,
   );
-  if (old === undefined) return written(tx, run, { id, body, seq });
+  if (old === undefined) return alreadyWritten(tx, run, { id, body, seq });
   tx.db.run(
     'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
     run.version,
@@ -143,7 +143,7 @@ function restore(tx: Tx, run: Run, seq: number): number {
     seq,
     run.version,
   );
-  if (closed === undefined) return untouched(tx, run, seq);
+  if (closed === undefined) return alreadyRestored(tx, run, seq);
   // In this order: only one row of an id may be current.
   const deleted = tx.db.get<{ bytes: number }>(
     `delete from record where workflow = ? and seq = ? and added_in = ?
@@ -165,8 +165,8 @@ function restore(tx: Tx, run: Run, seq: number): number {
   return seq;
 }
 
-/** The `seq` of a row that this run wrote already: the answer to its first asking was lost. */
-function written(tx: Tx, run: Run, row: { id: string; body: string; seq?: number }): number {
+/** The `seq` of a row that this run has written before: this is a retry, because the first answer was lost. */
+function alreadyWritten(tx: Tx, run: Run, row: { id: string; body: string; seq?: number }): number {
   const found = tx.db.get<{ seq: number; added_in: number; body: string }>(
     'select seq, added_in, body from record where workflow = ? and id = ? and removed_in is null',
     run.workflow,
@@ -177,8 +177,8 @@ function written(tx: Tx, run: Run, row: { id: string; body: string; seq?: number
   return found.seq;
 }
 
-/** The `seq` of a row that this run has restored already. */
-function untouched(tx: Tx, run: Run, seq: number): number {
+/** The `seq` of a row that this run has restored before. */
+function alreadyRestored(tx: Tx, run: Run, seq: number): number {
   const found = tx.db.get<{ added_in: number }>(
     'select added_in from record where workflow = ? and seq = ? and removed_in is null',
     run.workflow,
