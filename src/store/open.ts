@@ -102,10 +102,10 @@ export async function openReader(url: string): Promise<StoreReader> {
  */
 export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
   if (isPostgres(url)) {
-    const { openPostgresTables } = await import('./postgres/tables.ts');
+    const { openPostgresTables } = await import('./postgres/copy-tables.ts');
     return openPostgresTables({ url, ...options });
   }
-  const { openSqliteTables } = await import('./sqlite/tables.ts');
+  const { openSqliteTables } = await import('./sqlite/copy-tables.ts');
   return openSqliteTables({ path: pathOf(url), ...options });
 }
 

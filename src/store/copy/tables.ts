@@ -18,7 +18,7 @@ export const MARKER = 'unfinished_copy';
 
 /**
  * Every table, with the keys and columns that it has on PostgreSQL; what others refer to comes first. SQLite's are
- * brought into this shape in `sqlite/tables.ts`. The columns are those that the databases have.
+ * brought into this shape in `sqlite/copy-tables.ts`. The columns are those that the databases have.
  */
 export const TABLES: readonly Table[] = [
   { name: 'instance', key: ['name'], except: `name = '${MARKER}'` },

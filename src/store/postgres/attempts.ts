@@ -10,8 +10,8 @@ import {
 } from '../../model/job.ts';
 import type { Abandoned } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { endAttempt } from './end-attempt.ts';
 import { fenced, lockHeld, lockRunning } from './jobs.ts';
-import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';
 
 export async function setProcess(
@@ -36,7 +36,7 @@ export async function fail(
 ): Promise<void> {
   const { held, then: follows, ...end } = input;
   const { job } = await lockHeld(tx, held);
-  await letGo(tx, job, { ...end, follows });
+  await endAttempt(tx, job, { ...end, follows });
 }
 
 /** Gives one attempt back: each is a transaction of its own, for they have nothing to do with each other. */
@@ -46,10 +46,10 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
   if (follows.state === 'retrying') {
     // Nothing went wrong: what an earlier attempt failed with is still the last that did.
-    await letGo(tx, job, { follows, reason: job.reason, error: job.error });
+    await endAttempt(tx, job, { follows, reason: job.reason, error: job.error });
     return;
   }
-  await letGo(tx, job, {
+  await endAttempt(tx, job, {
     follows,
     reason: 'lost',
     error: 'The server that had the records of this push was stopped',
@@ -94,5 +94,5 @@ export function isOverdue({ now }: Tx, job: JobRow): boolean {
 export function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
-  return letGo(tx, job, { reason: 'lost', error, crashes, follows });
+  return endAttempt(tx, job, { reason: 'lost', error, crashes, follows });
 }

@@ -2,8 +2,8 @@
 import { type Held, isWaiting, onCancel } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { endAttempt } from './end-attempt.ts';
 import { lockHeld, lockJob } from './jobs.ts';
-import { letGo } from './let-go.ts';
 import type { Tx } from './transaction.ts';
 
 export async function cancel(
@@ -16,7 +16,7 @@ export async function cancel(
   if (outcome === 'ended') return { outcome, job: toJob(job) };
   if (outcome === 'canceled') {
     const follows = { state: 'canceled' } as const;
-    return { outcome, job: toJob(await letGo(tx, job, { follows, reason: null, error: input.by })) };
+    return { outcome, job: toJob(await endAttempt(tx, job, { follows, reason: null, error: input.by })) };
   }
   tx.touched.cancels = true;
   return { outcome, job: toJob(await noteWish(tx, job, input.by)) };
@@ -38,7 +38,7 @@ async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
 export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<void> {
   const { job } = await lockHeld(tx, held);
   if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
-  await letGo(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
+  await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
 export async function runNow(

@@ -10,8 +10,8 @@ import {
 } from '../../model/job.ts';
 import type { Abandoned } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { endAttempt } from './end-attempt.ts';
 import { heldJob, runningJob } from './jobs.ts';
-import { letGo } from './let-go.ts';
 import type { Tx, View } from './transaction.ts';
 
 export function setProcess(tx: Tx, { held, process }: { held: Held; process: ProcessMark | null }): void {
@@ -53,7 +53,7 @@ export function fail(
   input: { held: Held; reason: FailureReason; error: string; failures: number; then: AfterFailure },
 ): void {
   const { held, then: follows, ...end } = input;
-  letGo(tx, heldJob(tx, held), { ...end, follows });
+  endAttempt(tx, heldJob(tx, held), { ...end, follows });
 }
 
 export function release(tx: Tx, { held }: { held: readonly Held[] }): void {
@@ -63,10 +63,10 @@ export function release(tx: Tx, { held }: { held: readonly Held[] }): void {
     const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
     if (follows.state === 'retrying') {
       // Nothing went wrong: what an earlier attempt failed with is still the last that did.
-      letGo(tx, job, { follows, reason: job.reason, error: job.error });
+      endAttempt(tx, job, { follows, reason: job.reason, error: job.error });
       continue;
     }
-    letGo(tx, job, {
+    endAttempt(tx, job, {
       follows,
       reason: 'lost',
       error: 'The server that had the records of this push was stopped',
@@ -104,5 +104,5 @@ export function reclaim(
   if (job === undefined || !isAbandoned) return undefined;
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
-  return toJob(letGo(tx, job, { reason: 'lost', error, crashes, follows }));
+  return toJob(endAttempt(tx, job, { reason: 'lost', error, crashes, follows }));
 }

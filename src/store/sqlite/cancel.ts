@@ -2,8 +2,8 @@
 import { type Held, isWaiting, onCancel } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { endAttempt } from './end-attempt.ts';
 import { heldJob, jobRow } from './jobs.ts';
-import { letGo } from './let-go.ts';
 import type { Tx } from './transaction.ts';
 
 export function cancel(
@@ -16,7 +16,7 @@ export function cancel(
   if (outcome === 'ended') return { outcome, job: toJob(job) };
   if (outcome === 'canceled') {
     const follows = { state: 'canceled' } as const;
-    return { outcome, job: toJob(letGo(tx, job, { follows, reason: null, error: input.by })) };
+    return { outcome, job: toJob(endAttempt(tx, job, { follows, reason: null, error: input.by })) };
   }
   tx.touched.cancels = true;
   return { outcome, job: toJob(noteWish(tx, job, input.by)) };
@@ -38,7 +38,7 @@ function noteWish(tx: Tx, job: JobRow, by: string): JobRow {
 export function endCanceled(tx: Tx, { held }: { held: Held }): void {
   const job = heldJob(tx, held);
   if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
-  letGo(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
+  endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
 export function runNow(

@@ -1,17 +1,17 @@
-/** Letting go of a job: what every way to end an attempt or a job has in common, but publishing. */
+/** Ends an attempt, or a waiting job, in any way but by publishing: failed, retrying or canceled. */
 import { type AfterAttempt, type FailureReason, unlessCanceled } from '../../model/job.ts';
 import type { JobRow } from '../job-row.ts';
 import { appendJobEvent, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 
-/** An error is stored whole; in an event, whose body must stay under 20 kB, this many characters of it. */
+/** Characters of the error that go into the event, whose body must stay under 20 kB; the job has all of it. */
 const MAX_EVENT_ERROR = 2_000;
 
 /**
- * Ends an attempt that came to nothing, or a job that waits, as `follows` says unless somebody had canceled the job:
- * then that is what it ends as, with the sentence that says who wanted it. The job and its workflow are locked by now.
+ * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead,
+ * and keeps the sentence that says by whom. The caller has locked the job and its workflow.
  */
-export async function letGo(
+export async function endAttempt(
   tx: Tx,
   job: JobRow,
   end: {
