@@ -114,6 +114,8 @@ test('readiness goes first, for as long as is asked for, and a second signal end
   const place = await placeOf(t);
   const server = await place.start({ FLOWHOOK_DRAIN_SECONDS: '600', FLOWHOOK_DRAIN_DELAY_SECONDS: '300' });
   assert.equal((await call(server, 'GET', '/readyz')).status, 200);
+  // Twice at once, as a terminal and npm send it.
+  server.process.kill('SIGINT');
   server.process.kill('SIGINT');
   await until('it is not ready', async () => (await call(server, 'GET', '/readyz')).status === 503);
   assert.equal((await call(server, 'GET', '/v1/integrations/webhooks/list')).status, 200);

@@ -13,6 +13,8 @@ import { addAllSettings, configOf, type Options, secretSettingsHelp } from './se
 
 /** What is still open after the stop may close by itself for so long. */
 const LINGER_MS = 1_000;
+/** Ctrl-C in a terminal reaches npm and the server, and npm passes its own on: within so long it is the same one. */
+const ECHO_MS = 500;
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the service: API, jobs and webhooks');
@@ -142,16 +144,18 @@ function goOnWithoutReaders(): void {
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let told = false;
+    let first: { signal: string; atMs: number } | undefined;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (told) {
+        const atMs = performance.now();
+        if (first?.signal === signal && atMs - first.atMs < ECHO_MS) return;
+        if (first !== undefined) {
           process.stderr.write(
             'flowhook ends at once, at a second signal: what was under way is taken up at the next start\n',
           );
           process.exit(1);
         }
-        told = true;
+        first = { signal, atMs };
         resolve();
       });
     }
