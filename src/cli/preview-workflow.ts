@@ -8,7 +8,7 @@ import { countWords, durationWords } from '../std/amounts.ts';
 import { printable } from '../std/printable.ts';
 import { loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
-import { configWithSecrets } from '../workflows/sources/environment.ts';
+import { fillSecrets } from '../workflows/sources/fill-secrets.ts';
 import type { Preview } from '../workflows/sources/http/preview.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { untilInterrupted } from './follow-job.ts';
@@ -95,7 +95,7 @@ async function sourceOfFile(
   }
   const secrets = await teamSecrets({ directory, team, environment: configOf(options).environment });
   return {
-    source: configWithSecrets(definition.source, { team, secrets }) as HttpSource,
+    source: fillSecrets(definition.source, { team, secrets }),
     secrets: [...secrets.values()],
   };
 }

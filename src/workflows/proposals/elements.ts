@@ -33,6 +33,14 @@ export function* elementsBelow(root: Element | Document): Generator<Element> {
   }
 }
 
+/** The text directly in an element, without that of the elements in it. */
+export function ownText(element: Element): string {
+  return element.children
+    .map((child) => (child.type === 'text' ? (child as unknown as { data: string }).data : ''))
+    .join('')
+    .trim();
+}
+
 /** Names that can stand in a selector as they are, and that are not made up anew for each build of a site. */
 export function classesOf(element: Element): string[] {
   return (element.attribs.class ?? '')

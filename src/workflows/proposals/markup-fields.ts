@@ -1,8 +1,7 @@
 /** Finds the fields of records on a page: what is in most of them, named by its class, its label or what it is. */
 import type { Element } from 'domhandler';
-import { compileSelector, textOf } from '../sources/http/selector.ts';
-import { classesOf, elementsBelow, mainClass, parentOf } from './elements.ts';
-import { ownText } from './markup-records.ts';
+import { compileSelector, readSelector, textOf } from '../sources/http/selector.ts';
+import { classesOf, elementsBelow, mainClass, ownText, parentOf } from './elements.ts';
 import { freeName, wordOf } from './names.ts';
 import type { Doubt } from './proposal.ts';
 import { textKind } from './value-kinds.ts';
@@ -104,14 +103,13 @@ function settle(
 }
 
 function valuesOf(path: string, records: readonly Element[], replace: Finding['replace']): string[] {
-  const [, css = '', attribute] = /^(.*?)(?:@([\w:-]+))?$/s.exec(path) ?? [];
-  const find = css === '' ? (record: Element) => [record] : compileSelector(css, { xml: false });
+  const { css, attribute } = readSelector(path);
+  const find = css === null ? (record: Element) => [record] : compileSelector(css, { xml: false });
   const pattern = replace === undefined ? undefined : new RegExp(replace[0], 'gu');
   return records.map((record) => {
     const [found] = find(record);
     if (found === undefined) return '';
-    const text =
-      attribute === undefined ? textOf(found, { trim: true }) : (found.attribs[attribute] ?? '').trim();
+    const text = attribute === null ? textOf(found, { trim: true }) : (found.attribs[attribute] ?? '').trim();
     return pattern === undefined ? text : text.replace(pattern, replace?.[1] ?? '');
   });
 }

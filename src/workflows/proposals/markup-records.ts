@@ -1,7 +1,7 @@
 /** Finds what repeats on a page: the elements that look most like records, and a selector for them. */
 import type { Document, Element } from 'domhandler';
 import { textOf } from '../sources/http/selector.ts';
-import { childElements, classesOf, elementsBelow, parentOf, selectorOf } from './elements.ts';
+import { childElements, classesOf, elementsBelow, ownText, parentOf, selectorOf } from './elements.ts';
 
 const MAX_CANDIDATES = 2_000;
 const LOOKED_AT = 20;
@@ -90,13 +90,6 @@ function placeOf(element: Element): number {
     if (at.name === 'body') break;
   }
   return worth;
-}
-
-export function ownText(element: Element): string {
-  return element.children
-    .map((child) => (child.type === 'text' ? (child as unknown as { data: string }).data : ''))
-    .join('')
-    .trim();
 }
 
 /** The rows of a table that has headings and is no layout. */

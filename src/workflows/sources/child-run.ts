@@ -1,9 +1,24 @@
-/** Makes a run of a child process: what its end means, and the sentence for it. */
+/** Connects runs to child processes: what a child needs to know of its run, and what its end means for the run. */
 import { formatSize } from '../size.ts';
-import type { Child, ChildEnd } from './child.ts';
-import type { Run, RunEnd } from './run.ts';
+import type { Child, ChildEnd, ChildInput } from './child.ts';
+import { temporaryPrefix } from './leftover.ts';
+import type { Run, RunEnd, RunInput } from './run.ts';
 
-/** What the end of a child means is the same for every kind of source, but for what an exit code 0 is worth. */
+/** The options that every child of a run has. */
+export function childOptions(
+  input: RunInput,
+): Pick<ChildInput, 'temporaryPrefix' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
+  return {
+    temporaryPrefix: temporaryPrefix(input),
+    limits: input.definition.limits,
+    secrets: input.secrets,
+    listener: input,
+    log: input.log,
+    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+  };
+}
+
+/** @param whenDone decides about a child that exited with 0; every other end is a failure for all kinds of sources */
 export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => RunEnd): Run {
   return {
     process: child.process,
@@ -11,16 +26,15 @@ export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => Ru
     get bytes() {
       return child.bytes();
     },
-    end: child.end.then(
-      (end): RunEnd => failureOf(end, who) ?? whenDone(end),
-      (error: Error): RunEnd => ({ ok: false, reason: 'error', error: `${who} was lost: ${error.message}` }),
-    ),
+    end: child.end
+      .then((end): RunEnd => failureOf(end, who) ?? whenDone(end))
+      .catch((error: Error) => ({ ok: false, reason: 'error', error: `${who} was lost: ${error.message}` })),
     stop: child.stop,
     kill: child.kill,
   };
 }
 
-/** Says why a child failed, or nothing if it ended well. */
+/** Why a child failed; undefined if it exited with 0. */
 function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
   if (end.excess !== undefined) {
     const { usedBytes, limitBytes } = end.excess;
@@ -45,7 +59,7 @@ function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
   return undefined;
 }
 
-/** A failure whose sentence is followed by what the child had to say. */
+/** A failure whose message ends with the last lines of the child's standard error. */
 export function failed(sentence: string, end: ChildEnd): RunEnd {
   const words =
     end.tail === '' ? 'It wrote nothing to standard error' : `The end of its standard error:\n${end.tail}`;

@@ -2,26 +2,19 @@
 import { resolve } from 'node:path';
 import type { Source } from '../../model/workflow.ts';
 import { startChild } from './child.ts';
-import { failed, runOf } from './child-run.ts';
-import {
-  cleanEnvironment,
-  configWithSecrets,
-  findProgram,
-  requireDirectory,
-  runEnvironment,
-  withSecrets,
-} from './environment.ts';
-import { temporaryPrefix } from './leftover.ts';
+import { childOptions, failed, runOf } from './child-run.ts';
+import { cleanEnvironment, findProgram, requireDirectory, runEnvironment } from './environment.ts';
+import { fillSecrets } from './fill-secrets.ts';
 import { createMask } from './mask.ts';
 import type { Run, RunInput } from './run.ts';
 import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
 import { readSinger } from './singer.ts';
 
 /**
- * Starts the program, without a shell, in the directory of its definition. It finds the state of the last
- * published run on standard input, as one line of JSON (`null` before the first), and in the file that
- * FLOWHOOK_STATE names; what that file holds when the program ends well is the state for the next run. A Singer
- * tap finds `{}` there before its first run, for taps expect an object, and leaves its state in STATE messages.
+ * Starts the program, without a shell, in the directory of its definition. It gets the state of the last published
+ * run on standard input, as one line of JSON (`null` before the first), and in the file that FLOWHOOK_STATE names. What
+ * that file holds when the program exits with 0 is the state for the next run. A Singer tap gets `{}` before its first
+ * run, because taps expect an object, and leaves its state in STATE messages.
  */
 export async function startCommand(
   input: RunInput,
@@ -31,10 +24,10 @@ export async function startCommand(
   await requireDirectory(directory);
   const environment: Record<string, string> = {
     ...cleanEnvironment(input.environment),
-    ...withSecrets(source.env, input),
+    ...fillSecrets(source.env, input),
     ...runEnvironment(input),
   };
-  const config = source.config === null ? undefined : JSON.stringify(configWithSecrets(source.config, input));
+  const config = source.config === null ? undefined : JSON.stringify(fillSecrets(source.config, input));
   const [name = '', ...rest] = source.command;
   const program = await findProgram(name, { directory, path: environment.PATH ?? '' });
   const singer = source.protocol === 'singer';
@@ -55,16 +48,11 @@ export async function startCommand(
     directory,
     stdin: `${state}\n`,
     harness: false,
-    limits: input.definition.limits,
-    temporaryPrefix: temporaryPrefix(input),
-    secrets: input.secrets,
-    listener: input,
-    log: input.log,
-    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+    ...childOptions(input),
   });
   const who = `The command ${name}`;
   if (singer) {
-    // What it quotes of the messages came by standard output, which nobody has masked.
+    // Its log lines quote messages from standard output, which is not masked.
     const { clean } = createMask(input.secrets);
     return readSinger(child, {
       who,

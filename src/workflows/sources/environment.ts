@@ -1,14 +1,13 @@
-/** What a child process finds around it: a clean environment and its program. */
+/** What a child process needs to start: its environment variables, its program and its working directory. */
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { missingSecret, secretReferences } from '../secret-names.ts';
 
 const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * The few variables of the server that a child gets, and nothing else: the server's own settings hold secrets.
- * The folder of this Node comes last in PATH, so that `node` is always found.
+ * The only variables of the server that a child inherits: the server's settings hold secrets. The folder of this Node
+ * comes last in PATH, so that `node` is always found.
  */
 export function cleanEnvironment(server: ReadonlyMap<string, string>): Record<string, string> {
   const kept = [...server].filter(([name]) => KEPT.includes(name) || name.startsWith('LC_'));
@@ -18,7 +17,7 @@ export function cleanEnvironment(server: ReadonlyMap<string, string>): Record<st
   };
 }
 
-/** Tells a child which run it is. */
+/** Tells a child which run it belongs to. */
 export function runEnvironment(run: {
   workflowId: string;
   jobId: string;
@@ -31,46 +30,10 @@ export function runEnvironment(run: {
   };
 }
 
-interface TeamSecrets {
-  team: string;
-  secrets: ReadonlyMap<string, string>;
-}
-
-/** Puts secrets in the place of `${secret.NAME}`. Throws a sentence that says how to set a missing one. */
-export function withSecrets(
-  env: Readonly<Record<string, string>>,
-  input: TeamSecrets,
-): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value, input)]));
-}
-
-/** Does the same in every text of a configuration. */
-export function configWithSecrets(config: unknown, input: TeamSecrets): unknown {
-  if (typeof config === 'string') return fill(config, input);
-  if (Array.isArray(config)) return config.map((value) => configWithSecrets(value, input));
-  if (typeof config !== 'object' || config === null) return config;
-  return Object.fromEntries(
-    Object.entries(config).map(([name, value]) => [name, configWithSecrets(value, input)]),
-  );
-}
-
-/** The values of the secrets that a configuration names. */
-export function secretsIn(config: unknown, secrets: ReadonlyMap<string, string>): string[] {
-  const named = JSON.stringify(config).matchAll(secretReferences());
-  return [...new Set([...named].flatMap(([, name = '']) => secrets.get(name) ?? []))];
-}
-
-function fill(text: string, input: TeamSecrets): string {
-  return text.replace(secretReferences(), (_reference, name: string) => {
-    const value = input.secrets.get(name);
-    if (value === undefined) throw new Error(missingSecret(input.team, name));
-    return value;
-  });
-}
-
 /**
- * The full path of a program: one with a slash is relative to the directory, another is looked for in PATH.
- * Throws a sentence when there is none that can be run.
+ * The absolute path of a program: a name with a slash is relative to the directory, any other is looked up in `path`.
+ *
+ * @throws Error when there is no such program or it cannot be run
  */
 export async function findProgram(name: string, input: { directory: string; path: string }): Promise<string> {
   const candidates = name.includes('/')
@@ -98,7 +61,7 @@ export async function findProgram(name: string, input: { directory: string; path
   );
 }
 
-/** Throws a sentence when the directory of a definition is not there. */
+/** @throws Error when the working directory of a workflow does not exist */
 export async function requireDirectory(directory: string): Promise<void> {
   const stats = await stat(directory).catch(() => undefined);
   if (!stats?.isDirectory()) {

@@ -1,18 +1,18 @@
 /**
- * Watches how much memory the processes of each run hold together, and says when it is too much.
+ * Enforces the memory limit of runs: polls the resident memory of each run's process group.
  *
- * A heap flag does not bound Buffers, and a limit on one process does not bound its children, so the resident
- * memory of the whole group is added up. One look at the process table serves all runs.
+ * Node's heap limit does not cover Buffers, and a limit on one process does not cover its children. One reading of the
+ * process table serves all runs.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { processes, READS_A_TURN } from './process-mark.ts';
+import { processes, READS_A_TURN, statOf } from './proc.ts';
 
 const TICK_MS = 250;
-/** A process that belongs to nobody here is asked again after so many looks: its number may be another's by then. */
+/** Processes of other groups are read again after so many ticks: their pids may have been reused by then. */
 const FORGET_AFTER = 8;
 
 interface Watched {
@@ -31,8 +31,9 @@ let timer: NodeJS.Timeout | undefined;
 let looking = false;
 
 /**
- * Calls `onExcess` once, with what was measured, when the processes of a group hold more than the limit. Answers
- * how to end the watch.
+ * Calls `onExcess` once, with the bytes measured, when the processes of a group together exceed the limit.
+ *
+ * @returns a function that ends the watch
  */
 export function watchMemory(group: Watched): () => void {
   watched.add(group);
@@ -59,15 +60,15 @@ async function look(): Promise<void> {
       group.onExcess(bytes);
     }
   } catch {
-    // A process table that cannot be read now can be at the next look.
+    // The process table could not be read this time.
   } finally {
     looking = false;
   }
 }
 
 /**
- * Processes of no group that is watched, so that most of a busy machine need not be read each time. A process
- * changes its group only at its very start.
+ * Processes of groups that are not watched, so that most of a busy machine is not read at each tick. A process changes
+ * its group only right after its start.
  */
 let strangers = new Set<number>();
 let looks = 0;
@@ -79,30 +80,19 @@ async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, M
   const members: (Member & { group: number })[] = [];
   let reads = 0;
   for (const pid of await processes()) {
-    // A run may have started thousands: others have their turn in between.
+    // There may be thousands: yield to the event loop in between.
     if (!known.has(pid) && ++reads % READS_A_TURN === 0) await nextTurn();
-    const found = known.has(pid) ? undefined : statOf(pid);
-    if (found !== undefined && groups.has(found.group)) members.push({ pid, ...found });
-    else strangers.add(pid);
+    const stat = known.has(pid) ? undefined : statOf(pid);
+    if (stat !== undefined && groups.has(stat.groupId)) {
+      members.push({ pid, group: stat.groupId, residentBytes: stat.residentPages * PAGE_BYTES });
+    } else strangers.add(pid);
   }
   return Map.groupBy(members, ({ group }) => group);
 }
 
-/** The group of a process and its resident memory, or nothing when it has ended. */
-function statOf(pid: number): { group: number; residentBytes: number } | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // After the name, which may hold anything: state, parent, group (field 5), and resident pages as field 24.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 22);
-    return { group: Number(fields[2]), residentBytes: Number(fields[21]) * PAGE_BYTES };
-  } catch {
-    return undefined;
-  }
-}
-
 const PAGE_BYTES = process.platform === 'linux' ? pageBytes() : 1;
 
-/** Linux tells the resident memory of this very process in pages and in kB. */
+/** Linux shows the resident memory of this process both in pages and in kB. */
 function pageBytes(): number {
   try {
     const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
@@ -115,8 +105,8 @@ function pageBytes(): number {
 }
 
 /**
- * The memory of several processes, what they share divided among those that share it: after a fork the same pages
- * would be counted once for each. This is dear, so it is asked only of a group that seems to be too large.
+ * The memory of a group with shared pages counted once (PSS): after a fork, the same pages would count for each process.
+ * Reading it is expensive, so this is done only for a group that seems to be over its limit.
  */
 async function withoutDoubles(members: readonly Member[]): Promise<number> {
   if (process.platform !== 'linux' || members.length < 2) return sum(members.map((one) => one.residentBytes));

@@ -1,23 +1,24 @@
-/** The `ctx.fetch` of modules: the global one, guarded and polite. Loaded when a module first asks for it. */
-import { readFileSync } from 'node:fs';
+/** The `ctx.fetch` of modules: the global `fetch` with an address guard, per-host limits and retries. Loaded on first use. */
 import { Socket } from 'node:net';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { createGuardedDispatcher } from '../../net/dispatcher.ts';
 import type { HostTurns, Pace } from '../../net/host-turns.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { createResolver } from '../../net/resolver.ts';
+import { retryAfterMs } from '../../net/retry-after.ts';
+import { userAgent } from './user-agent.ts';
 
-/** Requests that wait for an answer of one host. What has been answered may be read at leisure. */
+/** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */
 const PACE: Pace = { perHost: 4, delayMs: 0 };
-/** A host that answers 429 or 503 is asked again so often, and waited for so long at most. */
+/** Retries after 429 or 503, and the longest wait between two of them that a host may ask for. */
 const MAX_RETRIES = 5;
 const MAX_WAIT_MS = 120_000;
 
 /**
- * @param options.allowNetworks as FLOWHOOK_ALLOW_NETWORKS
- * @param options.turns at hosts; shared with the other jobs of the server
- * @param options.signal ends every request
- * @param options.onWait told when a host asks to wait
+ * @param options.allowNetworks in the syntax of FLOWHOOK_ALLOW_NETWORKS
+ * @param options.turns per-host limits, shared with the other jobs of the server
+ * @param options.signal aborts every request
+ * @param options.onWait called when a host asks to wait
  */
 export function createFetch(options: {
   allowNetworks: string;
@@ -44,9 +45,9 @@ export function createFetch(options: {
       let answer: Response;
       let waitMs: number | undefined;
       try {
-        // Node's own fetch takes the dispatcher, so that Request, FormData and Response are the global ones.
+        // Node's own fetch accepts a dispatcher, so Request, FormData and Response stay the global classes.
         answer = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
-        waitMs = retryAfterMs(answer);
+        waitMs = waitAskedFor(answer);
         if (waitMs !== undefined) options.turns.rest(url.host, waitMs);
       } finally {
         leave();
@@ -59,8 +60,8 @@ export function createFetch(options: {
 }
 
 /**
- * The turns of the server, over descriptor 5. Only who waits for one keeps the process alive: a module that waits for
- * what never comes is told so.
+ * The per-host limits of the server, over descriptor 5. The channel keeps the process alive only while a request waits
+ * for its turn, so that a module that awaits a promise nobody will settle still ends (see `module-harness.ts`).
  */
 export function turnsOfServer(): HostTurns {
   const channel = new Socket({ fd: 5, readable: true, writable: true });
@@ -82,16 +83,14 @@ export function turnsOfServer(): HostTurns {
   };
 }
 
-/** How long a host wants to be left alone, if it says so and if that is not too long. */
-function retryAfterMs(answer: Response): number | undefined {
+/** The wait in milliseconds that a host asks for; undefined when it asks for none, or for too long a one. */
+function waitAskedFor(answer: Response): number | undefined {
   if (answer.status !== 429 && answer.status !== 503) return undefined;
-  const text = answer.headers.get('retry-after')?.trim() ?? '';
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
-  if (Number.isNaN(ms) || ms > MAX_WAIT_MS) return undefined;
-  return Math.max(ms, 0);
+  const waitMs = retryAfterMs(answer.headers.get('retry-after') ?? undefined, Date.now());
+  return waitMs === null || waitMs > MAX_WAIT_MS ? undefined : waitMs;
 }
 
-/** A stream can be read once only. */
+/** Streams can be read only once. */
 function canBeRepeated(request: Request | undefined, init: RequestInit | undefined): boolean {
   const body: unknown = init?.body ?? request?.body;
   if (typeof body !== 'object' || body === null) return true;
@@ -102,9 +101,4 @@ function canBeRepeated(request: Request | undefined, init: RequestInit | undefin
     body instanceof FormData ||
     body instanceof URLSearchParams
   );
-}
-
-function userAgent(): string {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return `flowhook/${(JSON.parse(manifest) as { version: string }).version}`;
 }

@@ -5,20 +5,19 @@ import { dirname, extname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Source } from '../../model/workflow.ts';
 import { type ChildEnd, startChild } from './child.ts';
-import { failed, runOf } from './child-run.ts';
+import { childOptions, failed, runOf } from './child-run.ts';
 import { cleanEnvironment, requireDirectory, runEnvironment } from './environment.ts';
-import { temporaryPrefix } from './leftover.ts';
 import type { HarnessInput } from './module-harness.ts';
 import type { Run, RunEnd, RunInput } from './run.ts';
 import { shareTurns } from './turns.ts';
 
-/** The arguments that start the harness. Built, this file and the harness are JavaScript. */
+/** The command that starts the harness. In the built package, this file and the harness are JavaScript. */
 const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 
-/** Starts a module. Its secrets and state go over standard input, never over the command line. */
+/** Starts a module. It gets its secrets and state on standard input, never on the command line. */
 export async function startModule(
   input: RunInput,
   source: Extract<Source, { type: 'module' }>,
@@ -41,20 +40,15 @@ export async function startModule(
       environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
     }),
     directory: dirname(file),
-    temporaryPrefix: temporaryPrefix(input),
     stdin: JSON.stringify(harnessInput),
     harness: true,
     channel: shareTurns,
-    limits: input.definition.limits,
-    secrets: input.secrets,
-    listener: input,
-    log: input.log,
-    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+    ...childOptions(input),
   });
   return runOf(child, `The module ${source.file}`, (end) => resultOf(end, source.file));
 }
 
-/** An exit code 0 alone is not enough: `process.exit()` in a module would publish half of its records. */
+/** Exit code 0 alone is not enough: a module that calls `process.exit()` would publish half of its records. */
 function resultOf(end: ChildEnd, file: string): RunEnd {
   if (end.result === undefined)
     return failed(`The state that the module ${file} left is larger than 1 MiB`, end);

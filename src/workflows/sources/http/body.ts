@@ -10,13 +10,15 @@ import {
 import type { Parse } from '../../../model/http-source.ts';
 import { charsetOf } from './charset.ts';
 import { detectFormat } from './detect-format.ts';
+import { UnreadableError } from './source-error.ts';
 
 /** What is looked at before anything is decided. */
 const PEEKED_BYTES = 64 * 1024;
 /** Servers use one, rarely two; each is a decoder with its own memory. */
 const MAX_ENCODINGS = 4;
-/** A content type, a file name and these bytes tell what an answer is. */
-export interface BodyHints {
+
+/** What the definition and the headers say about a body. */
+interface BodyHints {
   parse: Parse | null;
   charset: string | null;
   contentType: string;
@@ -32,11 +34,6 @@ export interface Body {
   warning: string | undefined;
   /** UTF-8, without a byte order mark where it was converted. */
   chunks: AsyncIterable<Uint8Array>;
-}
-
-/** Raised when an answer cannot be read as what it is said to be. The sentence says what came instead. */
-export class UnreadableError extends Error {
-  override readonly name = 'UnreadableError';
 }
 
 /** @throws UnreadableError; whatever the stream itself fails with */

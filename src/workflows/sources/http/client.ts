@@ -4,6 +4,7 @@ import { type Dispatcher, request as send } from 'undici';
 import type { CookieJar } from '../../../net/cookies.ts';
 import type { HostTurns, Pace } from '../../../net/host-turns.ts';
 import type { Hidden } from './hidden.ts';
+import { isAtOrigin } from './origins.ts';
 import { PLAIN_HEADERS } from './plain-headers.ts';
 import type { HttpRequest } from './request.ts';
 import { type Retry, retryOf } from './retry.ts';
@@ -66,7 +67,7 @@ export function createClient(deps: ClientDeps): Client {
     let { method, url, headers, body } = request;
     for (let hops = 0; ; hops++) {
       const target = new URL(url);
-      const trusted = isTrusted(target, deps.trusted);
+      const trusted = isAtOrigin(target, deps.trusted);
       const sent: Record<string, string> = { 'user-agent': deps.agent, 'accept-encoding': ENCODINGS };
       for (const [name, value] of Object.entries(headers)) {
         if (trusted || (PLAIN_HEADERS.includes(name) && !OWN_WORDS.includes(name))) sent[name] = value;
@@ -206,13 +207,6 @@ function isConditional({ headers }: HttpRequest): boolean {
 /** Lets go of an answer that is not read. */
 export function discard({ body }: Pick<Answer, 'body'>): void {
   body.on('error', () => {}).destroy();
-}
-
-/** The same host by TLS is as good; the other way round it is not. */
-function isTrusted(target: URL, trusted: ReadonlySet<string>): boolean {
-  return (
-    trusted.has(target.origin) || (target.protocol === 'https:' && trusted.has(`http://${target.hostname}`))
-  );
 }
 
 /** The first words of an answer that is an error. */

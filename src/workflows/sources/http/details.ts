@@ -1,19 +1,18 @@
 /** Follows records to their detail pages, whose fields are added to them. */
 import type { Follow, HttpSource } from '../../../model/http-source.ts';
 import { parseExactly } from '../../../model/record.ts';
-import { UnreadableError } from './body.ts';
 import { discard } from './client.ts';
 import type { Exchange } from './exchange.ts';
 import { compileFields, compileText, textOfValue } from './field.ts';
 import type { FillCount } from './fill-count.ts';
-import { grammarOf } from './grammar.ts';
+import { grammarOf, isMarkup } from './grammar.ts';
 import { inOrder } from './in-order.ts';
 import { type Item, whole } from './items.ts';
 import { baseOf, parseMarkup } from './markup.ts';
-import { isMarkup, type PageKind, type RecordMaker } from './record-maker.ts';
+import type { PageKind, RecordMaker } from './record-maker.ts';
 import { linkedRequest } from './request.ts';
 import { type RereadDeps, waitToReread } from './reread.ts';
-import { SourceError } from './source-error.ts';
+import { SourceError, UnreadableError } from './source-error.ts';
 
 export interface DetailDeps extends RereadDeps {
   exchange: Exchange;

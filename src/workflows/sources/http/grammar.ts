@@ -55,5 +55,9 @@ function textAt(
 }
 
 export function grammarOf(parse: Parse): Grammar {
-  return parse === 'html' || parse === 'xml' ? markup(parse === 'xml') : json;
+  return isMarkup(parse) ? markup(parse === 'xml') : json;
+}
+
+export function isMarkup(parse: Parse): boolean {
+  return parse === 'html' || parse === 'xml';
 }

@@ -9,7 +9,8 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import { remoteTurns } from '../../../net/host-turns-channel.ts';
 import { createProgress, createWriter, tellLog, writeResult } from '../harness-output.ts';
 import { createHidden } from './hidden.ts';
-import { createOutbound, namedOrigins } from './outbound.ts';
+import { namedOrigins } from './origins.ts';
+import { createOutbound } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
 import { readSource } from './read-source.ts';
 

@@ -5,12 +5,13 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import { parseExactly } from '../../../model/record.ts';
 import { splitLines } from '../../../std/lines.ts';
 import { MalformedError } from '../../../std/splitter.ts';
-import { type Body, UnreadableError } from './body.ts';
+import type { Body } from './body.ts';
 import { readCsv } from './csv.ts';
 import { type ElementSplitter, splitElements } from './json-elements.ts';
 import { compileJsonPath, plainSteps } from './json-path.ts';
 import { parseMarkup } from './markup.ts';
 import { compileSelector } from './selector.ts';
+import { UnreadableError } from './source-error.ts';
 
 /** A line or an element may be this long: no record can be longer. */
 const MAX_ELEMENT_BYTES = 16 << 20;

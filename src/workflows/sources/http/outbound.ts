@@ -6,10 +6,10 @@
  */
 import { isIP } from 'node:net';
 import { Dispatcher, ProxyAgent } from 'undici';
-import type { HttpSource } from '../../../model/http-source.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../../../net/address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from '../../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../../net/resolver.ts';
+import { isAtOrigin } from './origins.ts';
 
 /**
  * With a proxy its own address is judged, and each target as far as this machine knows it: an address that is written
@@ -24,12 +24,12 @@ export async function createOutbound(options: {
   named: ReadonlySet<string>;
 }): Promise<Dispatcher> {
   const policy = parseAllowNetworks(options.allowNetworks);
-  const policyOf = (target: URL) => (isNamed(target, options.named) ? policy : publicOnly(policy));
+  const policyOf = (target: URL) => (isAtOrigin(target, options.named) ? policy : publicOnly(policy));
   const resolver = createResolver();
   if (options.proxy === null) {
     const named = createGuardedDispatcher({ policy, resolver });
     const others = createGuardedDispatcher({ policy: publicOnly(policy), resolver });
-    return new Fork([named, others], (target) => (isNamed(target, options.named) ? named : others));
+    return new Fork([named, others], (target) => (isAtOrigin(target, options.named) ? named : others));
   }
   const proxy = new URL(options.proxy);
   for (const address of await resolver.resolve(proxy.hostname)) {
@@ -55,17 +55,6 @@ export async function createOutbound(options: {
     );
     return true;
   });
-}
-
-/** Of a source's start URLs and of its tokens: all that may be at addresses that are not public. */
-export function namedOrigins({ urls, auth }: Pick<HttpSource, 'urls' | 'auth'>): Set<string> {
-  const named = auth?.type === 'oauth2' ? [...urls, auth.tokenUrl] : urls;
-  return new Set(named.flatMap((url) => URL.parse(url)?.origin ?? []));
-}
-
-/** The same host by TLS is the same host. */
-function isNamed(target: URL, named: ReadonlySet<string>): boolean {
-  return named.has(target.origin) || (target.protocol === 'https:' && named.has(`http://${target.hostname}`));
 }
 
 function publicOnly(policy: AddressPolicy): AddressPolicy {

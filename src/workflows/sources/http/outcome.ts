@@ -1,10 +1,9 @@
-/** What the end of reading a source means for its run. */
+/** Turns the end of reading a source, or the error that ended it, into the result of its run. */
 import { MalformedError } from '../../../std/splitter.ts';
 import { usefulPart } from '../module-errors.ts';
-import { UnreadableError } from './body.ts';
 import type { HarnessResult } from './harness.ts';
 import type { SourceEnd } from './read-source.ts';
-import { SourceError } from './source-error.ts';
+import { SourceError, UnreadableError } from './source-error.ts';
 
 export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<HarnessResult> {
   try {

@@ -2,7 +2,7 @@
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { compileFields, type FieldReader } from './field.ts';
 import type { FillCount } from './fill-count.ts';
-import { type Grammar, grammarOf } from './grammar.ts';
+import { type Grammar, grammarOf, isMarkup } from './grammar.ts';
 import type { Item } from './items.ts';
 import type { StateTracker } from './kept-state.ts';
 import { SourceError } from './source-error.ts';
@@ -27,10 +27,6 @@ export interface RecordMaker {
 /** Of the records, in order. */
 export function fieldNames({ fields, follow }: HttpSource): string[] {
   return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
-}
-
-export function isMarkup(parse: Parse): boolean {
-  return parse === 'html' || parse === 'xml';
 }
 
 export function createRecordMaker(source: HttpSource, memory: StateTracker, fills: FillCount): RecordMaker {

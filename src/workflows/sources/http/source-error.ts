@@ -1,13 +1,18 @@
-/** A source that did not give what it should. */
+/** The errors of a source that fails its run with the reason `source`. */
 
-/** The sentence says which request it was, what came back and, where there is one, the next step. */
+/** A request failed or may not be sent. The message says which request, what came back and, if there is one, the next step. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
-  /** The status of the answer, if there was one. */
+  /** The status of the response, if there was one. */
   readonly status: number | undefined;
 
   constructor(sentence: string, options: { status?: number; cause?: unknown } = {}) {
     super(sentence, { cause: options.cause });
     this.status = options.status;
   }
+}
+
+/** A response cannot be read in its format. The message says what came instead. */
+export class UnreadableError extends Error {
+  override readonly name = 'UnreadableError';
 }

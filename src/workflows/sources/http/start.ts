@@ -1,31 +1,31 @@
-/** Starts an `http` source: our own program in a child process, so that a crash or a hang hurts one job. */
+/** Starts an `http` source: our own program in a child process, so that a crash or a hang affects one job only. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../../model/http-source.ts';
 import { type ChildEnd, startChild } from '../child.ts';
-import { failed, runOf } from '../child-run.ts';
-import { cleanEnvironment, configWithSecrets, runEnvironment, secretsIn } from '../environment.ts';
-import { temporaryPrefix } from '../leftover.ts';
+import { childOptions, failed, runOf } from '../child-run.ts';
+import { cleanEnvironment, runEnvironment } from '../environment.ts';
+import { fillSecrets, secretsIn } from '../fill-secrets.ts';
 import { createMask } from '../mask.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
 import { shareTurns } from '../turns.ts';
+import { userAgent } from '../user-agent.ts';
 import type { HarnessInput, HarnessResult } from './harness.ts';
 
 const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
 ];
-/** Counted up when the same answer would make other records than before: what was unchanged is then read again. */
+/** Incremented when the same response would give other records than before; kept validators are then ignored. */
 const FORMAT = 2;
 
-/** Secrets are put in here: the child gets only those that its definition names. */
+/** Fills in the secrets here: the child gets only those that its definition refers to. */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
   const { key, mode } = input.definition;
   const harnessInput: HarnessInput = {
-    source: configWithSecrets(source, input) as HttpSource,
+    source: fillSecrets(source, input),
     secrets: secretsIn(source, input.secrets),
     state: input.state,
     definitionHash: createHash('sha256')
@@ -44,15 +44,10 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
       },
     }),
     directory: tmpdir(),
-    temporaryPrefix: temporaryPrefix(input),
     stdin: JSON.stringify(harnessInput),
     harness: true,
     channel: shareTurns,
-    limits: input.definition.limits,
-    secrets: input.secrets,
-    listener: input,
-    log: input.log,
-    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+    ...childOptions(input),
   });
   const { clean } = createMask(input.secrets);
   return runOf(child, 'The HTTP source', (end) => resultOf(end, clean));
@@ -65,14 +60,8 @@ function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
   return result.ok ? result : { ...result, error: clean(result.error) };
 }
 
-/** Whom this machine trusts to vouch for hosts, beside those whom Node knows. */
+/** The variables that name certificate authorities besides those that Node brings. */
 function authorities(environment: ReadonlyMap<string, string>): Record<string, string> {
   const names = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
   return Object.fromEntries([...environment].filter(([name]) => names.includes(name)));
-}
-
-/** Says honestly who asks. */
-export function userAgent(): string {
-  const manifest = readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8');
-  return `flowhook/${(JSON.parse(manifest) as { version: string }).version}`;
 }

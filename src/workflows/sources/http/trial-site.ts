@@ -8,7 +8,8 @@ import type { HttpSource } from '../../../model/http-source.ts';
 import type { Definition } from '../../../model/workflow.ts';
 import { createHostTurns, type HostTurns } from '../../../net/host-turns.ts';
 import { parseYamlDefinition } from '../../definition.ts';
-import { createOutbound, namedOrigins } from './outbound.ts';
+import { namedOrigins } from './origins.ts';
+import { createOutbound } from './outbound.ts';
 import { readSource, type SourceDeps, type SourceEnd } from './read-source.ts';
 
 export interface Site {
