@@ -1,0 +1,98 @@
+/**
+ * Runs a suite of tests: `node test/run.ts SUITE`, which is what the scripts of package.json are. With TEST_FAILED the
+ * files in which something failed are written there, for CI, which runs them once more.
+ */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+
+interface Suite {
+  files: readonly string[];
+  /** What all of its files share. */
+  setup?: string;
+  /** Files at a time. */
+  concurrency: number;
+  environment?: Readonly<Record<string, string>>;
+}
+
+/** Tests that `npm test` runs in a short form: the variable that says how much is tried, and how much CI has time for. */
+const LONG_FORMS: readonly [file: string, variable: string, size: number][] = [
+  ['crash', 'CRASH_ROUNDS', 40],
+  ['webhook-crash', 'WEBHOOK_CRASH_ROUNDS', 40],
+  ['backup-crash', 'BACKUP_CRASH_ROUNDS', 16],
+  ['chaos', 'CHAOS_JOBS', 120],
+  ['document', 'DOCUMENT_REQUESTS', 20_000],
+  ['large-records', 'LARGE_RECORDS', 600],
+  ['push', 'PUSH_RECORDS', 200_000],
+];
+
+const SUITES: Readonly<Record<string, Suite>> = {
+  all: {
+    files: ['src/**/*.test.ts', 'test/*.test.ts', 'client/test/*.test.ts', 'dashboard/src/**/*.test.ts'],
+    setup: 'whole-suite',
+    concurrency: 3,
+  },
+  /** What answers over HTTP, on PostgreSQL as well; `all` has the contract, a life and the crash there. */
+  postgres: {
+    files: [
+      'conditional-api',
+      'erase',
+      'events-api',
+      'jobs-api',
+      'keys-api',
+      'push',
+      'read-query',
+      'read-stream',
+      'usage-api',
+      'webhooks-api',
+    ].map((name) => `test/${name}.test.ts`),
+    setup: 'postgres',
+    concurrency: 3,
+    environment: { FLOWHOOK_TEST_STORE: 'postgres' },
+  },
+  /** What people install and paste. One file at a time: the README names its ports. */
+  package: { files: ['test/package/*.test.ts'], concurrency: 1 },
+  long: {
+    files: LONG_FORMS.map(([name]) => `test/${name}.test.ts`),
+    setup: 'postgres',
+    concurrency: 1,
+    environment: Object.fromEntries(
+      LONG_FORMS.map(([, variable, size]) => [variable, process.env[variable] ?? String(size)]),
+    ),
+  },
+};
+
+const [name = 'all'] = process.argv.slice(2);
+const suite = SUITES[name];
+if (suite === undefined) {
+  console.error(`There is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
+  process.exit(2);
+}
+const failed = process.env.TEST_FAILED;
+const { status } = spawnSync(
+  process.execPath,
+  [
+    '--test',
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    ...(failed === undefined
+      ? []
+      : ['--test-reporter=./test/support/failed-files.ts', `--test-reporter-destination=${failed}`]),
+    ...(suite.setup === undefined ? [] : [`--test-global-setup=test/support/${suite.setup}.ts`]),
+    `--test-concurrency=${suite.concurrency}`,
+    `--test-timeout=${name === 'long' ? 900_000 : 240_000}`,
+    ...suite.files,
+  ],
+  {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      // Every file loads much of the service.
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'compile'),
+      ...suite.environment,
+    },
+  },
+);
+process.exitCode = status ?? 1;
