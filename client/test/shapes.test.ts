@@ -1,7 +1,6 @@
 /** The client's types are those of the service: what differs does not compile. */
 import { test } from 'node:test';
-import type { shownAuditLine } from '../../src/http/extensions/audit.ts';
-import type { shownKey } from '../../src/http/extensions/keys.ts';
+import type { shownAuditLine } from '../../src/http/extensions/shown-audit-line.ts';
 import type {
   ShownDeliveryDetail,
   shownDelivery,
@@ -9,6 +8,7 @@ import type {
 } from '../../src/http/extensions/shown-delivery.ts';
 import type { ShownInspected, ShownInspector } from '../../src/http/extensions/shown-inspector.ts';
 import type { ShownJob } from '../../src/http/extensions/shown-job.ts';
+import type { shownKey } from '../../src/http/extensions/shown-key.ts';
 import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
 import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
 import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';

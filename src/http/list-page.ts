@@ -1,9 +1,8 @@
 /** What operations share that answer a list in pages: the parameters, their reading, and the answer's form. */
-
 import { makeIdCursor, nextLink } from './cursor.ts';
+import { jsonResponse, requestTime } from './openapi/content.ts';
 import { queryNumber } from './query.ts';
 import type { Call, Parameter } from './route.ts';
-import { jsonResponse } from './schemas.ts';
 
 export const DEFAULT_LIMIT = 100;
 export const MAX_LIMIT = 1_000;
@@ -23,12 +22,10 @@ export const PAGE_PARAMETERS: readonly Parameter[] = [
   },
 ];
 
-const time = { type: 'string', format: 'date-time' };
-
 /** For `queryPeriod`. */
 export const PERIOD_PARAMETERS: readonly Parameter[] = [
-  { name: 'since', in: 'query', description: 'Of this time or later', schema: time },
-  { name: 'until', in: 'query', description: 'Of this time or earlier', schema: time },
+  { name: 'since', in: 'query', description: 'Of this time or later', schema: requestTime },
+  { name: 'until', in: 'query', description: 'Of this time or earlier', schema: requestTime },
 ];
 
 /** How many items a page may have. */

@@ -17,3 +17,7 @@ export function toIso(ms: number): string {
   }
   return lastText;
 }
+
+export function toIsoOrNull(ms: number | null): string | null {
+  return ms === null ? null : toIso(ms);
+}

@@ -1,8 +1,8 @@
 /** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
 import type { Webhook } from '../../model/webhook.ts';
 import { toIso } from '../../std/clock.ts';
+import { isoTime, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { workflowFilter } from '../workflow-filter.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
@@ -40,3 +40,25 @@ function listed(webhook: Webhook): object {
     events: webhook.events,
   };
 }
+
+/** The same as JSON Schema. */
+export const webhookSchema = {
+  type: 'object',
+  required: ['id', 'createdAt', 'url', 'events'],
+  properties: {
+    id: { type: 'string', description: 'Webhook identifier' },
+    // The contract states no format.
+    createdAt: { type: 'string', description: isoTime.description },
+    url: { type: 'string', description: 'Callback URL' },
+    events: { type: 'array', items: { type: 'string' }, description: 'The events subscribed to' },
+  },
+  examples: [
+    {
+      id: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p',
+      createdAt: '2026-11-21T02:00:00.000Z',
+      url: 'https://example.com/hooks/people',
+      events: ['workflow_finished', 'workflow_data_change'],
+    },
+  ],
+  additionalProperties: false,
+};

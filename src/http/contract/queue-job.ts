@@ -2,8 +2,8 @@
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',

@@ -3,8 +3,8 @@ import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { invalid } from '../values.ts';
 
 export const subscribeWebhook: Operation<KeyedCall> = {

@@ -7,9 +7,9 @@ import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { readBody } from '../body.ts';
 import { isGeneratedId } from '../ids.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { queryValue, queryValues } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 
 const THREE_WAYS =
   'Name one webhook: as the last segment of the path (…/unsubscribe/{webhookId}), ' +

@@ -1,13 +1,12 @@
 /** GET /v1/audit: who changed what, when, and from where. */
-import type { AuditLine } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
-import { toIso } from '../../std/clock.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PAGE_PARAMETERS, PERIOD_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
+import { shownAuditLine } from './shown-audit-line.ts';
 
 /** What stands for every team, and for what belongs to the instance. */
 const EVERY_TEAM = '*';
@@ -71,20 +70,4 @@ async function teamOf(
   const team = await store.teams.bySlug({ slug });
   if (team === undefined) throw new Problem('team_not_found');
   return { teamId: team.id };
-}
-
-export function shownAuditLine(line: AuditLine) {
-  const { id, createdAt, team, action, author, target, summary, details } = line;
-  return {
-    id,
-    createdAt: toIso(createdAt),
-    team,
-    action,
-    actor: { kind: author.kind, id: author.id, name: author.name },
-    target,
-    address: author.address,
-    requestId: author.requestId,
-    summary,
-    details: details as Record<string, unknown>,
-  };
 }

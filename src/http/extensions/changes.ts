@@ -7,9 +7,9 @@ import { bodyHeaders, validators } from '../data-headers.ts';
 import { queryFormat } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { sendBytes } from '../send-bytes.ts';
 
 const FORMATS = ['json', 'ndjson'] as const;
@@ -74,3 +74,24 @@ function answerOf(): object {
   }) as { content: object };
   return { ...json, content: { ...json.content, 'application/x-ndjson': { schema: { type: 'string' } } } };
 }
+
+/** A change as JSON Schema. */
+export const changeSchema = {
+  type: 'object',
+  required: ['type', 'id', 'version'],
+  properties: {
+    type: { enum: ['added', 'changed', 'removed'] },
+    id: { type: 'string', description: 'Record identifier' },
+    version: { type: 'integer', description: 'The version that brought its last state' },
+    record: { $ref: '#/components/schemas/Record', description: 'Of a record that was added' },
+    fields: {
+      type: 'array',
+      description: 'Of a record that was changed or removed',
+      items: {
+        type: 'object',
+        required: ['key'],
+        properties: { key: { type: 'string' }, value: {}, previousValue: {} },
+      },
+    },
+  },
+};

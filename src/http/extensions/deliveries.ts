@@ -1,5 +1,4 @@
 /** Deliveries: those of a webhook, one with all its attempts, and one once more. */
-
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { idCursorFrom } from '../cursor.ts';
@@ -13,9 +12,9 @@ import {
   pageLimit,
   pageResponse,
 } from '../list-page.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { sendTagged } from '../tag.ts';
 import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';

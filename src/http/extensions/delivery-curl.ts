@@ -1,8 +1,7 @@
 /** A delivery as a command that can be run anywhere. */
 import { deliveryCommand } from '../../webhooks/curl.ts';
-import { isoTime } from '../iso-time.ts';
+import { isoTime, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { deliveryIdFrom } from './deliveries.ts';
 
 /** GET /v1/deliveries/{deliveryId}/curl */

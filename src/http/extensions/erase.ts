@@ -2,8 +2,8 @@
 import { erase } from '../../records/erase.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { invalid } from '../values.ts';
 
 /** An address or an id is at most this long: as long as a record's id may be. */

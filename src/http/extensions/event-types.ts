@@ -2,8 +2,8 @@
 import { Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 /** GET /v1/events/types */
 export const listEventTypes: Operation<KeyedCall> = {

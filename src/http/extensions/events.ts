@@ -1,12 +1,11 @@
 /** Events: what happened in a team, in order, for receivers that were away. */
-
 import { Problem } from '../../model/error.ts';
 import type { StoredEvent } from '../../store/webhook-operations.ts';
 import { nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { leaving } from '../send-bytes.ts';
 import { sendTagged } from '../tag.ts';
 import { invalid } from '../values.ts';

@@ -1,11 +1,10 @@
 /** POST /v1/export: everything that the team holds about a person. A POST, for addresses do not belong into URLs. */
-
 import { Readable } from 'node:stream';
 import { subjectOf } from '../../records/erase.ts';
 import { exportPerson } from '../../records/export-person.ts';
 import { bodyFields } from '../body.ts';
+import { jsonBody } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonBody } from '../schemas.ts';
 import { sendBytes } from '../send-bytes.ts';
 import { invalid } from '../values.ts';
 import { emailSchema, MAX_SUBJECT } from './erase.ts';

@@ -1,10 +1,10 @@
 /** Whether the process lives, and whether it can serve. No key needed; not logged. */
 import { acceptedFormat } from '../negotiate.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { renderProblem } from '../problem.ts';
 import { queryValues } from '../query.ts';
 import { type Check, readiness } from '../readiness.ts';
 import type { Call, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 const ok = jsonResponse('Yes', {
   type: 'object',

@@ -1,5 +1,4 @@
 /** Inspectors: temporary receivers of ours, what they answer, and what they were sent. */
-
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -14,13 +13,12 @@ import {
 import { bodyFields } from '../body.ts';
 import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { answering } from '../inspector-schemas.ts';
 import { pageResponse } from '../list-page.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { invalid, refuseUnknown } from '../values.ts';
-import { shownInspected, shownInspector } from './shown-inspector.ts';
+import { answering, shownInspected, shownInspector } from './shown-inspector.ts';
 
 const DEFAULT_STATUS = 204;
 const DEFAULT_REQUESTS = 20;

@@ -1,7 +1,7 @@
 /** How many jobs are in each state. */
 import { JOB_STATES, type JobState } from '../../model/job.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 /** Ended jobs are looked for among so many: counting each of a million would take a second. */

@@ -1,11 +1,10 @@
 /** The log of a job, one attempt at a time. */
-
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
 import { acceptedFormat } from '../negotiate.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { streamJobLog, wantsStream } from './job-log-stream.ts';
 import { jobOf } from './jobs.ts';
 import { shownLine, textOf } from './shown-log-line.ts';

@@ -1,5 +1,4 @@
 /** Jobs, as callers may list, follow, cancel and repeat them. */
-
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job } from '../../model/job.ts';
@@ -14,9 +13,9 @@ import {
   pageLimit,
   pageResponse,
 } from '../list-page.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { sendTagged } from '../tag.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';

@@ -1,26 +1,17 @@
 /** The API keys of a team: what there is, another one, a new one in the place of one, and the end of one. */
-
 import { Problem } from '../../model/error.ts';
-import {
-  type ApiKey,
-  DEFAULT_SCOPES,
-  keyConcern,
-  MAX_KEY_NAME,
-  type Scope,
-  TEAM_SCOPES,
-} from '../../model/team.ts';
-import { toIso } from '../../std/clock.ts';
+import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { invalid, oneOf, refuseUnknown, timeFrom } from '../values.ts';
-import { isoOrNull } from './shown-webhook.ts';
+import { shownKey } from './shown-key.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 
@@ -177,20 +168,6 @@ export const revokeKey: Operation<KeyedCall> = {
     return { message: 'Key revoked', key: shownKey(key, store.now()) };
   },
 };
-
-export function shownKey(key: ApiKey, now: number) {
-  return {
-    id: key.id,
-    name: key.name,
-    prefix: key.prefix,
-    scopes: key.scopes,
-    createdAt: toIso(key.createdAt),
-    expiresAt: isoOrNull(key.expiresAt),
-    revokedAt: isoOrNull(key.revokedAt),
-    lastUsedAt: isoOrNull(key.lastUsedAt),
-    concern: keyConcern(key, now),
-  };
-}
 
 /** The team's key that the path names, unless it is beyond what an `admin` may touch. */
 async function teamKey(store: Store, teamId: string, id: string | undefined): Promise<ApiKey> {

@@ -1,12 +1,11 @@
 /** Who a key speaks for, what it may do, and the bounds within which it does. */
 import { Problem } from '../../model/error.ts';
 import { SCOPES } from '../../model/team.ts';
+import { toIsoOrNull } from '../../std/clock.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
-import { isoTime } from '../iso-time.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../list-page.ts';
+import { isoTimeOrNull, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
-import { isoOrNull } from './shown-webhook.ts';
 
 const integer = (description: string) => ({ type: 'integer', description });
 const quota = (description: string) => ({
@@ -37,7 +36,7 @@ export const readMe: Operation<KeyedCall> = {
           name: { type: 'string' },
           prefix: { type: 'string', description: 'How the key begins' },
           scopes: { type: 'array', items: { enum: SCOPES } },
-          expiresAt: { ...isoTime, type: ['string', 'null'], description: 'null: never' },
+          expiresAt: { ...isoTimeOrNull, description: 'null: never' },
         },
       },
       limits: {
@@ -84,7 +83,7 @@ export const readMe: Operation<KeyedCall> = {
         name: key.name,
         prefix: key.prefix,
         scopes: key.scopes,
-        expiresAt: isoOrNull(key.expiresAt),
+        expiresAt: toIsoOrNull(key.expiresAt),
       },
       limits: {
         defaultPageSize: DEFAULT_LIMIT,

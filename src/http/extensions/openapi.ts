@@ -1,9 +1,9 @@
 /** The published description of everything here: for programs as JSON and YAML, for people as a page. */
 import { yaml } from '../../std/yaml.ts';
-import { describeRoutes } from '../describe-routes.ts';
-import { referencePage } from '../reference-page.ts';
+import { jsonResponse } from '../openapi/content.ts';
+import { describeRoutes } from '../openapi/describe-routes.ts';
+import { referencePage } from '../openapi/reference-page.ts';
 import type { Call, Operation, Route } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 /** The page runs nothing and asks nobody for anything, whatever stands in a description. */
 const NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";

@@ -11,10 +11,11 @@ import { Problem } from '../../model/error.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
 import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse, schemas } from '../schemas.ts';
 import { leaving } from '../send-bytes.ts';
+import { jobSchema } from './shown-job.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/json': 'json',
@@ -72,7 +73,7 @@ export const pushRecords: Operation<KeyedCall> = {
         message: { type: 'string' },
         jobId: { type: 'string' },
         version: { type: 'integer', description: 'The version that it published or found unchanged' },
-        records: { ...schemas.Job.properties.records, type: 'object' },
+        records: { ...jobSchema.properties.records, type: 'object' },
       },
     },
     { 'x-job-id': 'The job', location: 'Where the job can be read' },

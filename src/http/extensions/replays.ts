@@ -1,12 +1,11 @@
 /** Replays: sending some deliveries of a webhook once more, or everything that failed since a time. */
-
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { bodyFields } from '../body.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
+import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { invalid, oneOf, timeFrom } from '../values.ts';
 import { shownReplay } from './shown-delivery.ts';
 import { webhookIdFrom, webhookOf } from './webhooks.ts';
@@ -14,8 +13,6 @@ import { webhookIdFrom, webhookOf } from './webhooks.ts';
 const MAX_NAMED = 100;
 const DEFAULT_STATES: readonly DeliveryState[] = ['dead'];
 const FORMS = 'Give either `deliveryIds`, or `since` with optional `until` and `states`';
-
-const time = { type: 'string', format: 'date-time' };
 
 /** POST /v1/integrations/webhooks/{webhookId}/replay */
 export const replayDeliveries: Operation<KeyedCall> = {
@@ -40,8 +37,8 @@ export const replayDeliveries: Operation<KeyedCall> = {
         type: 'object',
         required: ['since'],
         properties: {
-          since: time,
-          until: { ...time, description: 'Now, unless told' },
+          since: requestTime,
+          until: { ...requestTime, description: 'Now, unless told' },
           states: { type: 'array', items: { enum: DELIVERY_STATES }, default: DEFAULT_STATES },
         },
       },

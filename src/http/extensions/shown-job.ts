@@ -1,8 +1,8 @@
 /** A job as callers see it, over HTTP and at the shell; and how it stands, in words. */
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
-import { toIso } from '../../std/clock.ts';
+import { toIso, toIsoOrNull } from '../../std/clock.ts';
 import type { JobGlance } from '../../store/job-operations.ts';
-import { isoTime } from '../iso-time.ts';
+import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 
 export type ShownJob = ReturnType<typeof shownJob>;
 
@@ -19,15 +19,15 @@ export function shownJob(job: Job) {
     priority: job.priority,
     attempt: job.attempt,
     nextAttemptAt: job.state === 'retrying' ? toIso(job.runAt) : null,
-    cancelRequestedAt: isoOrNull(job.cancelRequestedAt),
+    cancelRequestedAt: toIsoOrNull(job.cancelRequestedAt),
     reason: job.reason,
     error: job.error,
     progress: job.progress,
     version: job.version,
     records: job.records,
     queuedAt: toIso(job.createdAt),
-    startedAt: isoOrNull(job.startedAt),
-    finishedAt: isoOrNull(job.finishedAt),
+    startedAt: toIsoOrNull(job.startedAt),
+    finishedAt: toIsoOrNull(job.finishedAt),
   };
 }
 
@@ -42,8 +42,8 @@ export const jobSchema = {
     origin: { enum: JOB_ORIGINS },
     priority: { type: 'integer', description: 'The highest of a team goes first' },
     attempt: { type: 'integer', description: 'Attempts started so far' },
-    nextAttemptAt: { ...isoTime, type: ['string', 'null'], description: 'Of a job that is `retrying`' },
-    cancelRequestedAt: { ...isoTime, type: ['string', 'null'] },
+    nextAttemptAt: { ...isoTimeOrNull, description: 'Of a job that is `retrying`' },
+    cancelRequestedAt: isoTimeOrNull,
     reason: {
       enum: [...FAILURE_REASONS, null],
       description: 'Why it failed, or why its last attempt did',
@@ -70,8 +70,8 @@ export const jobSchema = {
       },
     },
     queuedAt: isoTime,
-    startedAt: { ...isoTime, type: ['string', 'null'] },
-    finishedAt: { ...isoTime, type: ['string', 'null'] },
+    startedAt: isoTimeOrNull,
+    finishedAt: isoTimeOrNull,
   },
 };
 
@@ -83,8 +83,8 @@ export function shownGlance({ id, state, createdAt, startedAt, finishedAt }: Job
     id,
     state,
     queuedAt: toIso(createdAt),
-    startedAt: isoOrNull(startedAt),
-    finishedAt: isoOrNull(finishedAt),
+    startedAt: toIsoOrNull(startedAt),
+    finishedAt: toIsoOrNull(finishedAt),
   };
 }
 
@@ -115,8 +115,4 @@ export function endedSentence(job: Job): string {
 export function notWaitingSentence(job: Job): string {
   const next = ENDED.includes(job.state) ? 'rerun it to queue another one' : 'there is nothing to wait for';
   return `This job does not wait. ${standsHow(job)}: ${next}`;
-}
-
-function isoOrNull(ms: number | null): string | null {
-  return ms === null ? null : toIso(ms);
 }

@@ -10,7 +10,7 @@ import {
   type UsagePeriod,
 } from '../../model/usage.ts';
 import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../iso-time.ts';
+import { isoTime } from '../openapi/content.ts';
 
 /** From the beginning of the first period until the end of the last, in epoch milliseconds. */
 export interface Span {

@@ -1,8 +1,9 @@
 /** A webhook as callers see it, over HTTP and at the shell. */
-import type { Webhook } from '../../model/webhook.ts';
-import { toIso } from '../../std/clock.ts';
+import { WEBHOOK_STATES, type Webhook } from '../../model/webhook.ts';
+import { toIso, toIsoOrNull } from '../../std/clock.ts';
 import { headerNames } from '../../webhooks/change.ts';
 import type { WebhookDeps } from '../../webhooks/deps.ts';
+import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 
 export type ShownWebhook = Awaited<ReturnType<typeof shownWebhook>>;
 
@@ -15,13 +16,41 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
     events: webhook.events,
     state: webhook.state,
     settings: { ...webhook.settings, headers: await headerNames(deps, webhook) },
-    pausedAt: isoOrNull(webhook.pausedAt),
+    pausedAt: toIsoOrNull(webhook.pausedAt),
     pausedReason: webhook.pausedReason,
-    failingSince: isoOrNull(webhook.failingSince),
-    lastSuccessAt: isoOrNull(webhook.lastSuccessAt),
+    failingSince: toIsoOrNull(webhook.failingSince),
+    lastSuccessAt: toIsoOrNull(webhook.lastSuccessAt),
   };
 }
 
-export function isoOrNull(ms: number | null): string | null {
-  return ms === null ? null : toIso(ms);
-}
+/** The same as JSON Schema. */
+export const webhookDetailSchema = {
+  type: 'object',
+  required: ['id', 'workflowId', 'createdAt', 'url', 'events', 'state'],
+  properties: {
+    id: { type: 'string' },
+    workflowId: { type: ['string', 'null'], description: 'null: every workflow of the team' },
+    createdAt: isoTime,
+    url: { type: 'string' },
+    events: { type: 'array', items: { type: 'string' } },
+    state: { enum: WEBHOOK_STATES },
+    settings: {
+      type: 'object',
+      properties: {
+        ordered: { type: 'boolean' },
+        ratePerSecond: { type: ['number', 'null'], description: 'null: no limit' },
+        timeoutMs: { type: 'integer' },
+        headers: {
+          type: ['array', 'null'],
+          items: { type: 'string' },
+          description:
+            'Their names; never their values. null: they were sealed with another encryption key; set them anew',
+        },
+      },
+    },
+    pausedAt: isoTimeOrNull,
+    pausedReason: { type: ['string', 'null'] },
+    failingSince: { ...isoTimeOrNull, description: 'Since when every attempt has failed' },
+    lastSuccessAt: { ...isoTimeOrNull, description: 'Accurate to a minute' },
+  },
+};

@@ -1,9 +1,9 @@
 /** A workflow as callers see it, over HTTP and at the shell. */
 import { JOB_STATES } from '../../model/job.ts';
 import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../../model/workflow.ts';
-import { toIso } from '../../std/clock.ts';
+import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { isoTime } from '../iso-time.ts';
+import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 import { ENDED, shownJob, UNFINISHED } from './shown-job.ts';
 
 export type ShownWorkflow = Awaited<ReturnType<typeof shownWorkflow>>;
@@ -23,9 +23,9 @@ export async function shownWorkflow(store: Store, { teamId, id, ...workflow }: W
     source: { type: definition.source.type },
     mode: definition.mode,
     schedule: definition.schedule,
-    nextRunAt: nextRunAt === null || pausedAt !== null ? null : toIso(nextRunAt),
+    nextRunAt: pausedAt === null ? toIsoOrNull(nextRunAt) : null,
     paused: pausedAt !== null,
-    pausedAt: pausedAt === null ? null : toIso(pausedAt),
+    pausedAt: toIsoOrNull(pausedAt),
     version: workflow.currentVersion,
     records: version?.total ?? 0,
     currentJob: current === undefined ? null : shownJob(current),
@@ -52,13 +52,9 @@ export const workflowSchema = {
         missed: { enum: MISSED },
       },
     },
-    nextRunAt: {
-      ...isoTime,
-      type: ['string', 'null'],
-      description: 'null without a schedule, and while paused',
-    },
+    nextRunAt: { ...isoTimeOrNull, description: 'null without a schedule, and while paused' },
     paused: { type: 'boolean' },
-    pausedAt: { ...isoTime, type: ['string', 'null'] },
+    pausedAt: isoTimeOrNull,
     version: { type: 'integer', description: 'The newest version of its records; 0 before the first' },
     records: { type: 'integer', description: 'How many records that version holds' },
     currentJob: {
@@ -79,8 +75,8 @@ export const workflowSchema = {
           id: { type: 'string' },
           state: { enum: JOB_STATES },
           queuedAt: isoTime,
-          startedAt: { ...isoTime, type: ['string', 'null'] },
-          finishedAt: { ...isoTime, type: ['string', 'null'] },
+          startedAt: isoTimeOrNull,
+          finishedAt: isoTimeOrNull,
         },
       },
     },

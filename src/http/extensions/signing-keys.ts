@@ -2,8 +2,8 @@
 import { Problem } from '../../model/error.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { isGeneratedId } from '../ids.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { type Call, type Operation, pathParameter } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 const answer = jsonResponse('The keys, oldest first', {
   type: 'object',

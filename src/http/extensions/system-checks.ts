@@ -1,7 +1,8 @@
 /** What is wrong with the installation, and what to do about it: for whoever runs it. */
+import { CHECK_GROUPS, FINDING_STATUSES } from '../../model/finding.ts';
 import { toIso } from '../../std/clock.ts';
+import { isoTime, jsonResponse, objectSchema } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 
 export type ShownChecks = Awaited<ReturnType<typeof readSystemChecks.handle>>;
 
@@ -35,3 +36,44 @@ export const readSystemChecks = {
     };
   },
 } satisfies Operation<KeyedCall>;
+
+const finding = objectSchema({
+  group: { enum: CHECK_GROUPS },
+  check: { type: 'string', description: 'The name of the check: it stays the same for ever' },
+  status: { enum: FINDING_STATUSES },
+  what: { type: 'string', description: 'What was found: a sentence' },
+  why: {
+    type: ['string', 'null'],
+    description: 'What comes of it, or why it was not checked; null when all is well',
+  },
+  fix: { type: ['string', 'null'], description: 'The next step; null when there is none to take' },
+  tookMs: { type: 'integer', description: 'How long it took to find out' },
+});
+
+/** The same as JSON Schema. */
+export const systemChecksSchema = {
+  ...objectSchema({
+    ok: { type: 'boolean', description: 'Whether no finding is an error' },
+    examinedAt: isoTime,
+    tookMs: { type: 'integer', description: 'How long all of it took' },
+    findings: { type: 'array', items: finding },
+  }),
+  examples: [
+    {
+      ok: true,
+      examinedAt: '2026-11-21T02:00:00.000Z',
+      tookMs: 96,
+      findings: [
+        {
+          group: 'machine',
+          check: 'disk-space-data',
+          status: 'warning',
+          what: '812 MB are free for the data directory (/data)',
+          why: 'Migrations copy the database first, and the log of a busy hour takes some hundred MB',
+          fix: 'Make room, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_KEEP_EVENTS_DAYS',
+          tookMs: 1,
+        },
+      ],
+    },
+  ],
+};

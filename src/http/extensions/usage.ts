@@ -1,5 +1,4 @@
 /** How much a team has done, by hours or days. */
-
 import { Problem } from '../../model/error.ts';
 import {
   PERIOD_MS,
@@ -9,9 +8,9 @@ import {
   type UsagePeriod,
 } from '../../model/usage.ts';
 import { isGeneratedId } from '../ids.ts';
+import { jsonResponse, requestTime } from '../openapi/content.ts';
 import { queryName, queryTime, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { type Span, shownUsage, usageSchema } from './shown-usage.ts';
@@ -21,8 +20,6 @@ const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = 
   hour: { usual: 24, most: 31 * 24 },
   day: { usual: 30, most: 366 },
 };
-
-const time = { type: 'string', format: 'date-time' };
 
 /** GET /v1/usage */
 export const readUsage: Operation<KeyedCall> = {
@@ -39,13 +36,13 @@ export const readUsage: Operation<KeyedCall> = {
       name: 'from',
       in: 'query',
       description: `A time in the first hour or day; ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\` unless told`,
-      schema: time,
+      schema: requestTime,
     },
     {
       name: 'to',
       in: 'query',
       description: `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
-      schema: time,
+      schema: requestTime,
     },
     WORKFLOW_FILTER,
     { name: 'webhookId', in: 'query', description: 'Only of this webhook', schema: { type: 'string' } },

@@ -4,6 +4,7 @@ import { toIso } from '../../std/clock.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { isoTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** GET /v1/workflows/{workflowId}/versions */
@@ -36,5 +37,25 @@ export const listWorkflowVersions: Operation<KeyedCall> = {
         records,
       })),
     };
+  },
+};
+
+/** A version as JSON Schema. */
+export const versionSchema = {
+  type: 'object',
+  required: ['number', 'jobId', 'publishedAt', 'records'],
+  properties: {
+    number: { type: 'integer' },
+    jobId: { type: 'string', description: 'The job that published it' },
+    publishedAt: isoTime,
+    records: {
+      type: 'object',
+      properties: {
+        total: { type: 'integer' },
+        added: { type: 'integer' },
+        changed: { type: 'integer' },
+        removed: { type: 'integer' },
+      },
+    },
   },
 };

@@ -1,11 +1,10 @@
 /** What a webhook signs with: showing it, and changing it. */
-
 import { toIso } from '../../std/clock.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/rotate.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';
 import { bodyFields } from '../body.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { invalid } from '../values.ts';
 import { webhookIdFrom } from './webhooks.ts';
 

@@ -1,5 +1,4 @@
 /** Webhooks beyond the contract, one at a time: how it stands and is called, a test, a pause. */
-
 import { Problem } from '../../model/error.ts';
 import {
   eventsMistake,
@@ -26,9 +25,9 @@ import { idCursorFrom } from '../cursor.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
 import { invalid, refuseUnknown } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';

@@ -1,5 +1,4 @@
 /** Workflows that are made over the API: those that run no code of their own, which are of kind `push` and `http`. */
-
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -17,9 +16,9 @@ import { firstRunAt } from '../../workflows/apply.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jsonBody, jsonResponse } from '../schemas.ts';
 import { checkIfMatch, sendTagged } from '../tag.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 

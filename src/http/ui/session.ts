@@ -1,5 +1,4 @@
 /** Signing in to the dashboard with a key or a link, who is signed in, and signing out. */
-
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
@@ -10,8 +9,8 @@ import type { Begun, SignedIn } from '../../teams/sessions.ts';
 import { authorOf } from '../author.ts';
 import { bodyFields } from '../body.ts';
 import { clientAddress } from '../client-address.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import type { Call, Operation } from '../route.ts';
-import { jsonResponse } from '../schemas.ts';
 import { invalid } from '../values.ts';
 import { requireOwnOrigin } from './own-origin.ts';
 import type { UiServices } from './services.ts';

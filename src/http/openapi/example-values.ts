@@ -1,9 +1,8 @@
 /** What things look like in the description: one team's workflow `people`, one run of it, and who is told. */
-
-import { aliasesOf } from '../model/event.ts';
-import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
-import { makeCursor, makeIdCursor } from './cursor.ts';
-import { eventSchemaName } from './webhook-schemas.ts';
+import { aliasesOf } from '../../model/event.ts';
+import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { makeCursor, makeIdCursor } from '../cursor.ts';
+import { eventSchemaName } from './describe-events.ts';
 
 const ID = '01kadz8v3s7v0s8e1c3q5m2n4p';
 const JOB = `job_${ID}`;

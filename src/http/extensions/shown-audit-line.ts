@@ -1,10 +1,28 @@
-/** A line of the audit in the description of the API. */
-import { ACTOR_KINDS, TARGET_KINDS } from '../model/audit.ts';
-import { isoTime } from './iso-time.ts';
+/** A line of the audit as callers see it, over HTTP and at the shell. */
+import { ACTOR_KINDS, type AuditLine, TARGET_KINDS } from '../../model/audit.ts';
+import { toIso } from '../../std/clock.ts';
+import { isoTime } from '../openapi/content.ts';
+
+export function shownAuditLine(line: AuditLine) {
+  const { id, createdAt, team, action, author, target, summary, details } = line;
+  return {
+    id,
+    createdAt: toIso(createdAt),
+    team,
+    action,
+    actor: { kind: author.kind, id: author.id, name: author.name },
+    target,
+    address: author.address,
+    requestId: author.requestId,
+    summary,
+    details: details as Record<string, unknown>,
+  };
+}
 
 const text = { type: 'string' };
 const textOrNull = { type: ['string', 'null'] };
 
+/** The same as JSON Schema. */
 export const auditLineSchema = {
   type: 'object',
   required: [

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createSchemaCheck } from '../../test/support/json-schema.ts';
-import { openApiText } from './openapi.ts';
-import { routes } from './routes.ts';
+import { createSchemaCheck } from '../../../test/support/json-schema.ts';
+import { routes } from '../routes.ts';
+import { openApiText } from './document.ts';
 
 interface Described {
   operationId: string;
@@ -38,7 +38,7 @@ const document = JSON.parse(openApiText) as {
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
 
 test('openapi.json is what the routes say: run `npm run openapi` when this fails', () => {
-  const stored = readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8');
+  const stored = readFileSync(join(import.meta.dirname, '../../../openapi.json'), 'utf8');
   assert.equal(stored, openApiText);
 });
 

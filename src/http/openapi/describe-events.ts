@@ -1,7 +1,28 @@
-/** The requests that webhooks are sent, as the `webhooks` section of an OpenAPI document. */
-import { EVENT_CATALOGUE } from '../model/event-catalogue.ts';
-import { jsonBody } from './schemas.ts';
-import { eventSchemaName } from './webhook-schemas.ts';
+/** Events in the OpenAPI document: their schemas, and the requests that webhooks receive. */
+import type { EventType } from '../../model/event.ts';
+import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { jsonBody } from './content.ts';
+
+/** `Event`, which is any of them, and the schema of each type. */
+export const eventSchemas = {
+  Event: {
+    description: 'Exactly what a webhook is sent',
+    oneOf: EVENT_CATALOGUE.map(({ type }) => ({ $ref: `#/components/schemas/${eventSchemaName(type)}` })),
+    discriminator: {
+      propertyName: 'type',
+      mapping: Object.fromEntries(
+        EVENT_CATALOGUE.map(({ type }) => [type, `#/components/schemas/${eventSchemaName(type)}`]),
+      ),
+    },
+  },
+  ...Object.fromEntries(EVENT_CATALOGUE.map(({ type, schema }) => [eventSchemaName(type), schema])),
+};
+
+/** `workflow_finished` → `WorkflowFinishedEvent`. */
+export function eventSchemaName(type: EventType): string {
+  const words = type.split('_').map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`);
+  return `${words.join('')}Event`;
+}
 
 const HEADERS = {
   'webhook-id': 'The id of the event: the same in every attempt, to tell repetitions by',
@@ -11,7 +32,7 @@ const HEADERS = {
     '`v1a,` by the key of the team (ed25519) that stands at /.well-known/webhook-signing-keys/{teamId}',
 };
 
-/** One request for each type of event. */
+/** The `webhooks` section: one request for each type of event. */
 export function describeWebhooks(): object {
   return Object.fromEntries(
     EVENT_CATALOGUE.map(({ type, description, example }) => [

@@ -1,9 +1,10 @@
 /** Routes in, an OpenAPI 3.1 document out. */
-import { type ErrorCode, Problem } from '../model/error.ts';
-import { describeWebhooks } from './describe-webhooks.ts';
-import { plainPath } from './match.ts';
-import type { Parameter, Refusal, Route } from './route.ts';
-import { jsonResponse, schemas } from './schemas.ts';
+import { type ErrorCode, Problem } from '../../model/error.ts';
+import { plainPath } from '../match.ts';
+import type { Parameter, Refusal, Route } from '../route.ts';
+import { jsonResponse } from './content.ts';
+import { describeWebhooks } from './describe-events.ts';
+import { schemas } from './schemas.ts';
 import { withExamples } from './with-examples.ts';
 import { withTypes } from './with-types.ts';
 

@@ -1,0 +1,61 @@
+/** How operations describe JSON bodies, JSON answers and times in OpenAPI. */
+import type { schemas } from './schemas.ts';
+
+/** A time in an answer: see `toIso`. */
+export const isoTime = {
+  type: 'string',
+  format: 'date-time',
+  description: 'ISO 8601 in UTC with milliseconds',
+};
+
+export const isoTimeOrNull = { ...isoTime, type: ['string', 'null'] };
+
+/** A time in a request: see `timeFrom`. */
+export const requestTime = { type: 'string', format: 'date-time' };
+
+/** An object that always has all of these properties. */
+export function objectSchema(properties: Record<string, object>, description?: string) {
+  return {
+    type: 'object',
+    ...(description === undefined ? {} : { description }),
+    required: Object.keys(properties),
+    properties,
+  };
+}
+
+/** A JSON request body, as an OpenAPI request body. */
+export function jsonBody(
+  schema: object,
+  { required = true, example }: { required?: boolean; example?: unknown } = {},
+): object {
+  const content = { schema, ...(example === undefined ? {} : { example }) };
+  return { required, content: { 'application/json': content } };
+}
+
+/**
+ * A JSON answer, as an OpenAPI response object.
+ *
+ * @param schema the name of one of the `schemas`, or a schema of its own
+ * @param headers their descriptions by name
+ */
+export function jsonResponse(
+  description: string,
+  schema: keyof typeof schemas | object,
+  headers: Readonly<Record<string, string>> = {},
+): object {
+  return {
+    description,
+    ...(Object.keys(headers).length === 0
+      ? {}
+      : { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, header(text)])) }),
+    content: {
+      'application/json': {
+        schema: typeof schema === 'string' ? { $ref: `#/components/schemas/${schema}` } : schema,
+      },
+    },
+  };
+}
+
+function header(description: string): object {
+  return { description, schema: { type: 'string' } };
+}
