@@ -1,15 +1,13 @@
 /** Commands against a server: by URL and key, by a profile, and what is said when it is not there. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { runCommand } from './support/commands.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startService, type TestService } from './support/service.ts';
-
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 
 let service: TestService;
 let directory: string;
@@ -31,23 +29,9 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function flowhook(args: string[], environment: Record<string, string> = {}, input = '') {
-  const child = spawn(process.execPath, [BIN, ...args], {
-    cwd: directory,
-    env: { XDG_CONFIG_HOME: join(directory, 'config'), ...environment },
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (part) => {
-    stdout += part;
-  });
-  child.stderr.on('data', (part) => {
-    stderr += part;
-  });
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  return { code, stdout, stderr };
+function flowhook(args: string[], environment: Record<string, string> = {}, input = '') {
+  const own = { XDG_CONFIG_HOME: join(directory, 'config'), ...environment };
+  return runCommand(args, { directory, environment: own, input });
 }
 
 const there = () => ({ FLOWHOOK_URL: service.url, FLOWHOOK_KEY: service.key });

@@ -1,14 +1,13 @@
 /** `flowhook teams delete` as a shell sees it. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { runCommand } from './support/commands.ts';
 import { makePlace } from './support/place.ts';
 import { startServerProcess } from './support/server-process.ts';
 
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 const WORKFLOWS = {
   'acme/people.yaml': `source: { type: command, command: [printf, '{"id":1}\\n{"id":2}\\n'] }\n`,
   'other/people.yaml': `source: { type: command, command: [printf, '{"id":9}\\n'] }\n`,
@@ -16,26 +15,21 @@ const WORKFLOWS = {
 const SLOW = { 'acme/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n' };
 
 test('a team is exported and deleted, and others stay as they are', async (t) => {
-  const { directory, environment, run, start } = await makePlace(t, WORKFLOWS);
+  const { directory, environment, run } = await makePlace(t, WORKFLOWS);
   for (const team of ['acme', 'other']) assert.equal((await run('run', `${team}/people`, '--wait')).code, 0);
   await run('webhooks', 'subscribe', 'acme/people', 'https://example.com/hook');
   const { stdout: key } = await run('keys', 'create', '--team', 'acme');
   assert.match(key, /^fh_/);
 
-  const asked = await start('teams', 'delete', 'acme').ended;
+  const asked = await run('teams', 'delete', 'acme');
   assert.equal(asked.code, 2);
   assert.match(asked.stderr, /Type its slug to go on: .*nothing was deleted. In scripts, say --yes/s);
   const unknown = await run('teams', 'delete', 'acne', '--yes');
   assert.deepEqual([unknown.code, /Did you mean "acme"\?/.test(unknown.stderr)], [3, true]);
 
-  const args = [BIN, 'teams', 'delete', 'acme', '--export', 'kept', '--json'];
-  const deleted = spawnSync(process.execPath, args, {
-    cwd: directory,
-    env: environment,
-    input: 'acme\n',
-    encoding: 'utf8',
-  });
-  assert.equal(deleted.status, 0, deleted.stderr);
+  const args = ['teams', 'delete', 'acme', '--export', 'kept', '--json'];
+  const deleted = await runCommand(args, { directory, environment, input: 'acme\n' });
+  assert.equal(deleted.code, 0, deleted.stderr);
   assert.equal((JSON.parse(deleted.stdout) as { exported: string }).exported, 'kept');
   const read = (name: string) => readFile(join(directory, 'kept', name), 'utf8');
   assert.equal(await read('data/people.ndjson'), '{"id":"1"}\n{"id":"2"}\n');

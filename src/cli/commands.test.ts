@@ -1,6 +1,5 @@
 /** The commands as a shell sees them: exit codes, what is data and what is message, and the next step. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,24 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { runCommand } from '../../test/support/commands.ts';
 import { makeDatabase } from '../../test/support/postgres.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-/** Runs a command in a directory; its environment holds nothing but what is given. */
 function flowhook(directory: string, args: string[], environment: Record<string, string> = {}) {
-  return new Promise<Ended>((resolve) => {
-    const options = { cwd: directory, env: environment, timeout: 120_000 };
-    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+  return runCommand(args, { directory, environment });
 }
 
 async function emptyDirectory(t: TestContext): Promise<string> {

@@ -1,16 +1,15 @@
 /** What holds for every command: its help, its flags, its examples. And what mistakes are answered with. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Command } from 'commander';
+import { runCommand } from '../../test/support/commands.ts';
 import { programOf } from '../main.ts';
 import { leavesOf } from './every-command.ts';
 import { EXAMPLES } from './examples.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 /** They print no data. */
 const WITHOUT_JSON = ['serve', 'completion'];
 const VERBS = [
@@ -53,14 +52,7 @@ function helpOf(command: Command): string {
   return text;
 }
 
-function flowhook(...args: string[]): { code: number | null; stdout: string; stderr: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, ...args], {
-    cwd: directory,
-    env: {},
-    encoding: 'utf8',
-  });
-  return { code: status, stdout, stderr };
-}
+const flowhook = (...args: string[]) => runCommand(args, { directory });
 
 for (const { path, command } of leaves) {
   test(`the help of \`flowhook ${path}\` begins with examples and ends with exit codes`, () => {
@@ -97,11 +89,12 @@ test('every example belongs to a command', () => {
   );
 });
 
-test('help and version are no mistakes, and the exit codes have a page', () => {
+test('help and version are no mistakes, and the exit codes have a page', async () => {
   for (const args of [['--help'], ['help', 'jobs'], ['jobs', 'list', '--help'], ['--version']]) {
-    assert.deepEqual([flowhook(...args).code, flowhook(...args).stderr], [0, ''], args.join(' '));
+    const { code, stderr } = await flowhook(...args);
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
   }
-  assert.match(flowhook('help', 'exit-codes').stdout, /7 {2}timed out/);
+  assert.match((await flowhook('help', 'exit-codes')).stdout, /7 {2}timed out/);
 });
 
 for (const [args, code, sentence] of [
@@ -117,17 +110,17 @@ for (const [args, code, sentence] of [
   [['completion', 'tcsh'], 2, /must be bash, zsh, fish/],
   [['run', 'people', '--data', '/proc/nowhere'], 3, /There is no database/],
 ] as const) {
-  test(`\`flowhook ${args.join(' ')}\` ends with ${code} and the next step`, () => {
-    const ended = flowhook(...args);
+  test(`\`flowhook ${args.join(' ')}\` ends with ${code} and the next step`, async () => {
+    const ended = await flowhook(...args);
     assert.equal(ended.code, code, ended.stderr);
     assert.equal(ended.stdout, '');
     assert.match(ended.stderr, sentence);
   });
 }
 
-test('--quiet leaves messages out, and neither data nor errors', () => {
-  const made = flowhook('keys', 'create', '--team', 'acme', '--quiet');
+test('--quiet leaves messages out, and neither data nor errors', async () => {
+  const made = await flowhook('keys', 'create', '--team', 'acme', '--quiet');
   assert.match(made.stdout, /^fh_/);
   assert.equal(made.stderr, '');
-  assert.match(flowhook('jobs', 'show', 'job_1', '--quiet').stderr, /No job "job_1" found/);
+  assert.match((await flowhook('jobs', 'show', 'job_1', '--quiet')).stderr, /No job "job_1" found/);
 });

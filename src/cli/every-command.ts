@@ -59,9 +59,7 @@ export function finishCommands(program: Command): void {
     'after',
     '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict,\n6 unreachable, 7 timed out',
   );
-  program.hook('preAction', (_, command) => {
-    if (command.opts().quiet === true) beQuiet();
-  });
+  program.hook('preAction', (_, command) => beQuiet(command.opts().quiet === true));
 }
 
 function addExamples(command: Command, examples: readonly string[]): void {

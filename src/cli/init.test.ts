@@ -1,17 +1,16 @@
 /** `flowhook init`: what it writes works as it is, and what was there stays. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
+import { runCommand } from '../../test/support/commands.ts';
 import { startServerProcess } from '../../test/support/server-process.ts';
 import { commentedSettings } from '../config/commented-file.ts';
 import { readConfig } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 const WRITTEN = [
   'flowhook.yaml',
   'workflows/default/hello.yaml',
@@ -22,12 +21,7 @@ const WRITTEN = [
 ];
 
 function flowhook(directory: string, ...args: string[]) {
-  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const options = { cwd: directory, env: { PATH: process.env.PATH ?? '' }, timeout: 120_000 };
-    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+  return runCommand(args, { directory, environment: { PATH: process.env.PATH ?? '' } });
 }
 
 async function emptyDirectory(t: TestContext): Promise<string> {

@@ -1,14 +1,14 @@
 /** The mistakes of somebody who is new here: each is answered with the next step. */
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { BIN, runCommand } from '../../test/support/commands.ts';
 import { startService, type TestService } from '../../test/support/service.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 let service: TestService;
 let directory: string;
 
@@ -23,12 +23,7 @@ after(async () => {
 
 /** Runs a command in a directory where nothing is, beside a service. */
 function flowhook(args: string[], environment: Record<string, string> = {}) {
-  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const options = { cwd: directory, env: environment, timeout: 120_000 };
-    execFile(process.execPath, [BIN, ...args], options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+  return runCommand(args, { directory, environment });
 }
 
 for (const { mistake, args, code, says } of [

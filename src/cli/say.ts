@@ -3,9 +3,9 @@ import type { Screen } from '../std/live-line.ts';
 
 let isQuiet = false;
 
-/** From now on nothing is said. */
-export function beQuiet(): void {
-  isQuiet = true;
+/** Whether nothing is said from now on. */
+export function beQuiet(wanted: boolean): void {
+  isQuiet = wanted;
 }
 
 /** One line, or several. */

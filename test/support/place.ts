@@ -1,32 +1,18 @@
-/** A directory of its own in which commands are run as other processes. */
+/** A directory of its own in which commands are run. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
-
-export interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
+import { type Ended, runCommand, type Started, startCommand } from './commands.ts';
 
 export interface Place {
   directory: string;
   environment: Record<string, string>;
+  /** Runs a command to its end; commands run one after the other. */
   run(...args: string[]): Promise<Ended>;
+  /** Starts a process of its own. */
   start(...args: string[]): Started;
-}
-
-export interface Started {
-  process: ChildProcess;
-  /** Resolves when standard error has had this; rejects when the command ends without it. */
-  says(what: RegExp): Promise<void>;
-  ended: Promise<Ended>;
 }
 
 /**
@@ -50,40 +36,14 @@ export async function makePlace(
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: 'key-of-the-commands-test',
   };
-  const options = { cwd: directory, env: environment };
   const place: Place = {
     directory,
     environment,
-    run: (...args) =>
-      new Promise((resolve) => {
-        const limits = { ...options, timeout: 60_000 };
-        execFile(process.execPath, [BIN, ...args], limits, (error, stdout, stderr) =>
-          resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-        );
-      }),
+    run: (...args) => runCommand(args, { directory, environment }),
     start: (...args) => {
-      const child = spawn(process.execPath, [BIN, ...args], {
-        ...options,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      t.after(() => child.kill('SIGKILL'));
-      const said: Ended = { code: null, stdout: '', stderr: '' };
-      const listeners = new Set<() => void>();
-      for (const stream of ['stdout', 'stderr'] as const) {
-        child[stream].setEncoding('utf8').on('data', (text: string) => {
-          said[stream] += text;
-          for (const listener of listeners) listener();
-        });
-      }
-      const ended = once(child, 'close').then(([code]) => ({ ...said, code: code as number | null }));
-      const says = (what: RegExp) =>
-        new Promise<void>((resolve, reject) => {
-          const look = () => what.test(said.stderr) && resolve();
-          listeners.add(look);
-          look();
-          ended.then(() => reject(new Error(`It ended without ${what}: ${JSON.stringify(said)}`)));
-        });
-      return { process: child, says, ended };
+      const started = startCommand(args, { directory, environment });
+      t.after(() => started.process.kill('SIGKILL'));
+      return started;
     },
   };
   if (apply) assert.equal((await place.run('apply')).code, 0);
