@@ -1,28 +1,32 @@
-/** Checks settings that people write and collects every mistake, each with its line. */
+/** Checks settings that people write, and collects all mistakes with their lines. */
 import { nearest } from '../std/nearest.ts';
 
-/** What is wrong with a file, for its author. Lines count from 1; null where there is no line to name. */
+/** A mistake in a file, for its author. Lines count from 1; null where no line applies. */
 export interface Mistake {
   file: string;
   line: number | null;
   message: string;
 }
 
-/** Where a setting stands: `['limits', 'timeout']`, list positions as numbers. */
+/** The path of a setting: `['limits', 'timeout']`, with list positions as numbers. */
 export type Path = readonly (string | number)[];
 
-/** Says in which line a setting stands. */
+/** Finds the line of a setting. */
 export type LineOf = (path: Path) => number | null;
 
+/** The checks return the value, or undefined after recording a mistake. */
 export interface Checker {
   readonly mistakes: Mistake[];
-  /** Notes a mistake: a sentence that goes on after the setting's name. */
+  /** Records a mistake. The sentence continues after the setting's name. */
   wrong(path: Path, sentence: string): void;
-  /** A map without keys that are not known; an empty one if it is missing or something else. */
+  /**
+   * A map of settings. Unknown keys are mistakes, with the sentence of `misplaced` where that has one. Returns an empty
+   * map if the value is missing or not a map.
+   */
   map(
     value: unknown,
     path: Path,
-    keys: { known: readonly string[]; later?: Readonly<Record<string, string>> },
+    keys: { known: readonly string[]; misplaced?: Readonly<Record<string, string>> },
   ): Record<string, unknown>;
   text(value: unknown, path: Path, longest: number): string | undefined;
   oneOf<T extends string>(value: unknown, path: Path, choices: readonly T[]): T | undefined;
@@ -31,7 +35,7 @@ export interface Checker {
     path: Path,
     bounds: { min: number; max: number; whole: boolean },
   ): number | undefined;
-  /** A list of strings that are not empty. */
+  /** A list of non-empty strings. */
   texts(
     value: unknown,
     path: Path,
@@ -42,6 +46,11 @@ export interface Checker {
 /** Undefined and null both mean "not written": YAML reads `key:` as null. */
 export function isMissing(value: unknown): value is undefined | null {
   return value === undefined || value === null;
+}
+
+/** The checked value of a setting, or its default if it is missing or wrong. */
+export function orDefault<T>(value: unknown, fallback: T, check: () => T | undefined): T {
+  return isMissing(value) ? fallback : (check() ?? fallback);
 }
 
 export function createChecker(file: string, lineOf: LineOf): Checker {
@@ -58,7 +67,7 @@ export function createChecker(file: string, lineOf: LineOf): Checker {
   return {
     mistakes,
     wrong,
-    map(value, path, { known, later = {} }) {
+    map(value, path, { known, misplaced = {} }) {
       if (isMissing(value)) return {};
       if (typeof value !== 'object' || Array.isArray(value)) {
         const found = `found ${describe(value)}`;
@@ -72,8 +81,8 @@ export function createChecker(file: string, lineOf: LineOf): Checker {
       }
       for (const key of Object.keys(value)) {
         if (known.includes(key)) continue;
-        const waits = Object.hasOwn(later, key) ? later[key] : undefined;
-        wrong([...path, key], waits ?? `is not a setting that exists${suggestion(key, known)}`);
+        const reason = Object.hasOwn(misplaced, key) ? misplaced[key] : undefined;
+        wrong([...path, key], reason ?? `is not a setting that exists${suggestion(key, known)}`);
       }
       return value as Record<string, unknown>;
     },
@@ -113,7 +122,7 @@ export function createChecker(file: string, lineOf: LineOf): Checker {
   };
 }
 
-/** A value as it is named in a sentence, shortened. */
+/** A value as mistakes name it, shortened. */
 export function describe(value: unknown): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return `a list of ${value.length}`;

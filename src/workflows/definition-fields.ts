@@ -1,4 +1,4 @@
-/** Reads `fields`: where each field of a record comes from, and what becomes of it. */
+/** Checks `fields`: the path of each field of a record, and the conversions of its value. */
 import type { Field, Parse } from '../model/http-source.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
 import { isDatePattern } from './sources/http/convert.ts';
@@ -9,7 +9,7 @@ const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absol
 const MAX_FIELDS = 1_000;
 const MAX_PATH = 10_000;
 
-/** @param parse null: not known before the answer is there */
+/** @param parse the format of the response; null: only known once it arrives */
 export function checkFields(
   checker: Checker,
   value: unknown,
@@ -70,7 +70,7 @@ const PLAIN: Omit<Field, 'from'> = {
   all: false,
 };
 
-/** A path or a template of paths, tried as far as the kind of answer is known. */
+/** A path or a template of paths. Compiled to check it where the format of the response is known. */
 export function checkPath(
   checker: Checker,
   value: unknown,
@@ -134,7 +134,7 @@ function checkNumber(checker: Checker, value: unknown, path: Path): Field['numbe
   return null;
 }
 
-/** True, false, or null where it is not written. */
+/** True, false, or null if missing. */
 export function checkFlag(checker: Checker, value: unknown, path: Path): boolean | null {
   if (isMissing(value)) return null;
   if (typeof value === 'boolean') return value;

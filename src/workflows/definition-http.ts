@@ -1,6 +1,6 @@
-/** Reads `source: { type: http, … }`, and what beside it concerns only this kind: `fields` and the guards on them. */
+/** Checks `source: { type: http, … }` and the settings outside of it that only this kind has: `fields` and their guards. */
 import { type HttpSource, PARSES, type Parse, type Remember, TAKES } from '../model/http-source.ts';
-import { type Checker, describe, isMissing, type Path } from './check.ts';
+import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkFields, checkFlag, checkPath } from './definition-fields.ts';
 import { checkFollow, checkPaginate } from './definition-pages.ts';
 import {
@@ -44,12 +44,12 @@ const MAX_DELAY_MS = 60_000;
 const MAX_ANSWER_MS = 24 * 60 * 60_000;
 const SOURCE: Path = ['source'];
 
-/** @param root the whole definition: `fields`, `guards` and `mode` are looked at too */
+/** @param root the whole definition, for `fields`, `guards` and `mode` */
 export function checkHttpSource(checker: Checker, root: Record<string, unknown>): HttpSource {
   const settings = checker.map(root.source, SOURCE, { known: SETTINGS });
-  const parse = isMissing(settings.parse)
-    ? null
-    : (checker.oneOf(settings.parse, ['source', 'parse'], PARSES) ?? null);
+  const parse = orDefault<Parse | null>(settings.parse, null, () =>
+    checker.oneOf(settings.parse, ['source', 'parse'], PARSES),
+  );
   const body = checkBody(checker, settings);
   const fields = checkFields(checker, root.fields, ['fields'], parse);
   const follow = checkFollow(checker, settings.follow, parse);
@@ -72,12 +72,12 @@ export function checkHttpSource(checker: Checker, root: Record<string, unknown>)
     paginate: checkPaginate(checker, settings.paginate, parse),
     follow,
     remember: checkState(checker, settings.state, parse),
-    robots: isMissing(settings.robots)
-      ? null
-      : (checker.oneOf(settings.robots, ['source', 'robots'], ROBOTS) ?? null),
-    perHost: isMissing(settings.perHost)
-      ? 2
-      : (checker.number(settings.perHost, ['source', 'perHost'], { min: 1, max: 64, whole: true }) ?? 2),
+    robots: orDefault<HttpSource['robots']>(settings.robots, null, () =>
+      checker.oneOf(settings.robots, ['source', 'robots'], ROBOTS),
+    ),
+    perHost: orDefault(settings.perHost, 2, () =>
+      checker.number(settings.perHost, ['source', 'perHost'], { min: 1, max: 64, whole: true }),
+    ),
     delayMs: checkDelay(checker, settings.delay),
     answerMs: checkTimeout(checker, settings.timeout),
   };
@@ -87,7 +87,7 @@ export function checkHttpSource(checker: Checker, root: Record<string, unknown>)
       `\`fields\` is missing: an answer in ${parse} has no records of its own, such as fields: { id: "a@href", name: "a" }`,
     );
   }
-  checkPlaces(checker, root, source);
+  checkPlaceholders(checker, root, source);
   return source;
 }
 
@@ -129,9 +129,9 @@ function checkFilled(checker: Checker, guards: unknown, fields: HttpSource['fiel
   if (typeof guards !== 'object' || guards === null) return null;
   const { required, minFilledPercent } = guards as Record<string, unknown>;
   if (isMissing(required) && isMissing(minFilledPercent)) return null;
-  const names = isMissing(required)
-    ? null
-    : (checker.texts(required, ['guards', 'required'], { min: 1, max: 1_000, example: '[email]' }) ?? null);
+  const names = orDefault<string[] | null>(required, null, () =>
+    checker.texts(required, ['guards', 'required'], { min: 1, max: 1_000, example: '[email]' }),
+  );
   if (Object.keys(fields).length === 0) {
     checker.wrong(
       ['guards', isMissing(required) ? 'minFilledPercent' : 'required'],
@@ -147,10 +147,9 @@ function checkFilled(checker: Checker, guards: unknown, fields: HttpSource['fiel
       );
     }
   }
-  const minPercent = isMissing(minFilledPercent)
-    ? 100
-    : (checker.number(minFilledPercent, ['guards', 'minFilledPercent'], { min: 0, max: 100, whole: false }) ??
-      100);
+  const minPercent = orDefault(minFilledPercent, 100, () =>
+    checker.number(minFilledPercent, ['guards', 'minFilledPercent'], { min: 0, max: 100, whole: false }),
+  );
   return { fields: names, minPercent };
 }
 
@@ -170,7 +169,7 @@ function checkState(checker: Checker, value: unknown, parse: Parse | null): Http
     if (!/^\w{1,100}$/.test(name)) checker.wrong(at, 'must be a name of letters, digits and _');
     if (typeof one !== 'object' || one === null || Array.isArray(one)) {
       checker.wrong(at, `must be a map such as { from: $.updated_at, take: max }, found ${describe(one)}`);
-      // It is there, so that requests that hold it are not wrong as well.
+      // Defined all the same, so that the requests that refer to it are not mistakes too.
       remember[name] = { take: 'start', initial: null };
       continue;
     }
@@ -216,8 +215,8 @@ function checkTimeout(checker: Checker, value: unknown): number | null {
   return null;
 }
 
-/** What requests are filled with has to be there, and has to make sense. */
-function checkPlaces(checker: Checker, root: Record<string, unknown>, source: HttpSource): void {
+/** Checks that the placeholders of requests have values, and fit the mode and the pagination. */
+function checkPlaceholders(checker: Checker, root: Record<string, unknown>, source: HttpSource): void {
   const { urls, query, headers, body, paginate, remember } = source;
   const sent = JSON.stringify([urls, query, headers, body]);
   for (const name of new Set(statesIn(sent))) {

@@ -1,6 +1,6 @@
-/** Reads how an `http` source goes on: from page to page, and from records to their detail pages. */
+/** Checks `source.paginate` and `source.follow` of an `http` source. */
 import { type Follow, PAGINATIONS, PARSES, type Paginate, type Parse } from '../model/http-source.ts';
-import { type Checker, describe, isMissing } from './check.ts';
+import { type Checker, describe, isMissing, orDefault } from './check.ts';
 import { checkFields, checkPath } from './definition-fields.ts';
 
 const MAX_PAGES = 1_000_000;
@@ -27,20 +27,15 @@ export function checkPaginate(checker: Checker, value: unknown, parse: Parse | n
   const type = checker.oneOf(written, [...PAGINATE, 'type'], PAGINATIONS);
   if (type === undefined) return null;
   const settings = checker.map(value, PAGINATE, { known: ['type', 'maxPages', ...SETTINGS[type]] });
-  const maxPages = isMissing(settings.maxPages)
-    ? null
-    : (checker.number(settings.maxPages, [...PAGINATE, 'maxPages'], {
-        min: 1,
-        max: MAX_PAGES,
-        whole: true,
-      }) ?? null);
-  const whole = (name: string, missing: number, min = 0) =>
-    isMissing(settings[name])
-      ? missing
-      : (checker.number(settings[name], [...PAGINATE, name], { min, max: 1_000_000_000, whole: true }) ??
-        missing);
-  const text = (name: string, missing?: string): string => {
-    if (isMissing(settings[name]) && missing !== undefined) return missing;
+  const maxPages = orDefault<number | null>(settings.maxPages, null, () =>
+    checker.number(settings.maxPages, [...PAGINATE, 'maxPages'], { min: 1, max: MAX_PAGES, whole: true }),
+  );
+  const whole = (name: string, fallback: number, min = 0) =>
+    orDefault(settings[name], fallback, () =>
+      checker.number(settings[name], [...PAGINATE, name], { min, max: 1_000_000_000, whole: true }),
+    );
+  const text = (name: string, fallback?: string): string => {
+    if (isMissing(settings[name]) && fallback !== undefined) return fallback;
     return checker.text(settings[name], [...PAGINATE, name], 200) ?? '';
   };
   if (type === 'cursor' || type === 'next_link') {
@@ -78,7 +73,7 @@ export function checkPaginate(checker: Checker, value: unknown, parse: Parse | n
   }
 }
 
-/** @param parse of the pages that lead there */
+/** @param parse the format of the pages that link to the detail pages */
 export function checkFollow(checker: Checker, value: unknown, parse: Parse | null): Follow | null {
   if (isMissing(value)) return null;
   if (typeof value !== 'object' || Array.isArray(value)) {
@@ -103,12 +98,12 @@ export function checkFollow(checker: Checker, value: unknown, parse: Parse | nul
     url: checkPath(checker, settings.url, [...FOLLOW, 'url'], parse) ?? '',
     parse: own,
     fields: checkFields(checker, settings.fields, [...FOLLOW, 'fields'], own),
-    concurrency: isMissing(settings.concurrency)
-      ? 2
-      : (checker.number(settings.concurrency, [...FOLLOW, 'concurrency'], {
-          min: 1,
-          max: MAX_CONCURRENCY,
-          whole: true,
-        }) ?? 2),
+    concurrency: orDefault(settings.concurrency, 2, () =>
+      checker.number(settings.concurrency, [...FOLLOW, 'concurrency'], {
+        min: 1,
+        max: MAX_CONCURRENCY,
+        whole: true,
+      }),
+    ),
   };
 }

@@ -1,4 +1,4 @@
-/** Reads what an `http` source sends: addresses, headers, bodies, and what proves who asks. */
+/** Checks the requests of an `http` source: URLs, method, headers, body, authentication and proxy. */
 import { HTTP_METHODS, type HttpAuth, type HttpBody, type HttpMethod } from '../model/http-source.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
 import { secretReferences } from './secret-names.ts';
@@ -43,7 +43,7 @@ export function checkMethod(checker: Checker, value: unknown, body: HttpBody | n
   return method;
 }
 
-/** A text that is sent: its secrets must be well written. */
+/** Checks the placeholders of a text that is sent. */
 function checkText(checker: Checker, text: string, path: Path): void {
   const rest = text.replace(secretReferences(), '').replace(/\$\{(?:state\.\w+|page)\}/g, '');
   const place = /\$\{[^}]*\}?/.exec(rest)?.[0];
@@ -57,7 +57,7 @@ function checkText(checker: Checker, text: string, path: Path): void {
   );
 }
 
-/** A map of texts; numbers and booleans are texts as well where they are sent. */
+/** A map of texts. Numbers and booleans are taken as texts, because that is how they are sent. */
 export function checkTexts(checker: Checker, value: unknown, path: Path): Record<string, string> {
   const texts: Record<string, string> = {};
   if (isMissing(value)) return texts;
@@ -96,7 +96,7 @@ export function checkHeaders(checker: Checker, value: unknown): Record<string, s
   return headers;
 }
 
-/** What is no text at all is told elsewhere. */
+/** Whether it is a header name that may be set. Values that are no text are left to other checks. */
 function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
   if (typeof name !== 'string' || name === '') return false;
   const isName = /^[!#$%&'*+.^_`|~\w-]+$/.test(name);

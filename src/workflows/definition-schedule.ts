@@ -1,7 +1,7 @@
-/** Reads when a workflow runs by itself: cron in a time zone, or every so often. */
+/** Checks `schedule`: cron in a time zone, or a fixed interval. */
 import { checkSchedule as checkCron } from '../model/schedule.ts';
 import { MISSED, type Missed, type Schedule } from '../model/workflow.ts';
-import { type Checker, describe, isMissing } from './check.ts';
+import { type Checker, describe, isMissing, orDefault } from './check.ts';
 import { parseDuration } from './duration.ts';
 
 const PATH = ['schedule'];
@@ -9,17 +9,18 @@ const MIN_EVERY_MS = 60_000;
 const MAX_EVERY_MS = 366 * 86_400_000;
 
 /**
- * Reads `schedule`: a cron expression alone, `{ cron, timezone, missed }` or `{ every, missed }`. Mistakes are
- * noted and answer null, as does a schedule that is missing.
+ * Reads a bare cron expression, `{ cron, timezone, missed }` or `{ every, missed }`.
+ *
+ * @returns null if the schedule is missing or, with a mistake recorded, wrong
  */
 export function checkSchedule(checker: Checker, value: unknown): Schedule | null {
   if (isMissing(value)) return null;
   if (typeof value === 'string') return checkText(checker, value);
   const schedule = checker.map(value, PATH, { known: ['cron', 'timezone', 'every', 'missed'] });
   if (typeof value !== 'object' || Array.isArray(value)) return null;
-  const missed = isMissing(schedule.missed)
-    ? 'run'
-    : (checker.oneOf(schedule.missed, [...PATH, 'missed'], MISSED) ?? 'run');
+  const missed = orDefault<Missed>(schedule.missed, 'run', () =>
+    checker.oneOf(schedule.missed, [...PATH, 'missed'], MISSED),
+  );
   if (isMissing(schedule.cron) === isMissing(schedule.every)) {
     checker.wrong(
       PATH,

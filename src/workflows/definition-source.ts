@@ -1,7 +1,7 @@
-/** Reads the `source` of a definition, and what its kind means for the settings beside it. */
+/** Checks the `source` of a definition, and what its kind demands of the other settings. */
 import { posix } from 'node:path';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
-import { type Checker, describe, isMissing, type Path } from './check.ts';
+import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkHttpSource } from './definition-http.ts';
 import { secretReferences } from './secret-names.ts';
 
@@ -11,7 +11,7 @@ const COMMAND_SETTINGS = ['type', 'command', 'protocol', 'stream', 'streams', 'e
 const MAX_STREAMS = 1_000;
 const MAX_CONFIG_CHARACTERS = 256 * 1024;
 
-/** Reads the source of a YAML definition; mistakes are noted. */
+/** @returns undefined, with mistakes recorded, when the kind of the source cannot be told */
 export function checkSource(
   checker: Checker,
   root: Record<string, unknown>,
@@ -46,7 +46,7 @@ export function checkSource(
   return source;
 }
 
-/** Refuses what would have no effect where records arrive by themselves. */
+/** Refuses the settings that have no effect on workflows whose records are pushed. */
 export function checkPushSettings(checker: Checker, root: Record<string, unknown>): void {
   const useless = {
     retries: 'has no place here: a push is never tried again by itself, whoever sent it sends it again',
@@ -65,10 +65,9 @@ export function checkPushSettings(checker: Checker, root: Record<string, unknown
 }
 
 function checkCommandSource(checker: Checker, settings: Record<string, unknown>, file: string): Command {
-  const { protocol: written } = settings;
-  const protocol = isMissing(written)
-    ? 'ndjson'
-    : (checker.oneOf(written, ['source', 'protocol'], PROTOCOLS) ?? 'ndjson');
+  const protocol = orDefault<Command['protocol']>(settings.protocol, 'ndjson', () =>
+    checker.oneOf(settings.protocol, ['source', 'protocol'], PROTOCOLS),
+  );
   const config = checkConfig(checker, settings.config);
   return {
     type: 'command',
@@ -129,7 +128,7 @@ function checkStreams(
   return names === undefined ? null : [...new Set(names)];
 }
 
-/** Refuses combinations with which records would be lost without a word. */
+/** Refuses combinations that would lose records silently. */
 function checkSingerSettings(checker: Checker, root: Record<string, unknown>, source: Command): void {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
   const resumes = source.command.some((argument) => argument.includes('${state}'));

@@ -1,4 +1,4 @@
-/** Reads a definition: from a YAML file, or from the settings that a module exports. */
+/** Parses a definition: from a YAML file, or from the settings that a module exports. */
 import { posix } from 'node:path';
 import {
   DEFAULT_LIMITS,
@@ -16,9 +16,9 @@ import {
   type Checker,
   createChecker,
   describe,
-  isMissing,
   type LineOf,
   type Mistake,
+  orDefault,
   type Path,
 } from './check.ts';
 import { checkSchedule } from './definition-schedule.ts';
@@ -44,13 +44,14 @@ const SETTINGS = [
   'limits',
   'retries',
 ];
-/** Only an http source makes records out of parts. */
+/** Only http sources have `fields`. */
 const NOT_HERE = { fields: 'has no place here: only http sources are made of fields. Remove it' };
 
 /**
- * Reads a YAML definition and fills in every default. All of its mistakes are answered, each with its line.
+ * Parses a YAML definition and fills in all defaults.
  *
- * @param options.file its path inside the workflows directory, with forward slashes: `team/id.yaml`
+ * @param options.file its path in the workflows directory, with forward slashes: `team/id.yaml`
+ * @returns the definition, or all mistakes with their lines
  */
 export function parseYamlDefinition(text: string, options: { file: string }): Parsed {
   const yaml = readYaml(text, options.file);
@@ -59,7 +60,7 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
   const isHttp = (yaml.value as { source?: { type?: unknown } } | null)?.source?.type === 'http';
   const root = checker.map(yaml.value, [], {
     known: [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])],
-    later: NOT_HERE,
+    misplaced: NOT_HERE,
   });
   const source = checkSource(checker, root, options.file);
   if (source?.type === 'push') checkPushSettings(checker, root);
@@ -67,9 +68,9 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
 }
 
 /**
- * Reads the settings of a module (its `export const workflow`, as JSON).
+ * Checks the settings of a module (its `export const workflow`, as JSON) and fills in all defaults.
  *
- * @param options.line where the module exports them, for its mistakes
+ * @param options.line the line of that export, for mistakes
  */
 export function parseModuleDefinition(
   settings: unknown,
@@ -79,7 +80,7 @@ export function parseModuleDefinition(
   const checker = createChecker(options.file, lineOf);
   const root = checker.map(settings, [], {
     known: SETTINGS,
-    later: { ...NOT_HERE, source: 'must be left out: the module itself is the source' },
+    misplaced: { ...NOT_HERE, source: 'must be left out: the module itself is the source' },
   });
   return finish(checker, root, { type: 'module', file: options.file }, options.file);
 }
@@ -92,7 +93,7 @@ function finish(
 ): Parsed {
   const id = posix.basename(file, posix.extname(file));
   const settings = checkSettings(checker, root, { id, isHttp: source?.type === 'http' });
-  if (checker.mistakes.length > 0 || source === undefined) return { mistakes: inOrder(checker.mistakes) };
+  if (checker.mistakes.length > 0 || source === undefined) return { mistakes: byLine(checker.mistakes) };
   return { definition: { ...settings, source } };
 }
 
@@ -109,27 +110,25 @@ function checkSettings(
   });
   const retries = checker.map(root.retries, ['retries'], { known: ['max', 'backoff'] });
 
-  /** The checked value of a setting, or its default when it is missing (or wrong, which ends in a mistake). */
-  function or<T>(value: unknown, missing: T, check: () => T | undefined): T {
-    return isMissing(value) ? missing : (check() ?? missing);
-  }
   const whole = { min: 0, max: 1_000_000_000, whole: true };
-  const mode = or(root.mode, 'replace', () => checker.oneOf(root.mode, ['mode'], MODES));
+  const mode = orDefault(root.mode, 'replace', () => checker.oneOf(root.mode, ['mode'], MODES));
   return {
-    name: or(root.name, id, () => checker.text(root.name, ['name'], 200)),
-    key: or<string[]>(root.key, [], () => checkKey(checker, root.key)),
+    name: orDefault(root.name, id, () => checker.text(root.name, ['name'], 200)),
+    key: orDefault<string[]>(root.key, [], () => checkKey(checker, root.key)),
     mode,
-    onInvalid: or(root.onInvalid, 'fail', () => checker.oneOf(root.onInvalid, ['onInvalid'], ON_INVALID)),
-    overlap: or(root.overlap, 'reject', () => checker.oneOf(root.overlap, ['overlap'], OVERLAPS)),
+    onInvalid: orDefault(root.onInvalid, 'fail', () =>
+      checker.oneOf(root.onInvalid, ['onInvalid'], ON_INVALID),
+    ),
+    overlap: orDefault(root.overlap, 'reject', () => checker.oneOf(root.overlap, ['overlap'], OVERLAPS)),
     schedule: checkSchedule(checker, root.schedule),
-    priority: or(root.priority, 0, () =>
+    priority: orDefault(root.priority, 0, () =>
       checker.number(root.priority, ['priority'], { min: -MAX_PRIORITY, max: MAX_PRIORITY, whole: true }),
     ),
     guards: {
-      minRecords: or(guards.minRecords, defaultMinRecords(mode), () =>
+      minRecords: orDefault(guards.minRecords, defaultMinRecords(mode), () =>
         checker.number(guards.minRecords, ['guards', 'minRecords'], whole),
       ),
-      maxDropPercent: or<number | null>(guards.maxDropPercent, null, () =>
+      maxDropPercent: orDefault<number | null>(guards.maxDropPercent, null, () =>
         checker.number(guards.maxDropPercent, ['guards', 'maxDropPercent'], {
           min: 0,
           max: 100,
@@ -138,27 +137,27 @@ function checkSettings(
       ),
     },
     limits: {
-      timeoutMs: or<number>(limits.timeout, DEFAULT_LIMITS.timeoutMs, () =>
+      timeoutMs: orDefault<number>(limits.timeout, DEFAULT_LIMITS.timeoutMs, () =>
         checkDuration(checker, limits.timeout, ['limits', 'timeout'], {
           maxMs: MAX_TIMEOUT_MS,
           max: '168h',
         }),
       ),
-      records: or<number>(limits.records, DEFAULT_LIMITS.records, () =>
+      records: orDefault<number>(limits.records, DEFAULT_LIMITS.records, () =>
         checker.number(limits.records, ['limits', 'records'], { ...whole, min: 1 }),
       ),
-      memoryBytes: or<number>(limits.memory, DEFAULT_LIMITS.memoryBytes, () =>
+      memoryBytes: orDefault<number>(limits.memory, DEFAULT_LIMITS.memoryBytes, () =>
         checkSize(checker, limits.memory, ['limits', 'memory'], MEMORY),
       ),
-      outputBytes: or<number>(limits.output, DEFAULT_LIMITS.outputBytes, () =>
+      outputBytes: orDefault<number>(limits.output, DEFAULT_LIMITS.outputBytes, () =>
         checkSize(checker, limits.output, ['limits', 'output'], OUTPUT),
       ),
     },
     retries: {
-      max: or<number>(retries.max, DEFAULT_RETRIES.max, () =>
+      max: orDefault<number>(retries.max, DEFAULT_RETRIES.max, () =>
         checker.number(retries.max, ['retries', 'max'], { ...whole, max: 100 }),
       ),
-      backoffMs: or<number>(retries.backoff, DEFAULT_RETRIES.backoffMs, () =>
+      backoffMs: orDefault<number>(retries.backoff, DEFAULT_RETRIES.backoffMs, () =>
         checkDuration(checker, retries.backoff, ['retries', 'backoff'], {
           maxMs: MAX_BACKOFF_MS,
           max: '10m',
@@ -207,7 +206,7 @@ function checkSize(
   return undefined;
 }
 
-/** As they stand in the file. */
-function inOrder(mistakes: readonly Mistake[]): Mistake[] {
+/** In the order of the file. */
+function byLine(mistakes: readonly Mistake[]): Mistake[] {
   return mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

@@ -1,4 +1,4 @@
-/** Amounts of memory and output as people write them in a definition, and as sentences name them. */
+/** Sizes in bytes, as definitions write them and as messages show them. */
 
 const UNIT_BYTES = {
   KB: 1_000,
@@ -11,14 +11,14 @@ const UNIT_BYTES = {
   TiB: 2 ** 40,
 } as const;
 
-/** `512MB`, `2 GB` or `1GiB` in bytes; nothing for anything else, a bare number included. */
+/** `512MB`, `2 GB` or `1GiB` in bytes; undefined for anything else, including a bare number. */
 export function parseSize(text: unknown): number | undefined {
   const match = typeof text === 'string' ? /^(\d{1,9}(?:\.\d{1,3})?) ?([KMGT]i?B)$/.exec(text) : null;
   if (match === null) return undefined;
   return Math.round(Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES]);
 }
 
-/** Bytes in the unit in which they are a short number: `512 MB`, `1 GiB`, `612.3 MB`. */
+/** Bytes in the unit that gives a short number: `512 MB`, `1 GiB`, `612.3 MB`. */
 export function formatSize(bytes: number): string {
   const exact = Object.entries(UNIT_BYTES)
     .reverse()

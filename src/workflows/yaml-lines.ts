@@ -1,11 +1,11 @@
-/** Reads YAML and remembers in which line each setting stands. */
+/** Parses YAML and finds the line of each setting. */
 import { yaml } from '../std/yaml.ts';
 import type { LineOf, Mistake } from './check.ts';
 
-/** A definition is small; aliases must not make it grow without end. */
+/** Bounds how much aliases may expand a definition. */
 const MAX_ALIASES = 100;
 
-/** Parses one YAML document. Every fault of its form is answered with its line. */
+/** Parses one YAML document. @returns its value, or all syntax errors with their lines */
 export function readYaml(
   text: string,
   file: string,
@@ -13,7 +13,7 @@ export function readYaml(
   const { isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  // A warning is a tag that nobody understands: its value would not be what its author thinks.
+  // Warnings are about unknown tags, whose values would not be what the author means.
   const mistakes = [...document.errors, ...document.warnings].map((error) => ({
     file,
     line: lines.linePos(error.pos[0]).line,
@@ -34,7 +34,7 @@ export function readYaml(
     };
   }
 
-  /** The line of the key, or of what comes nearest to it. */
+  /** The line of the key, or of its nearest ancestor that the file has. */
   const lineOf: LineOf = (path) => {
     let node: unknown = document.contents;
     let offset = isMap(node) || isSeq(node) || isScalar(node) ? (node.range?.[0] ?? 0) : 0;
