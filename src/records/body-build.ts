@@ -1,60 +1,59 @@
 /**
- * One making of a representation: a body is written into a file once, and read from it by any number of readers
- * while it grows. The making waits for nobody; a reader that is slow costs nothing but its own memory, one that goes
- * is not missed. When there can be no file (the disk is full, or the bound is reached) the making ends, and each
- * reader goes on with a source of its own, whose first bytes it leaves out: a source makes the same bytes every
- * time.
+ * Builds one cached body: it is written into a file once, and any number of readers follow the file while it grows. The
+ * build never waits for a reader. When the file cannot be written (the disk is full, or the cache is), the build is
+ * given up, and each reader continues from a source of its own, skipping the bytes that it already has: a source
+ * produces the same bytes every time.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import type { BodyReader } from './body-reader.ts';
 
 export interface BodyBuildInput {
   path: string;
-  /** Writes the body into the open file and settles when it does so no more. Rejects when the source fails. */
+  /** Writes the body into the open file; settles when nothing writes to it any more. Rejects when the source fails. */
   write(
     fd: number,
     onLength: (length: number) => void,
     signal: AbortSignal,
   ): Promise<'complete' | 'not_written'>;
-  /** Makes the same bytes, for a reader that cannot have them from the file. */
+  /** Produces the same bytes, for a reader that cannot get them from the file. */
   source(): AsyncIterable<Uint8Array>;
-  /** Whether the file may grow by so much; once refused, it is given up. */
+  /** Whether the file may grow by this many bytes; once refused, the build is given up. */
   admit(bytes: number): Promise<boolean>;
-  /** What has to be there before the file is opened: its directory. */
+  /** Makes the directory of the file; called before the file is opened. */
   before(): Promise<unknown>;
 }
 
 export class BodyBuild {
-  /** Resolves with the length of the file once it is complete; with nothing when there is none. */
+  /** Resolves with the length of the complete file, or with undefined when there is none. */
   readonly finished: Promise<number | undefined>;
   #source: BodyBuildInput['source'] | undefined;
   readonly #readers = new Set<Reader>();
   #file: FileHandle | undefined;
-  /** Bytes that stand in the file. */
+  /** Bytes that are in the file. */
   #length = 0;
   #admitting: Promise<unknown> = Promise.resolve();
   readonly #stop = new AbortController();
   readonly #broken = new AbortController();
   #writing = true;
   #refused = false;
-  #state: 'making' | 'done' | 'failed' | 'given up' = 'making';
+  #state: 'building' | 'done' | 'failed' | 'given up' = 'building';
 
   constructor(input: BodyBuildInput) {
     this.#source = input.source;
     this.finished = this.#run(input);
   }
 
-  /** Whether one more reader gains anything. */
+  /** Whether `read` can serve another reader from the file. */
   get joinable(): boolean {
-    return this.#state === 'making' || (this.#state === 'done' && this.#file !== undefined);
+    return this.#state === 'building' || (this.#state === 'done' && this.#file !== undefined);
   }
 
-  /** Whether the file took no more: the disk is full, as a rule. */
+  /** Whether writing the file failed: usually the disk is full. */
   get wasRefused(): boolean {
     return this.#refused;
   }
 
-  /** Reads everything from the first byte on. */
+  /** A reader of the whole body. */
   read(): BodyReader {
     const reader: Reader = { position: 0, wake: undefined, own: undefined, rest: undefined };
     this.#readers.add(reader);
@@ -65,7 +64,7 @@ export class BodyBuild {
     };
   }
 
-  /** Ends the making, if it is not over, and its readers with an error. */
+  /** Ends the build, if it is still running, and breaks off its readers with an error. */
   abort(error: Error): void {
     if (this.#state === 'failed') return;
     this.#broken.abort(error);
@@ -78,15 +77,15 @@ export class BodyBuild {
       .catch(() => undefined);
     if (this.#file === undefined) this.#end('given up');
     try {
-      if (this.#state === 'making') {
+      if (this.#state === 'building') {
         const fd = (this.#file as FileHandle).fd;
         const ended = await write(fd, (length) => this.#grow(length, admit), this.#stop.signal);
         await this.#admitting;
-        this.#refused = ended === 'not_written' && this.#state === 'making';
+        this.#refused = ended === 'not_written' && this.#state === 'building';
         this.#end(ended === 'complete' ? 'done' : 'given up');
       }
     } catch (error) {
-      if (this.#state === 'making') this.abort(error as Error);
+      if (this.#state === 'building') this.abort(error as Error);
     }
     this.#writing = false;
     this.#closeIfLast();
@@ -98,13 +97,13 @@ export class BodyBuild {
     this.#length = length;
     this.#wakeAll();
     this.#admitting = this.#admitting.then(async () => {
-      if (this.#state === 'making' && !(await admit(bytes))) this.#end('given up');
+      if (this.#state === 'building' && !(await admit(bytes))) this.#end('given up');
     });
   }
 
-  /** What the making came to: the first word counts, but for an abort, which also breaks off a body that is done. */
+  /** Sets the final state. Only the first one counts, except that an abort also breaks off a body that is done. */
   #end(state: 'done' | 'failed' | 'given up'): void {
-    if (this.#state !== 'making' && state !== 'failed') return;
+    if (this.#state !== 'building' && state !== 'failed') return;
     this.#state = state;
     this.#stop.abort();
     this.#wakeAll();
@@ -159,7 +158,7 @@ export class BodyBuild {
     this.#file?.close().catch(() => {});
     this.#file = undefined;
     if (!isLast) return;
-    // A kept body may remember its making for days: not the first reader's request with it.
+    // The cache may hold this object for days, and must not hold the first reader's request with it.
     this.#source = undefined;
   }
 }
@@ -167,9 +166,9 @@ export class BodyBuild {
 interface Reader {
   position: number;
   wake: (() => void) | undefined;
-  /** What it reads from once the file is given up. */
+  /** The source it reads from once the file is given up. */
   own: AsyncGenerator<Uint8Array, void> | undefined;
-  /** What it came with and has not been read. */
+  /** The unread part of the source's last chunk. */
   rest: Uint8Array | undefined;
 }
 

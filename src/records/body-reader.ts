@@ -1,24 +1,24 @@
-/** Reading a body from its first byte to its last, into memory that the reader uses again and again. */
+/** How a body is read: sequentially, into a buffer that the caller reuses. */
 import type { FileHandle } from 'node:fs/promises';
 
 /**
- * Chunks of its own for each read would be 500 MB a second of memory for the garbage collector to look after:
- * measured, that took a tenth of the event loop's time, in pauses of up to 12 ms.
+ * The caller brings the buffer because a new chunk for each read would be 500 MB of garbage a second: measured, its
+ * collection took a tenth of the event loop's time, in pauses of up to 12 ms.
  */
 export interface BodyReader {
   /**
-   * Fills the beginning of `into` and answers how many bytes those are; 0 at the end. One call at a time.
+   * Fills the beginning of `into` and returns the number of bytes read; 0 at the end. One call at a time.
    *
    * @throws VersionGoneError when the version is no longer whole; another Error when reading fails
    */
   read(into: Uint8Array): Promise<number>;
   /** Aborted, with an Error as its reason, when the rest must not be sent. */
   readonly broken: AbortSignal;
-  /** To be called when nobody reads any more. Twice is harmless. */
+  /** Must be called when reading is over. Calling it twice is harmless. */
   close(): void;
 }
 
-/** What stands in a file from `start` up to, not including, `end`. Closes the file at its own close. */
+/** Reads the bytes of a file from `start` up to, not including, `end`. Closing the reader closes the file. */
 export function readFilePart(input: {
   file: FileHandle;
   start: number;
@@ -44,7 +44,7 @@ export function readFilePart(input: {
       if (closed) return;
       closed = true;
       onClose();
-      // Waits for a read that is under way.
+      // Node closes it when a read under way has ended.
       file.close().catch(() => {});
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The body thread: makes whole bodies on a connection of its own that cannot write, formats and compresses them,
- * and writes them into files that are open already. What a large read costs, the event loop does not feel.
+ * The body thread: reads whole versions on a read-only connection of its own, formats and compresses them, and writes
+ * them into files that the main thread has opened. So a large read does not block the event loop.
  */
 import { writeSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -15,15 +15,15 @@ export interface BodyThreadData {
   databaseUrl: string;
 }
 
-/** What the thread is told. A body that is begun ends with a message, also when it is told to stop. */
+/** Messages to the thread. Every body that is begun is answered with a last message, also after `stop`. */
 export type ToBodies =
   | { body: number; begin: Representation; fd: number }
   | { body: number; stop: true }
   | { close: true };
 
 /**
- * What the thread tells. `length` is what stands in the file by now. `not_written`: it was told to stop, or the
- * file could not take more. `gone` is whether the version is no longer whole, which readers must be told.
+ * Messages from the thread. `length`: bytes in the file so far. `not_written`: it was stopped, or writing the file
+ * failed. `gone`: the version is no longer complete (pruned or erased from), so readers must be broken off.
  */
 export type FromBodies = { body: number } & (
   | { length: number }
@@ -31,9 +31,9 @@ export type FromBodies = { body: number } & (
   | { failed: { gone: boolean; sentence: string } }
 );
 
-/** What is written between two messages: each wakes the event loop, and all that read from the file. */
+/** Bytes written between two `length` messages: each message wakes the event loop and all readers of the file. */
 const TELL_BYTES = 1_048_576;
-/** On Linux this holds for the calling thread alone: those who queue and write go first. */
+/** On Linux it applies to the calling thread only, so that requests and writes take precedence. */
 const NICENESS = 19;
 
 if (parentPort !== null) {
@@ -74,7 +74,7 @@ function serve(port: MessagePort, store: StoreReader): void {
       for await (const bytes of bodyOf(store, begin)) {
         if (!going.has(body) || !writeAll(fd, bytes, length)) return { ended: 'not_written' };
         length += bytes.length;
-        // The first bytes at once.
+        // The first bytes are reported at once.
         if (told === 0 || length - told >= TELL_BYTES) tell();
         if (begin.encoding === 'identity') free(bytes);
       }
@@ -87,12 +87,12 @@ function serve(port: MessagePort, store: StoreReader): void {
   }
 }
 
-/** Gives a page's memory back at once: left to the garbage collector, pages cost a sixth of the time. */
+/** Frees a page's memory at once: leaving it to the garbage collector took a sixth of the time. */
 function free({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** Answers whether the file took them: it does not when the disk is full. */
+/** Returns whether the write succeeded: it fails when the disk is full. */
 function writeAll(fd: number, bytes: Uint8Array, at: number): boolean {
   try {
     for (let done = 0; done < bytes.length; )

@@ -1,4 +1,4 @@
-/** The main side of the body thread: started with the first body, ended when none was asked for in a while. */
+/** The main thread's side of the body thread, which starts with the first body and ends after a minute without one. */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
@@ -6,7 +6,7 @@ import type { Representation } from './body.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { VersionGoneError } from './read.ts';
 
-/** A thread costs some 10 MB and 50 ms to start. */
+/** The thread costs some 10 MB, and 50 ms to start. */
 const IDLE_MS = 60_000;
 
 interface Body {
@@ -22,16 +22,15 @@ export class BodyWriter {
   #count = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  /** @param options.open makes the thread; for tests that end it */
+  /** @param options.open starts the thread; tests pass their own */
   constructor({ databaseUrl, log, open }: { databaseUrl: string; log: Logger; open?: () => Worker }) {
     this.#open = open ?? (() => openThread(databaseUrl));
     this.#log = log;
   }
 
   /**
-   * Writes a body into an open file, which stays open. `onLength` is told how long it is by now. Settles when
-   * nothing writes to the file any more: `not_written` when the signal ended it, the file took no more, or the
-   * thread died.
+   * Writes a body into an open file, which stays open; `onLength` is called with its length so far. Settles when
+   * nothing writes to the file any more: `not_written` when the signal ended it, writing failed, or the thread died.
    *
    * @throws VersionGoneError, or an Error when the records could not be read
    */
@@ -61,7 +60,7 @@ export class BodyWriter {
     });
   }
 
-  /** Ends the thread; to be called when nothing is being written. Calling it twice is harmless. */
+  /** Ends the thread; call it when nothing is being written. Calling it twice is harmless. */
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     const thread = this.#thread;
@@ -89,7 +88,7 @@ export class BodyWriter {
 
 /** Starts the body thread on a database. */
 export function openThread(databaseUrl: string): Worker {
-  // Derived from this file's own name, so that the compiled form finds the compiled thread.
+  // The extension of this file, so that compiled code finds the compiled thread.
   const script = new URL(`./body-thread${extname(import.meta.url)}`, import.meta.url);
   return new Worker(script, { workerData: { databaseUrl } satisfies BodyThreadData });
 }

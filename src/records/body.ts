@@ -1,11 +1,11 @@
-/** A whole body: every record of a version, in one format and one encoding. */
+/** A whole response body: every record of a version, in one format and one encoding. */
 import { createHash } from 'node:crypto';
 import type { DataVersion } from '../store/record-operations.ts';
 import { type Encoding, encoded } from './encodings.ts';
 import { type Format, formatter } from './formats.ts';
 import { type Place, readWhole, type VersionReader } from './read.ts';
 
-/** Names a body for good: the same place, version number, erasures, format and encoding always mean the same bytes. */
+/** Identifies a body: the same place, version number, erasures, format and encoding always yield the same bytes. */
 export interface Representation {
   place: Place;
   version: DataVersion;
@@ -13,7 +13,7 @@ export interface Representation {
   encoding: Encoding;
 }
 
-/** The bytes of a body, as `readWhole` answers them. */
+/** The bytes of a body, read from the database by `readWhole`. */
 export function bodyOf(
   store: VersionReader,
   { place, version, format, encoding }: Representation,
@@ -22,7 +22,7 @@ export function bodyOf(
   return encoded(readWhole(store, place, version, written), encoding);
 }
 
-/** A name that tells bodies apart, and may be a file's anywhere: ids are anything, a hash of them is not. */
+/** A unique name of a body, and a valid file name anywhere: ids may hold any character, so they are hashed. */
 export function nameOf({ place, version, format, encoding }: Representation): string {
   const where = createHash('sha256')
     .update(JSON.stringify([place.teamId, place.workflowId]))

@@ -1,4 +1,4 @@
-/** What became of a workflow's records between two versions, one line of JSON for each. */
+/** The changes of a workflow's records between two versions, one JSON object for each changed record. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/event.ts';
@@ -6,7 +6,7 @@ import type { ChangedRow, ChangesCursor, DataVersion } from '../store/record-ope
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
-/** Two versions of which the older may be 0: nothing was there. */
+/** A range of versions; `since` 0 means before the first version. */
 export interface Span {
   since: number;
   until: DataVersion;
@@ -40,9 +40,11 @@ export async function openSpan(
 }
 
 /**
- * The changes as `{ type, id, version, record }` (added) or `{ type, id, version, fields }` (changed, removed),
- * where `fields` is `[{ key, value, previousValue }]`; a body of JSON or of lines. Throws VersionGoneError when
- * `since` was pruned or records were erased meanwhile: the connection must then be broken off.
+ * The bytes of a body with all changes, as a JSON array or as NDJSON: `{ type, id, version, record }` (added) or
+ * `{ type, id, version, fields }` (changed, removed), where `fields` is `[{ key, value, previousValue }]`.
+ *
+ * @throws VersionGoneError when `since` was pruned or records were erased meanwhile: the connection must then be
+ *   broken off
  */
 export async function* readChanges(
   store: Store,

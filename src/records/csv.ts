@@ -1,23 +1,23 @@
-/** Records as lines of CSV (RFC 4180): one column for each field, nested values as JSON text. */
+/** Writes records as CSV (RFC 4180): one column for each field, nested values as JSON text. */
 import { parseExactly } from '../model/record.ts';
 
-/** Text that a spreadsheet would run as a formula. Plain numbers with a sign are none. */
+/** Text that a spreadsheet would evaluate as a formula, and so is escaped by `'`. Plain numbers with a sign are not. */
 const FORMULA = /^[=+\-@\t\r]/;
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
-/** The header row, with its line end. */
+/** The header row, with its line break. */
 export function csvHeader(columns: readonly string[]): string {
   return row(columns);
 }
 
-/** One record's row, with its line end. Fields without a column are left out. */
+/** One record's row, with its line break. Fields without a column are left out. */
 export function csvRow(json: string, columns: readonly string[]): string {
   const record = parseExactly(json) as Record<string, unknown>;
   return row(columns.map((column) => (Object.hasOwn(record, column) ? textOf(record[column]) : '')));
 }
 
 function row(cells: readonly string[]): string {
-  // A row with one empty cell would be an empty line, which readers skip.
+  // A row with one empty cell would be an empty line, which CSV readers skip.
   if (cells.length === 1 && cells[0] === '') return '""\r\n';
   return `${cells.map(cell).join(',')}\r\n`;
 }

@@ -1,16 +1,16 @@
-/** How an answer's bytes are compressed: not at all, by gzip, or by zstd. */
+/** Compresses the bytes of a response: not at all, by gzip, or by zstd. */
 import { Readable, type Transform } from 'node:stream';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
 
 export const ENCODINGS = ['identity', 'gzip', 'zstd'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** What a compressor hands on at a time: fewer and larger than the default of 16 KiB. */
+/** Output chunks of a compressor: larger, and so fewer, than the default of 16 KiB. */
 const CHUNK_BYTES = 64 * 1_024;
-/** Level 1 makes three times the bytes a second of level 6, for a tenth more of them. */
+/** Level 1 is three times as fast as level 6, for output that is a tenth larger. */
 const GZIP_LEVEL = 1;
 
-/** The same bytes, compressed. Ending the reading early ends the source; an error of the source is thrown on. */
+/** The source compressed. Ending the iteration early ends the source; an error of the source is rethrown. */
 export async function* encoded(
   source: AsyncIterable<Uint8Array>,
   encoding: Encoding,

@@ -1,8 +1,8 @@
 /**
- * Erasing a person from everything that holds the content of records: `find-person.ts` registers what does.
+ * Erases a person from everything that holds the content of records; `find-person.ts` registers all those places.
  *
- * Records go last. Until then a second run finds the same ids, so that an erasure that was ended in the middle
- * (a `kill -9`) is completed by asking for it again.
+ * Records are erased last: until then another run finds the same ids, so that an erasure that was interrupted (by a
+ * `kill -9`) is completed by repeating it.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,44 +15,44 @@ import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.
 import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
 import { subjectHash, subjectKey } from './suppress.ts';
 
-/** Records that one transaction removes, and bytes of them. */
+/** Records, and bytes of records, that one transaction removes. */
 const MAX_RECORDS = 100;
 const MAX_BYTES = 2 * 1_048_576;
 /** Texts that one transaction rewrites. */
 const MAX_TEXTS = 50;
-/** Texts that are looked for in the bytes of the database afterwards. */
+/** Texts that are searched for in the bytes of the database afterwards. */
 const MAX_TRACES = 100;
-/** What came in while it was looking is found by looking again; this often at most. */
+/** The search is repeated, at most this often, to find what was written during the last pass. */
 const MAX_PASSES = 5;
-/** A database up to this size is rewritten when deleting did not overwrite everything: about a second. */
+/** A database up to this size is rewritten when deleting did not overwrite everything; that takes about a second. */
 const REWRITE_BYTES = 100 * 1_048_576;
 
 export interface ErasureDeps {
-  /** Says who erases: for the audit. */
+  /** With an author, for the audit: see `authoredBy`. */
   store: Store;
   sealer: Sealer;
-  /** Where copies of the database are looked for. */
+  /** Where to look for copies of the database. */
   directories: readonly string[];
-  /** Removes the files that were made of a workflow's records. */
+  /** Removes the cached response bodies of a workflow. */
   forget(place: { teamId: string; workflowId: string }): Promise<void>;
 }
 
 export interface ErasureRequest {
   teamId: string;
-  /** Every workflow of the team when it is null. */
+  /** Null: every workflow of the team. */
   workflowId: string | null;
-  /** One of the two. An id is meant in each of the workflows. */
+  /** Exactly one of `email` and `id` must be set. An `id` is searched for in every workflow in scope. */
   email: string | null;
   id: string | null;
-  /** Only looks. */
+  /** Reports what would be erased, and changes nothing. */
   dryRun: boolean;
-  /** Keeps the person out of later runs. */
+  /** Also drops the person's records from later runs. */
   suppress: boolean;
-  /** Rewrites the database however large it is, when traces are left in it. */
+  /** Rewrites a database of any size when traces are left in it. */
   rewrite?: boolean;
 }
 
-/** Where somebody was found. `record` counts rows: a record has one for each state that is kept of it. */
+/** Where somebody was found. For `record`, `count` is the number of rows: a record has one for each kept state. */
 export interface Found {
   workflowId: string | null;
   place: 'record' | TextPlace | 'definition';
@@ -63,17 +63,17 @@ export interface ErasureReport {
   dryRun: boolean;
   /** What was removed or redacted, or would be. */
   found: Found[];
-  /** What mentions the person and stays: records of others, and definitions. */
+  /** What mentions the person but stays: records of others, and definitions. */
   left: Found[];
   suppressed: boolean;
-  /** How the disk was scrubbed; null when it was not. Traces that a rewriting left are held by others. */
+  /** The result of scrubbing the disk; null when that was not done. Traces left after a rewrite are in other rows. */
   disk: Scrubbed | null;
-  /** Copies of the database that are older than the erasure and may hold the person. */
+  /** Paths of copies of the database that are older than the erasure and may contain the person. */
   backups: string[];
 }
 
 /**
- * Finds and, unless it is a dry run, erases. Harmless to repeat.
+ * Finds a person and, unless it is a dry run, erases them. Repeating it is harmless.
  *
  * @throws Problem `workflow_not_found`, `field_invalid`
  */
@@ -110,14 +110,14 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   const isLeft = left.list().length > 0;
   const isThere = found.list().length > 0;
   if (request.suppress && !dryRun && isThere) await suppress(deps, request, person);
-  // Also when nothing was found: an erasure before this one may have been ended before it came here.
+  // Also when nothing was found: an earlier erasure may have been interrupted before this step.
   if (!dryRun) for (const at of scope.workflows) await deps.forget({ teamId, workflowId: at });
   const [scrubbed] = dryRun
     ? []
     : await Promise.allSettled([
         store.erasure.scrub({
           traces: tracesOf(person).slice(0, MAX_TRACES),
-          // What stays would be found again every time.
+          // No rewrite when mentions stay on purpose: they would be found as traces every time.
           rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
         }),
       ]);
@@ -141,7 +141,7 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
       },
     });
   }
-  // Only now: what was erased is gone, whatever became of the disk, and the audit must say so.
+  // Thrown after the audit line is written: the erasure happened, even if scrubbing failed.
   if (scrubbed?.status === 'rejected') throw scrubbed.reason;
   return report;
 }
@@ -157,7 +157,10 @@ export async function openScope(
   return { scope: { teamId, workflowId, workflows: definitions.map(({ id }) => id) }, definitions };
 }
 
-/** @throws Problem `field_invalid`, with what else there is */
+/**
+ * @param advice appended to the sentence
+ * @throws Problem `field_invalid` unless the text is an address
+ */
 export function refuseNoAddress(email: string, advice = ''): void {
   if (isAddress(email)) return;
   const sentence = `\`email\` must be an address, such as ada@example.com${advice}`;
@@ -178,7 +181,7 @@ interface TheirRow {
   bytes: number;
 }
 
-/** Their rows by workflow. Looks again when it learnt ids that it did not know while it was looking. */
+/** The person's rows by workflow. Repeats the search when it has learned new ids of theirs. */
 async function collect(
   store: Store,
   scope: Scope,
@@ -241,7 +244,7 @@ async function removeRecords(
     bytes = 0;
   };
   for (const row of rows) {
-    // The rows of one record stand together and go together.
+    // All rows of one record follow each other and are removed in one transaction.
     if (!seqs.has(row.seq) && (seqs.size === MAX_RECORDS || bytes + row.bytes > MAX_BYTES)) await flush();
     seqs.add(row.seq);
     bytes += row.bytes;
@@ -249,7 +252,7 @@ async function removeRecords(
   await flush();
 }
 
-/** By the address or the id that was given, and by the ids that were found: their address may have changed. */
+/** Suppresses by the given address or id, and by all ids that were found, because the address may have changed. */
 async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Person): Promise<void> {
   const { teamId, email } = request;
   const key = subjectKey(deps.sealer, teamId);
@@ -268,7 +271,7 @@ async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Pers
   }
 }
 
-/** What stands for the person in the audit. */
+/** A keyed hash that stands for the person in the audit. */
 export function subjectOf(
   sealer: Sealer,
   { teamId, email, id }: Pick<ErasureRequest, 'teamId' | 'email' | 'id'>,
@@ -277,7 +280,7 @@ export function subjectOf(
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }
 
-/** Every copy that lies there was made before now: backups, those of older versions, and databases that were replaced. */
+/** Lists backups, copies made before migrations, and databases replaced by a restore: all are older than the erasure. */
 async function backupsIn(directories: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const directory of directories) {
@@ -292,7 +295,7 @@ async function backupsIn(directories: readonly string[]): Promise<string[]> {
   return [...found].sort();
 }
 
-/** How much was found where. */
+/** Counts findings by workflow and place. */
 class Counts {
   readonly #counts = new Map<string, Found>();
 

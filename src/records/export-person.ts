@@ -1,4 +1,4 @@
-/** Everything that is held about a person, one JSON text after the other. */
+/** Exports everything that is stored about a person, as a sequence of JSON texts. */
 import { parseExactly } from '../model/record.ts';
 import type { HeldText, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
@@ -6,13 +6,10 @@ import { openScope, refuseNoAddress } from './erase.ts';
 import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person, type Redactor } from './person.ts';
 
-/** As often as `erase` looks again when it learnt ids. */
-const LOOKS = 2;
-
 /**
- * Records of the person whole, in every version that is kept. Of what belongs to others only that it mentions
- * the person, so that an export does not hand out other people's data: of a record its id, of an event the
- * differences of the person's own records, of other texts the lines.
+ * Exports the person's own records whole, in every kept version. What belongs to others is reduced to the mention of the
+ * person, so that the export does not contain other people's data: the id of a record, those differences of an event
+ * that concern the person's own records, the matching lines of other texts.
  *
  * @returns JSON objects as text: `place`, `workflowId`, and what was found there
  * @throws Problem `field_invalid` unless it is an address
@@ -28,14 +25,12 @@ async function* find(
 ): AsyncGenerator<string> {
   const { scope } = await openScope(store, { teamId, workflowId: null });
   const person: Person = { email, ids: new Map() };
-  // The first look learns the ids; the last one tells.
-  for (let look = 1; look < LOOKS; look += 1) {
-    for await (const _ of findRecords(store, scope, person));
-  }
+  // The first pass only learns the ids of the person's records, by which the second one finds all their versions.
+  for await (const _ of findRecords(store, scope, person));
   for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
     const { id, addedIn, removedIn, body } = row;
     const facts = { workflowId, id, fromVersion: addedIn, untilVersion: removedIn };
-    // The record as it is stored: parsing could change its numbers.
+    // The record as stored: parsing could change its numbers.
     yield theirs
       ? `{"place":"record",${JSON.stringify(facts).slice(1, -1)},"record":${body}}`
       : JSON.stringify({ place: 'mention', ...facts });
@@ -50,29 +45,29 @@ async function* find(
       yield JSON.stringify({
         place,
         workflowId,
-        ...(found || { text: whole(place) ? text : redactor.excerpts(text) }),
+        ...(found || { text: isWhole(place) ? text : redactor.excerpts(text) }),
       });
     }
   }
 }
 
-/** What answers an event about the person may be about the person as a whole. */
-function whole(place: TextPlace): boolean {
+/** Places whose text is exported whole: a response to an event about the person may be about them in every line. */
+function isWhole(place: TextPlace): boolean {
   return place === 'response' || place === 'attemptDetails' || place === 'state';
 }
 
-/** Of what an inspector was sent, if it is an event: that is one line, with what it tells of everybody. */
+/** An event that an inspector received, reduced like other events; undefined when it is not an event. */
 function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): object | undefined {
   try {
     const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
     return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
   } catch {
-    // What looks like one of our events may be anything.
+    // Anybody may send to an inspector, so the text may have any form.
     return undefined;
   }
 }
 
-/** What an erasure would take out of an event; of others' records that mention the person nothing. */
+/** An event reduced to what an erasure would remove: the differences of the person's own records, and the error. */
 function eventOf(text: string, cleaned: string): object {
   type Event = {
     id: string;

@@ -1,29 +1,29 @@
-/** Finds a person in everything that holds the content of records, a little at a time. */
+/** Finds a person in everything that holds the content of records, page by page. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HeldText, RecordRow, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { createRedactor, ERASED, isTheirs, needlesOf, type Person, type Redactor } from './person.ts';
 
-/** Where to look: all workflows of a team, or one. */
+/** Where to search: one workflow, or all workflows of a team. */
 export interface Scope {
   teamId: string;
   workflowId: string | null;
-  /** Every workflow that is meant, the archived ones too. */
+  /** The ids of all workflows in scope, including archived ones. */
   workflows: readonly string[];
 }
 
 /**
- * THE register of what holds record content beside the records themselves: every place, and what becomes of a
- * text there that has to do with a person. In the order in which they are erased: what answers an event comes
- * before the event, for it is the event that tells whom the answer is about. Whoever adds a column or a file
- * that may hold the content of records adds it here, or to `forget` in `erase.ts` if it is a file.
+ * THE register of every place besides the records that may hold content of records, with a function that removes a
+ * person from a text there. The order is that of the erasure: responses come before the events that they answer,
+ * because the event says whom a response is about. If you add a column that may hold content of records, add it here; if
+ * you add a file, remove it in `forget` of `erase.ts`.
  */
 export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor: Redactor) => string>> = {
   state: ({ text }, redactor) => redactor.json(text),
-  // A receiver may send back more of an event than the address.
+  // A receiver may echo more of an event than the address.
   response: ({ text, about, workflowId }, redactor) =>
     about !== null && redactor.tells(about, workflowId) ? ERASED : redactor.lines(text),
-  // What was sent are the headers of the webhook; what came back may be all that was in the event.
+  // The request headers are the webhook's own; the response headers may echo anything of the event.
   attemptDetails: ({ text, about, workflowId }, redactor) =>
     redactor.json(
       about !== null && redactor.tells(about, workflowId)
@@ -31,28 +31,28 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
         : text,
     ),
   attemptError: ({ text }, redactor) => redactor.lines(text),
-  // It may say what the last attempt said.
+  // It may quote the error of the last attempt.
   pausedReason: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
-  // One line of JSON for each line of the log: [seq, at, level, text].
+  // NDJSON, one array for each line of the log: [seq, at, level, text].
   jobLog: ({ text }, redactor) =>
     text
       .split('\n')
       .map((line) => JSON.stringify((JSON.parse(line) as unknown[]).map((part) => cleanText(part, redactor))))
       .join('\n'),
-  // Its counts are numbers that say nothing about anybody.
+  // Numbers are counts, and stay.
   jobProgress: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
   inspectedRequest: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
-  // Mostly an event, but anybody may have sent it: nothing in it is worth more than that it is gone.
+  // Usually an event, but anybody may have sent it: it is replaced as a whole.
   inspectedBody: ({ text, workflowId }, redactor) =>
     redactor.mentions(text) || isEventAbout(text, workflowId, redactor) ? ERASED : text,
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
 
-/** What looks like one of our events may be anything. */
+/** Anybody may have sent the text, so it may have any form. */
 function isEventAbout(text: string, workflowId: string | null, redactor: Redactor): boolean {
   try {
     return redactor.tells(text, workflowId);
@@ -66,8 +66,8 @@ function cleanText(value: unknown, redactor: Redactor): unknown {
 }
 
 /**
- * Records of the person, row by row, and rows of others that mention them. Learns the ids of the records; a
- * second look finds what else had those ids.
+ * Yields the rows of the person's records, and rows of others that mention them. Adds the ids of the person's records to
+ * `person`, so that a second pass also finds other rows with those ids.
  */
 export async function* findRecords(
   store: Store,
@@ -94,13 +94,13 @@ export async function* findRecords(
         if (theirs || redactor.mentions(row.body)) yield { workflowId, row, theirs };
       }
       after = page.next;
-      // A read answers without a turn of the event loop, and there may be millions of records.
+      // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
       await nextTurn();
     } while (after !== null);
   }
 }
 
-/** Texts of one place that would be others without the person, with what they would be. */
+/** Yields the texts of one place that contain the person, each with its text after an erasure. */
 export async function* findTexts(
   store: Store,
   scope: Scope,

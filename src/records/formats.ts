@@ -1,4 +1,4 @@
-/** How a row of records is written: as a JSON array, as lines of JSON, or as CSV. */
+/** Formats pages of records as a JSON array, as NDJSON, or as CSV. */
 import { parseExactly } from '../model/record.ts';
 import type { RecordPage } from '../store/record-operations.ts';
 import { csvHeader, csvRow } from './csv.ts';
@@ -6,24 +6,24 @@ import { csvHeader, csvRow } from './csv.ts';
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Writes pages one after another into one body: `head`, every page, `tail`. */
+/** Formats the pages of one body, which is `head`, every page, `tail`. */
 export interface Formatter {
-  /** What the store has to put between the records of a page. */
+  /** The separator that the store must put between the records of a page. */
   separator: ',' | '\n';
   head: string;
   /** The bytes of one page. `first` is whether no page came before it. */
   page(page: RecordPage, first: boolean): Uint8Array;
   tail: string;
   /**
-   * Where the store's pages are sent as they are: what it puts before the first page and before each further one,
-   * and what follows the last. (Putting them together here doubled what the garbage collector had to do.)
+   * Set when the store's pages can be sent unchanged: what the store puts before the first page and before each further
+   * one, and what follows the last. (Concatenating them here doubled the work of the garbage collector.)
    */
   asIs?: { first: string; next: string; end: string };
 }
 
 /**
- * @param input.columns the fields that the records may have, in order of first appearance: the columns of CSV
- * @param input.only the fields to keep, in this order; null keeps all. `id` is always kept, and stands first
+ * @param input.columns all fields of the records, in order of first appearance: the columns of CSV
+ * @param input.only the fields to keep, in this order; null keeps all. `id` is always kept and comes first
  */
 export function formatter(input: {
   format: Format;

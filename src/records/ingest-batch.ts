@@ -3,28 +3,31 @@ import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record
 import type { Definition } from '../model/workflow.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
-/** A transaction holds at most this much, so that the writer stays free for others. */
+/** Limits for one transaction, so that other writes do not wait for long. */
 const MAX_BATCH_RECORDS = 250;
 const MAX_BATCH_BYTES = 1_048_576;
-/** Names of fields that a run collects; further ones, and longer ones, are left out. */
+/** Field names that a run collects; further and longer ones are left out. */
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_NAME = 256;
-/** Skipped records that a run names; the others are only counted. */
+/** Skipped records that a run reports in detail; the others are only counted. */
 const MAX_NAMED_SKIPS = 10;
 
-/** Raised when a run emits more records than `limits.records`. */
+/** A run emitted more records than `limits.records`. */
 export class TooManyRecordsError extends Error {
   override readonly name = 'TooManyRecordsError';
 }
 
-/** The part of a definition that says what a record may be. */
+/** The settings of a definition that ingestion needs. */
 export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
   limits: Pick<Definition['limits'], 'records'>;
-  /** Whose records are dropped. */
+  /** The people whose records are dropped. */
   suppression?: Suppression | undefined;
 };
 
-/** A record that was left out. `position` counts the run's records from 1; `field` is null for the whole record. */
+/**
+ * An invalid record that was skipped. `position` counts the run's records from 1; `field` is null when the problem is
+ * the record as a whole.
+ */
 export interface SkippedRecord {
   position: number;
   field: string | null;
@@ -36,16 +39,16 @@ export interface RecordBatch {
   records: Map<string, string>;
   /** The length of each of those texts in UTF-8, by id. */
   sizes: Map<string, number>;
-  /** How many records of the run went into it, those that were folded and skipped included. */
+  /** How many lines went into it, including folded, skipped and suppressed records. */
   emitted: number;
   /** Records whose id the batch already had: the last one won, or in `append` mode the first. */
   folded: number;
   skipped: number;
-  /** Records of people who were erased for good: see `suppress.ts`. */
+  /** Records of people whose return is suppressed: see `suppress.ts`. */
   suppressed: number;
-  /** The first skipped records of the run, as far as they lie in this batch. */
+  /** Those among the run's first ten skipped records that are in this batch. */
   named: SkippedRecord[];
-  /** Names of fields that the run had not had before, in order. */
+  /** Field names that are new in the run, in order. */
   fields: string[];
   /** Whether lines are left for another batch. */
   more: boolean;
@@ -62,7 +65,7 @@ export interface BatchReader {
   next(): RecordBatch;
 }
 
-/** Reads one run. What it remembers does not grow with the run. */
+/** Reads one run, with bounded memory however long the run is. */
 export function createBatchReader({
   key,
   mode,
@@ -84,7 +87,7 @@ export function createBatchReader({
     }
     const isThere = batch.records.has(id);
     if (isThere) batch.folded += 1;
-    // `append` never touches what is there: across batches the first one wins, so it must within one.
+    // In `append` mode the first record of an id wins across batches, so it must win within a batch too.
     if (isThere && mode === 'append') return;
     batch.records.set(id, body);
     batch.sizes.set(id, bytes);

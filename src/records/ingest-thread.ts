@@ -1,7 +1,7 @@
 /**
- * The ingest thread: parses, validates and writes records as text, looks up what is there on a connection of its
- * own that cannot write, and plans what has to be written. What this costs neither the event loop nor the writer
- * feels. Batches of several runs are worked off in the order in which they are asked for.
+ * The ingest thread: parses, validates and serialises records, looks up the stored ones on a read-only connection of its
+ * own, and plans what has to be written. So this work blocks neither the event loop nor the writer. Batches of several
+ * runs are processed in the order of their requests.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
@@ -25,8 +25,8 @@ export interface IngestThreadData {
 }
 
 /**
- * What the thread is told. `plan` is answered; its lines are added to those that are left. While it is asked the
- * batch before may still be on its way to the database; the one before that must have arrived.
+ * Messages to the thread. Only `plan` is answered; its lines are added to those that are left. The previous batch may
+ * still be on its way to the database; all earlier ones must have been staged.
  */
 export type ToIngest =
   | { run: number; begin: { held: Held; settings: IngestSettings } }
@@ -35,18 +35,18 @@ export type ToIngest =
   | { close: true };
 
 /**
- * What the thread answers to `plan`. `wait`: the batch has an id of the batch before, whose row must be there to
- * be compared. Asked once more, the thread takes it as there.
+ * The answer to `plan`. `wait`: the batch shares an id with the previous one, whose row must be staged before it can be
+ * compared. The next `plan` of the run tells the thread that it is.
  */
 export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } | { refused: Refusal });
 
-/** A batch that was looked up: what to write, and the `seq` of the records that stay as they are. */
+/** A planned batch: what to write, and the `seq` of each record that stays unchanged. */
 export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
   writes: StagedWrite[];
   kept: number[];
 }
 
-/** An error without its class, which does not survive the way between threads. */
+/** An error as plain data: its class would be lost between threads. */
 export interface Refusal {
   kind: 'invalid' | 'too_many' | 'fenced' | 'away' | 'other';
   sentence: string;
@@ -57,9 +57,9 @@ interface Run {
   held: Held;
   mode: Mode;
   reader: BatchReader;
-  /** The records of the batch before, which may not be in the database yet. */
+  /** The records of the previous batch, which may not be staged yet. */
   before: ReadonlyMap<string, string>;
-  /** A batch that waits for it. */
+  /** A batch that waits until the previous one is staged. */
   waiting: RecordBatch | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** A stream of records in, batches staged under the next version: unseen by readers until they are published. */
+/** Stages the records of a run, in batches under the next version, which readers do not see until it is published. */
 import { setImmediate } from 'node:timers/promises';
 import type { Held } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
@@ -8,7 +8,7 @@ import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 import { SeenSet } from './seen-set.ts';
 
-/** Rows that one step of sweeping or of looking for removed records touches. */
+/** Rows that one step of a sweep, or of removing unseen records, touches. */
 const STEP = 500;
 
 export interface IngestDeps {
@@ -17,27 +17,27 @@ export interface IngestDeps {
   log: Logger;
 }
 
-/** What a run brought. */
+/** What a run ingested. */
 export interface Ingested {
   /** Every record that the run emitted. */
   records: number;
   /** Records whose id the run had already emitted: the last one won, or in `append` mode the first. */
   duplicates: number;
-  /** In `append` mode: records whose id was there before the run. They were left as they are. */
+  /** In `append` mode: records whose id existed before the run; the stored ones were left unchanged. */
   existing: number;
-  /** Records that were not valid, with `onInvalid: skip`. */
+  /** Invalid records, with `onInvalid: skip`. */
   skipped: number;
-  /** Records of people who were erased for good. */
+  /** Records of people whose return is suppressed. */
   suppressed: number;
   /** The names of the records' fields in order of first appearance, at most 1,000. */
   fields: string[];
-  /** The `seq` of every record that the run brought. */
+  /** The `seq` of every record that the run contained. */
   seen: SeenSet;
 }
 
 /**
- * Reads a run's lines to their end and stages them, after sweeping what an earlier attempt left behind. The
- * source is one batch ahead of what is written. Memory does not grow with the run, but for a bit per record.
+ * Reads a run's lines to the end and stages them, after sweeping what an earlier attempt left behind. One batch is
+ * planned while the previous one is written. Memory grows with the run by one bit per record only.
  *
  * @param input.lines batches of JSON texts, one record each
  * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error with a
@@ -73,7 +73,7 @@ export async function ingest(
     await staging;
   } finally {
     run.end();
-    // Whatever went wrong: nothing of this run is being written any more once it is known to have ended.
+    // Also after an error: once this function settles, nothing of the run is being written.
     await staging.catch(() => undefined);
   }
   return total;
@@ -82,7 +82,7 @@ export async function ingest(
     const batch = await run.plan(lines, staging);
     await staging;
     staging = stage(batch);
-    // Heard of by whoever awaits it next; until then it must not count as unhandled.
+    // Its rejection is handled where it is awaited next; until then it must not count as unhandled.
     staging.catch(() => undefined);
     return batch;
   }
@@ -95,11 +95,11 @@ export async function ingest(
   }
 }
 
-/** Marks as removed what a run in `replace` mode did not bring. To be called once it is known to have ended well. */
+/** Marks as removed the records that a run in `replace` mode did not contain. Call it once the run has succeeded. */
 export async function removeUnseen(store: Store, held: Held, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
-    // A read answers without a turn of the event loop, and there may be millions of records.
+    // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
     await setImmediate();
     const { seqs, lastSeq, done } = await store.records.currentSeqs({ held, afterSeq, rows: 2 * STEP });
     afterSeq = lastSeq;
@@ -117,7 +117,7 @@ function add(total: Ingested, batch: PlannedBatch, written: readonly number[], m
   total.skipped += batch.skipped;
   total.suppressed += batch.suppressed;
   total.fields.push(...batch.fields);
-  // A record that the run emitted before has a `seq` since then, whether it was written or left as it was.
+  // A `seq` that was seen before belongs to a record that the run emitted in an earlier batch.
   for (const seq of written) {
     if (total.seen.has(seq)) total.duplicates += 1;
     total.seen.add(seq);

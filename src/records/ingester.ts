@@ -1,4 +1,4 @@
-/** The main side of the ingest thread: one for all runs, started with the first, and anew after it has died. */
+/** The main thread's side of the ingest thread: one for all runs, started by the first run and again after a crash. */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
@@ -9,14 +9,14 @@ import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
-/** One run's way through the thread. */
+/** One run on the thread. */
 export interface IngestRun {
   /**
-   * Adds lines and plans one batch of those that are not planned yet: to be called without lines while the answer
-   * says `more`. Plans while the batch before is being staged, but waits for that where both have an id in common;
-   * all earlier ones must have been staged.
+   * Adds lines and plans one batch; call it again without lines while the result says `more`. It plans while the
+   * previous batch is being staged, and waits for that only when both share an id; all earlier batches must have been
+   * staged.
    *
-   * @param before settles when the batch before has been staged; what it rejects with is passed on
+   * @param before settles when the previous batch has been staged; its rejection is passed on
    * @throws InvalidRecordError, TooManyRecordsError, FencedError, Problem `database_unavailable`, or an Error with
    *   a sentence when the thread has died
    */
@@ -28,14 +28,14 @@ export interface IngestRun {
 export interface IngesterOptions {
   databaseUrl: string;
   log: Logger;
-  /** Whom the runs of a workflow must drop; nobody unless told. */
+  /** Loads the people whose records a workflow's runs must drop; nobody by default. */
   suppression?: (at: { teamId: string; workflowId: string }) => Promise<Suppression | undefined>;
-  /** Makes the thread; for tests that end it. */
+  /** Starts the thread; tests pass their own. */
   open?: () => Worker;
 }
 
 export class Ingester {
-  /** Whom the runs of a workflow must drop: to be asked before each begins. */
+  /** Loads the people whose records a workflow's runs must drop; call it before each run. */
   readonly suppression: NonNullable<IngesterOptions['suppression']>;
   readonly #open: () => Worker;
   readonly #log: Logger;
@@ -49,7 +49,7 @@ export class Ingester {
     this.#log = log;
   }
 
-  /** Begins a run, on the thread that is there; a run whose thread dies cannot go on. */
+  /** Begins a run on the current thread. A run whose thread dies cannot continue. */
   begin(input: { held: Held; settings: IngestSettings }): IngestRun {
     if (this.#closed) throw new Problem('stopping');
     const thread = this.#thread ?? this.#start();
@@ -67,7 +67,7 @@ export class Ingester {
     };
   }
 
-  /** Ends the thread after what it is at; runs that go on are refused. Calling it twice is harmless. */
+  /** Ends the thread after its current work; later calls of runs are rejected. Calling it twice is harmless. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#thread?.send({ close: true });
@@ -86,7 +86,7 @@ export class Ingester {
 }
 
 function openThread(databaseUrl: string): Worker {
-  // Derived from this file's own name, so that the compiled form finds the compiled thread.
+  // The extension of this file, so that compiled code finds the compiled thread.
   const script = new URL(`./ingest-thread${extname(import.meta.url)}`, import.meta.url);
   return new Worker(script, { workerData: { databaseUrl } satisfies IngestThreadData });
 }
@@ -96,9 +96,9 @@ interface Asked {
   reject(error: Error): void;
 }
 
-/** One thread for as long as it lives. */
+/** One worker thread, and the requests that it has not answered. */
 class Thread {
-  /** Resolves with the reason when it has ended. */
+  /** Resolves with the reason when the thread has exited. */
   readonly exited: Promise<Error>;
   readonly #worker: Worker;
   readonly #asked = new Map<number, Asked>();
@@ -121,7 +121,7 @@ class Thread {
     worker.on('exit', () => {
       const why = cause === undefined ? '' : `: ${cause.message}`;
       this.#dead = new Error(`The thread that reads records has ended${why}`, { cause });
-      // Before the runs hear of it: what they do next needs a thread that lives.
+      // Before the runs are rejected: whatever they do next must find a new thread.
       exited.resolve(this.#dead);
       for (const asked of this.#asked.values()) asked.reject(this.#dead);
       this.#asked.clear();

@@ -1,26 +1,26 @@
-/** A person who is to be found: what is theirs, what only mentions them, and texts without them. */
+/** Recognises a person in records and texts, and redacts texts. */
 import { parseExactly } from '../model/record.ts';
 
 export const ERASED = '[erased]';
-/** A shorter id says nothing about anybody, and stands in texts for many other things. */
-const TELLING_ID = 8;
-/** Of more ids than these, texts are not searched for each: only differences of events are looked up by id. */
+/** Shorter ids are not searched for in texts, where they often mean something else. */
+const MIN_SEARCHED_ID_LENGTH = 8;
+/** With more ids than this, texts are not searched for any of them; only the differences of events are matched by id. */
 const MAX_SEARCHED_IDS = 20;
 
-/** By address, by record id, or by both once the ids of the address are known. */
+/** A person, identified by address, by record ids, or by both once the ids of the address are known. */
 export interface Person {
-  /** As it was given; compared without regard to case and to spaces around it. */
+  /** As given; compared without case and surrounding spaces. */
   email: string | null;
-  /** Ids of their records, by workflow. Grows while looking. */
+  /** Ids of their records, by workflow. Grows during a search. */
   ids: Map<string, Set<string>>;
 }
 
-/** Whether two addresses are the same for everybody who uses addresses. */
+/** Whether a value is this address, without regard to case and surrounding spaces. */
 function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
 
-/** Whether a text can be the address of a person: what has no @ stands in texts for many other things. */
+/** Whether a text has the form of an address. Without an @ it would match too much in texts. */
 export function isAddress(text: string): boolean {
   return /[^@\s]@[^@\s]/.test(text);
 }
@@ -30,20 +30,20 @@ export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
 }
 
-/** Whether a record is theirs: its id is one of theirs, or its address is. */
+/** Whether a record belongs to the person: its id is one of theirs, or its `email` is their address. */
 export function isTheirs(person: Person, at: { workflowId: string; id: string; body: string }): boolean {
   if (person.ids.get(at.workflowId)?.has(at.id)) return true;
   return sameEmail((JSON.parse(at.body) as { email?: unknown }).email, person.email);
 }
 
 /**
- * ASCII texts in lower case, one of which stands in every text that has to do with the person: what a database
- * can look for. More may contain them.
+ * Lower-case ASCII texts that a database can search for: every text that concerns the person contains at least one of
+ * them. Other texts may contain them too.
  */
 export function needlesOf(person: Person, where: 'records' | 'texts'): string[] {
   const needles: string[] = [];
   if (person.email !== null) {
-    // Without the part after the @: an excerpt may have been cut within the address.
+    // Without the domain: an excerpt may have been cut off within the address.
     const local = person.email.trim().replace(/(?<=@)[^@]*$/su, '');
     needles.push(...spellings(local).map(asciiRun));
   }
@@ -56,19 +56,21 @@ export function needlesOf(person: Person, where: 'records' | 'texts'): string[] 
   return [...new Set(needles)];
 }
 
-/** Ids that are looked for in any text. */
+/** Ids that are searched for in all texts. */
 function searchedIds({ ids }: Person): string[] {
   const telling = tracesOf({ email: null, ids });
   return telling.length > MAX_SEARCHED_IDS ? [] : telling;
 }
 
-/** What stands for the person alone, wherever it is found: the address, and ids that are not everybody's. */
+/** Texts that identify the person wherever they are found: the address, and ids that are long enough. */
 export function tracesOf({ email, ids }: Person): string[] {
-  const telling = [...ids.values()].flatMap((some) => [...some]).filter((id) => id.length >= TELLING_ID);
-  return [...new Set(email === null ? telling : [email.trim(), ...telling])];
+  const longIds = [...ids.values()]
+    .flatMap((some) => [...some])
+    .filter((id) => id.length >= MIN_SEARCHED_ID_LENGTH);
+  return [...new Set(email === null ? longIds : [email.trim(), ...longIds])];
 }
 
-/** Their longest run of ASCII characters: letters beyond it have other cases than the database knows of. */
+/** The longest run of ASCII characters: databases do not fold the case of other letters in the same way. */
 function asciiRun(text: string): string {
   const runs = text.toLowerCase().match(/[\x20-\x7e]+/g) ?? [];
   return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '');
@@ -78,27 +80,27 @@ function jsonInside(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Finds the person in texts. Made anew when more ids are known. */
+/** Finds and removes the person in texts. Knows the ids of the person at its creation: make a new one for more ids. */
 export interface Redactor {
-  /** Whether it names the person anywhere. */
+  /** Whether the text names the person anywhere. */
   mentions(text: string): boolean;
-  /** Plain text: each line that names the person becomes `[erased]`, for the rest of it may tell more. */
+  /** Plain text: each line that names the person becomes `[erased]`, because the rest of the line may be about them. */
   lines(text: string): string;
-  /** The JSON text of a state: strings without the person, and nothing of an object that is theirs. Numbers stay. */
+  /** JSON: the person is removed from strings, and all strings of an object that is theirs are erased. Numbers stay. */
   json(text: string): string;
   /**
-   * The body of an event: without the differences of their records, `truncated` if there were some; without the
-   * address in those of others, and without the lines of an error or a reason that name the person. Everything else
-   * is ours, and stays.
+   * The body of an event: differences of the person's records are removed, which sets `truncated`; their address is
+   * removed from the differences of others; lines of an error or a reason that name them are erased. Everything else
+   * is written by the service, and stays.
    */
   event(text: string, workflowId: string | null): string;
   /** The lines that name the person. */
   excerpts(text: string): string[];
-  /** Whether an event's differences tell of their records. */
+  /** Whether the differences of an event concern the person's records. */
   tells(text: string, workflowId: string | null): boolean;
 }
 
-/** What may tell of a person in an event. */
+/** The parts of an event's data that may concern a person. */
 interface EventData {
   differences?: unknown[];
   truncated?: boolean;
@@ -129,10 +131,10 @@ export function createRedactor(person: Person): Redactor {
       : text;
 
   /**
-   * A number is nobody's: who counts or adds must go on with one.
+   * Numbers are kept, because a state may count with them.
    *
-   * @param by what names the person here
-   * @param theirs whether it lies within an object that is the person's
+   * @param by the patterns that match the person
+   * @param theirs whether the value is inside an object that is the person's
    */
   function clean(value: unknown, by: readonly RegExp[], theirs = false, key = ''): unknown {
     if (typeof value === 'string')
@@ -171,7 +173,7 @@ export function createRedactor(person: Person): Redactor {
       if (Array.isArray(data?.differences)) {
         const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
         if (others.length < data.differences.length) data.truncated = true;
-        // An id of theirs may be anything in the record of somebody else: a date, a part number.
+        // By the address only: in somebody else's record, an id of theirs may mean anything, such as a date.
         data.differences = others.map((one) => clean(one, ofAddress));
       }
       if (typeof data?.error === 'string') data.error = lines(data.error);
@@ -186,7 +188,7 @@ export function createRedactor(person: Person): Redactor {
   };
 }
 
-/** What may stand before and after a name that is not a part of a longer one. */
+/** What may precede and follow a match, so that it is not a part of a longer word. */
 const BEFORE = String.raw`(?<=^|[^\p{L}\p{N}_.+-]|\\[nrtbf]|%[0-9A-Fa-f]{2})`;
 const AFTER = String.raw`(?![\p{L}\p{N}_-]|\.[\p{L}\p{N}])`;
 
@@ -197,7 +199,7 @@ function addressPatterns({ email }: Person): RegExp[] {
   const forms = spellings(address).map(RegExp.escape).join('|');
   const whole = new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'giu');
   if (at === -1) return [whole];
-  // An excerpt may have been cut within the domain: `ada@exam…`.
+  // An excerpt may have been cut off within the domain: `ada@exam…`.
   const cuts = [...address.slice(at + 1)].map((_, place, domain) => domain.slice(0, place).join(''));
   const starts = spellings(address.slice(0, at + 1))
     .map(RegExp.escape)

@@ -1,4 +1,4 @@
-/** Reading a version of a workflow's records whole, page by page from the database. */
+/** Reads whole versions of a workflow's records, page by page from the database. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { DataVersion, RecordPage } from '../store/record-operations.ts';
@@ -6,17 +6,17 @@ import type { Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 
 /**
- * A page's bytes are bounded by rows × longest record: a database result near 512 MiB fails silently, a reader that
- * stalls holds a page or two, and what is on the event loop holds up everything else.
+ * The limit of a page, estimated as rows × largest record: SQLite results near 512 MiB fail silently, a stalled reader
+ * holds a page or two in memory, and formatting a page blocks the event loop.
  */
 export const PAGE_BYTES = 1_048_576;
 const PAGE_ROWS = 2_000;
-/** What is parsed and written anew takes longer. */
+/** Rows of a page whose records are parsed and serialised again, which takes longer. */
 export const PARSED_ROWS = 500;
-/** Pages between two looks at whether the version is still whole. The last look comes after the last page. */
+/** Pages between two checks whether the version is still complete; one more check follows the last page. */
 const CHECK_PAGES = 8;
 
-/** Where records are read from. */
+/** The workflow whose records are meant. */
 export interface Place {
   teamId: string;
   workflowId: string;
@@ -26,12 +26,12 @@ export function samePlace(one: Place, other: Place): boolean {
   return one.teamId === other.teamId && one.workflowId === other.workflowId;
 }
 
-/** What reading a version needs of a store. */
+/** The part of a store that reading a version needs. */
 export interface VersionReader {
   readonly records: Pick<StoreReader['records'], 'page' | 'version'>;
 }
 
-/** Raised while reading when the version is no longer whole: its rows were pruned or erased under the reader. */
+/** The version is no longer complete: rows were pruned or erased while it was read. */
 export class VersionGoneError extends Error {
   override readonly name = 'VersionGoneError';
 }
@@ -54,9 +54,10 @@ export async function openVersion(store: Store, place: Place, number?: number): 
 }
 
 /**
- * Every record of a version as the bytes of one body. The version is kept however many are published meanwhile.
- * Throws VersionGoneError when it was pruned, erased from or is not complete: the bytes so far are then no whole
- * answer, and the connection must be broken off.
+ * The bytes of a body with every record of a version. Publishing further versions does not affect it.
+ *
+ * @throws VersionGoneError when the version was pruned, erased from or is not complete: the connection must then be
+ *   broken off, so that the bytes so far do not pass for a whole response
  */
 export async function* readWhole(
   store: VersionReader,
@@ -85,7 +86,7 @@ async function* pages(
   const rows = pageRows(version, asIs === undefined ? PARSED_ROWS : PAGE_ROWS);
   let sent = 0;
   let afterSeq = 0;
-  // Not until nothing follows: that may be a long way through rows that only other versions have.
+  // Ends with the last record of the version: there may be many more rows that only other versions have.
   for (let pages = 1, done = false; sent < version.total && !done; pages++) {
     const lead = (sent === 0 ? asIs?.first : asIs?.next) ?? '';
     const from = { ...place, version: version.number, afterSeq, rows };
@@ -94,8 +95,8 @@ async function* pages(
     if (page.count > 0) yield page;
     sent += page.count;
     ({ lastSeq: afterSeq, done } = page);
-    // Without this turn a fast reader would keep everybody else waiting until its end: pages and the socket's
-    // buffer can follow each other without the event loop ever being asked (measured: 575 ms for 90 MB).
+    // Without this turn a fast reader would block everybody else: reading pages and filling the socket's buffer can
+    // alternate without ever returning to the event loop (measured: 575 ms for 90 MB).
     await nextTurn();
   }
   await checkStillThere(store, place, version);
@@ -106,7 +107,7 @@ async function* pages(
   }
 }
 
-/** How many rows of a version are surely no more than a page's bytes, and no more than `most`; at least one. */
+/** How many rows of a version certainly fit into a page: at most `most`, at least one. */
 export function pageRows(version: DataVersion, most: number): number {
   return Math.min(most, Math.max(1, Math.floor(PAGE_BYTES / Math.max(1, version.largest))));
 }

@@ -1,4 +1,4 @@
-/** Whole bodies kept as files, so that a version is read from the database and compressed only once. */
+/** Caches whole response bodies in files, so that a version is read from the database and compressed only once. */
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
@@ -10,20 +10,20 @@ import type { BodyWriter } from './body-writer.ts';
 import { checkStillThere, type Place, samePlace, VersionGoneError } from './read.ts';
 import { SmallBodyCache } from './small-body-cache.ts';
 
-/** Bodies that are made at a time; who comes beyond them reads from the database. */
-const MAX_MAKING = 4;
-/** No body is made ahead beside so many: somebody may wait for those, and for the next. */
+/** Bodies built at a time; further requests read from the database. */
+const MAX_BUILDING = 4;
+/** No body is built ahead while this many builds run, because requests wait for those, and may need the next. */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
-/** No body is made for so long after one could not be written. */
-const REST_MS = 60_000;
-/** Names of bodies that are known to be larger than the bound. */
+/** How long nothing is built after a body could not be written. */
+const PAUSE_MS = 60_000;
+/** Names remembered of bodies that are larger than the whole cache. */
 const MAX_TOO_LARGE = 1_000;
 
-/** A kept body, opened. It stays whole whatever becomes of its file; `part` or `close` must be called. */
+/** An open file of a cached body, which stays readable if it is evicted. `part` or `close` must be called. */
 export interface CachedBody {
   bytes: number;
-  /** The bytes from `start` up to, not including, `end`. Closing it closes the body. */
+  /** Reads the bytes from `start` up to, not including, `end`. Closing the reader closes the file. */
   part(start: number, end: number): BodyReader;
   close(): Promise<void>;
 }
@@ -32,13 +32,13 @@ interface Kept {
   of: Representation;
   bytes: number;
   readers: Set<AbortController>;
-  /** Some of those who read while it was made may not be at its end yet. */
+  /** Readers that joined during the build may still be reading. */
   build: BodyBuild;
-  /** Whether somebody has asked for it, and no successor was made for that. */
+  /** Whether it was read since the body of the next version was last built ahead. */
   wasRead: boolean;
 }
 
-interface Making {
+interface Building {
   of: Representation;
   build: BodyBuild;
   done: Promise<void>;
@@ -46,8 +46,8 @@ interface Making {
 }
 
 /**
- * The files lie in one directory, which may be deleted at any time: a missing file is one that has to be made
- * again. Their total is bounded; those not read for longest go first. What an earlier process left is removed.
+ * The files are in one directory, which may be deleted at any time: a missing file is built again. Their total size is
+ * bounded, and the least recently read ones are evicted first. `start` removes what an earlier process left.
  */
 export class RepresentationCache {
   readonly #store: Store;
@@ -55,21 +55,21 @@ export class RepresentationCache {
   readonly #directory: string;
   readonly #maxBytes: number;
   readonly #log: Logger;
-  /** By file name, those not read for longest first. */
+  /** By file name, least recently read first. */
   readonly #kept = new Map<string, Kept>();
-  readonly #making = new Map<string, Making>();
+  readonly #building = new Map<string, Building>();
   readonly #tooLarge = new Set<string>();
   readonly #small: SmallBodyCache;
-  /** Of the kept and of those being made. */
+  /** Bytes of the cached files and of those being built. */
   #bytes = 0;
-  #made = 0;
-  /** When a body may be made again after one could not be written. */
-  #restUntil = 0;
+  #buildCount = 0;
+  /** By `performance.now()`: when bodies may be built again after one could not be written. */
+  #pausedUntil = 0;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #running = false;
 
-  /** @param options.maxBytes 0 keeps nothing */
+  /** @param options.maxBytes limit of all files together; 0 caches nothing */
   constructor(options: {
     store: Store;
     writer: Pick<BodyWriter, 'write' | 'close'>;
@@ -92,39 +92,39 @@ export class RepresentationCache {
     this.#timer = setInterval(() => void this.tick(), SWEEP_MS).unref();
   }
 
-  /** Breaks off what is being made; resolves when nothing is open any more. */
+  /** Aborts the builds; resolves when all of their files are closed. */
   async stop(): Promise<void> {
     this.#running = false;
     clearInterval(this.#timer);
-    for (const { build } of this.#making.values()) build.abort(new Error('The service is stopping'));
-    await Promise.all([...this.#making.values()].map(({ done }) => done));
+    for (const { build } of this.#building.values()) build.abort(new Error('The service is stopping'));
+    await Promise.all([...this.#building.values()].map(({ done }) => done));
     await this.#sweeping;
     await this.#writer.close();
     this.#small.clear();
   }
 
-  /** What is kept; its bytes are those on disk, with what is being made. */
+  /** The number of cached files, and the bytes of all files, including those being built. */
   get size(): { files: number; bytes: number } {
     return { files: this.#kept.size, bytes: this.#bytes };
   }
 
-  /** The length of a kept body, or nothing. */
+  /** The length of a cached body; undefined when it is not cached. */
   bytesOf(of: Representation): number | undefined {
     return this.#kept.get(nameOf(of))?.bytes;
   }
 
-  /** A body that is too small for a file, whole: kept in memory for a minute at most. */
+  /** Reads a body that is too small for a file, and caches it in memory for a minute at most. */
   readSmall(of: Representation): Promise<Buffer> {
     return this.#small.read(of);
   }
 
-  /** Opens a kept body, or answers nothing. */
+  /** Opens a cached body; undefined when it is not cached. */
   async find(of: Representation): Promise<CachedBody | undefined> {
     const name = nameOf(of);
     const kept = this.#kept.get(name);
     if (kept === undefined) return undefined;
     const file = await openWhole(join(this.#directory, name), kept.bytes);
-    // It may have been evicted or erased meanwhile, or made anew.
+    // It may have been evicted, erased or replaced meanwhile.
     if (this.#kept.get(name) !== kept) {
       await file?.close();
       return undefined;
@@ -149,20 +149,20 @@ export class RepresentationCache {
   }
 
   /**
-   * Reads a body that is kept once it is complete; answers nothing when it cannot be kept. It is made only
-   * if nobody is making it already, and to its end even if every reader goes.
+   * Reads a body while it is built into the cache; joins a build under way. The build completes even if every reader
+   * leaves. Returns undefined when the body cannot be cached now.
    */
   build(of: Representation): BodyReader | undefined {
-    const making = this.#making.get(nameOf(of)) ?? this.#begin(of);
-    if (making === undefined) return undefined;
-    making.wasRead = true;
-    return making.build.joinable ? making.build.read() : undefined;
+    const building = this.#building.get(nameOf(of)) ?? this.#begin(of);
+    if (building === undefined) return undefined;
+    building.wasRead = true;
+    return building.build.joinable ? building.build.read() : undefined;
   }
 
   /**
-   * To be called when a version was published: makes those of its bodies ahead whose predecessors were read, so that
-   * the first one to read it finds it whole. One is made for a read at most, however often versions come. Answers
-   * whether there was anything to make. Never rejects: it may as well be left.
+   * Call it when a version was published: builds those of its bodies whose predecessors were read, so that the first
+   * read finds them complete. A body that is not read has no successor built ahead. Resolves with whether a build was
+   * started; never rejects.
    */
   async buildAhead(place: Place): Promise<boolean> {
     const read = [...this.#kept.values()].filter(({ of, wasRead }) => wasRead && samePlace(of.place, place));
@@ -175,19 +175,20 @@ export class RepresentationCache {
       if (before.of.version.number >= version.number) continue;
       before.wasRead = false;
       const name = nameOf(next);
-      if (this.#kept.has(name) || this.#making.has(name) || this.#making.size >= MAX_BEFORE_AHEAD) continue;
+      if (this.#kept.has(name) || this.#building.has(name) || this.#building.size >= MAX_BEFORE_AHEAD)
+        continue;
       begun = this.#begin(next) !== undefined || begun;
     }
     return begun;
   }
 
-  #begin(of: Representation): Making | undefined {
+  #begin(of: Representation): Building | undefined {
     const name = nameOf(of);
     if (!this.#running || this.#maxBytes === 0 || this.#tooLarge.has(name)) return undefined;
-    if (performance.now() < this.#restUntil) return undefined;
-    if (this.#making.size >= MAX_MAKING) return undefined;
-    this.#made += 1;
-    const path = join(this.#directory, `${name}.${this.#made}.making`);
+    if (performance.now() < this.#pausedUntil) return undefined;
+    if (this.#building.size >= MAX_BUILDING) return undefined;
+    this.#buildCount += 1;
+    const path = join(this.#directory, `${name}.${this.#buildCount}.making`);
     let admitted = 0;
     const build = new BodyBuild({
       path,
@@ -203,8 +204,8 @@ export class RepresentationCache {
     });
     const done: Promise<void> = build.finished
       .then((bytes) => {
-        if (bytes !== undefined) return this.#keep({ making, name, path, bytes });
-        if (build.wasRefused) this.#rest(path);
+        if (bytes !== undefined) return this.#keep({ building, name, path, bytes });
+        if (build.wasRefused) this.#pause(path);
         return false;
       })
       .catch((err: unknown) => {
@@ -214,32 +215,32 @@ export class RepresentationCache {
       .then(async (kept) => {
         if (!kept) this.#bytes -= admitted;
         if (!kept) await rm(path, { force: true }).catch(() => {});
-        // Last, so that whoever waits for it finds no file.
-        this.#making.delete(name);
+        // Last, so that no file is left when those who wait for the build continue.
+        this.#building.delete(name);
       });
-    const making: Making = { of, build, done, wasRead: false };
-    this.#making.set(name, making);
-    return making;
+    const building: Building = { of, build, done, wasRead: false };
+    this.#building.set(name, building);
+    return building;
   }
 
-  /** Removes every body of a workflow and breaks off who is reading one: records were erased from it. */
+  /** Removes every body of a workflow and breaks off their readers, because records of it were erased. */
   async forget(place: Place): Promise<void> {
     this.#small.forget(place);
     const gone = new VersionGoneError('Records were erased while they were read');
-    const making = [...this.#making.values()].filter(({ of }) => samePlace(of.place, place));
-    for (const { build } of making) build.abort(gone);
+    const building = [...this.#building.values()].filter(({ of }) => samePlace(of.place, place));
+    for (const { build } of building) build.abort(gone);
     for (const [name, { of, readers, build }] of this.#kept) {
       if (!samePlace(of.place, place)) continue;
       build.abort(gone);
       for (const reader of readers) reader.abort(gone);
       await this.#remove(name);
     }
-    await Promise.all(making.map(({ done }) => done));
-    // One that was whole already may have come to be kept meanwhile.
-    for (const { of } of making) await this.#remove(nameOf(of));
+    await Promise.all(building.map(({ done }) => done));
+    // A build that was complete already may have entered the cache meanwhile.
+    for (const { of } of building) await this.#remove(nameOf(of));
   }
 
-  /** Removes the bodies of versions that were pruned or erased from, and all small ones: they are soon made again. */
+  /** Removes the bodies of versions that were pruned or erased from, and all small bodies, which are soon built again. */
   tick(): Promise<void> {
     this.#small.clear();
     this.#sweeping = this.#sweeping.then(() => this.#sweep()).catch(() => {});
@@ -263,29 +264,29 @@ export class RepresentationCache {
     }
   }
 
-  async #keep(made: { making: Making; name: string; path: string; bytes: number }): Promise<boolean> {
-    const { making, name, path, bytes } = made;
-    const { of, build } = making;
+  async #keep(made: { building: Building; name: string; path: string; bytes: number }): Promise<boolean> {
+    const { building, name, path, bytes } = made;
+    const { of, build } = building;
     const final = join(this.#directory, name);
-    // Somebody deleted the directory: nothing is kept.
+    // Fails when the directory was deleted.
     const moved = await rename(path, final).then(
       () => true,
       () => false,
     );
     if (!moved) return false;
-    // Looked at after the renaming: an erasure from now on finds the file under its name.
+    // Checked after the renaming: an erasure from now on finds the file by its name.
     if (!(await this.#isReadable(of).catch(() => false))) {
       await rm(final, { force: true });
       return false;
     }
     this.#drop(name);
-    this.#kept.set(name, { of, bytes, readers: new Set(), build, wasRead: making.wasRead });
+    this.#kept.set(name, { of, bytes, readers: new Set(), build, wasRead: building.wasRead });
     return true;
   }
 
   async #makeRoomFor(bytes: number): Promise<boolean> {
     if (bytes > this.#maxBytes) return false;
-    // Taken at once, so that two who ask at a time do not both get the same room.
+    // Reserved at once, so that two concurrent builds do not get the same room.
     this.#bytes += bytes;
     while (this.#bytes > this.#maxBytes) {
       const [oldest] = this.#kept.keys();
@@ -298,9 +299,9 @@ export class RepresentationCache {
     return true;
   }
 
-  /** A full disk must not be filled again by every reader. */
-  #rest(path: string): void {
-    this.#restUntil = performance.now() + REST_MS;
+  /** Pauses building, so that not every request fills a full disk again. */
+  #pause(path: string): void {
+    this.#pausedUntil = performance.now() + PAUSE_MS;
     this.#log.warn({ path }, 'representation.not_written: the disk may be full. Reads go on without files');
   }
 
@@ -322,7 +323,7 @@ export class RepresentationCache {
   }
 }
 
-/** Opens a file if it is as long as it was when it was made: somebody else may have cut it. */
+/** Opens a file if it still has its full length: something else may have truncated it. */
 async function openWhole(path: string, bytes: number): Promise<FileHandle | undefined> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined || (await file.stat()).size === bytes) return file;

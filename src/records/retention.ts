@@ -1,4 +1,4 @@
-/** Gives up old versions in the background, in steps so small that nobody else's write waits for them. */
+/** Prunes old versions in the background, in steps so small that no other write waits for long. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { onOneNode } from '../store/on-one-node.ts';
@@ -6,15 +6,15 @@ import type { Retention } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * What is kept of a workflow: its newest 10 versions as far as they are not older than 30 days, and whatever was
- * current within the last hour, so that a reader who has just begun comes to its end.
+ * What is kept of a workflow: its newest 10 versions that are at most 30 days old, and every version that was current
+ * within the last hour, so that a reader who has just started can finish.
  */
 const KEEP: Retention = { keepVersions: 10, keepMs: 30 * 24 * 3_600_000, graceMs: 3_600_000 };
 
 const EVERY_MS = 60_000;
-/** Workflows that one look takes on. */
+/** Workflows pruned in one run of the chore. */
 const MAX_WORKFLOWS = 1_000;
-/** Rows, which may be short or 1 MiB each. */
+/** Rows, of up to 1 MiB each. */
 const STEPS = { first: 50, max: 500 };
 
 export function recordRetention(options: {

@@ -1,11 +1,11 @@
-/** Which numbers have been seen: a bitmap in pages, of which only those are there that hold something. */
+/** A set of integers as a sparse bitmap. */
 
-/** Numbers that one page stands for: 1 KiB. */
+/** Numbers per page of the bitmap; a page takes 1 KiB. */
 const PAGE = 8_192;
 
 /**
- * A set of non-negative integers that costs one bit for each number where they lie close together, and at most a
- * page for each number where they do not: 5 million in a row take 625 kB, wherever the row begins.
+ * A set of non-negative integers that takes one bit for each number where they are dense, and at most a page for each
+ * where they are sparse: 5 million consecutive numbers take 625 kB, wherever they start.
  */
 export class SeenSet {
   readonly #pages = new Map<number, Uint8Array>();

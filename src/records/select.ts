@@ -1,13 +1,13 @@
-/** Part of a version: a page with a cursor, what changed since another version, or what contains a text. */
+/** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangesCursor, DataVersion, RecordPage } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 import { checkStillThere, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
-/** Numbers of records that one look-up goes through: a few milliseconds. */
+/** Rows that one query scans: a few milliseconds. */
 const SCAN_ROWS = 2_000;
-/** An answer that is held in memory ends after this many bytes, and a cursor goes on: clients follow `Link`. */
+/** A page ends after this many bytes, because it is held in memory; the client continues with the cursor in `Link`. */
 const SELECTED_BYTES = 4 * 1_048_576;
 
 export interface Selection {
@@ -16,18 +16,18 @@ export interface Selection {
   /** Only records whose text contains this. */
   q: string | undefined;
   limit: number;
-  /** Where the answer before this one ended. */
+  /** Where the previous page ended. */
   after: Position | undefined;
   separator: ',' | '\n';
 }
 
-/** The `seq` of a record, or a place among changes. */
+/** A cursor: the `seq` of a record, or a place among changes. */
 export type Position = number | ChangesCursor;
 
 /**
- * Up to `limit` records, or fewer if they are large, and where the next answer goes on (null: nowhere).
+ * One page: up to `limit` records, fewer if they are large, and the cursor of the next page (null: there is none).
  *
- * @param signal ends a search whose client is gone
+ * @param signal aborts a search whose client has disconnected
  * @throws VersionGoneError as `readWhole`
  */
 export async function select(
@@ -53,7 +53,7 @@ export async function select(
   return { pages, next };
 }
 
-/** Every record of a selection as the bytes of one body, as `readWhole`. */
+/** The bytes of one body with every record of a selection. Throws as `readWhole` does. */
 export async function* readSelected(
   store: Store,
   place: Place,
@@ -113,7 +113,7 @@ async function stepOf(
   if (q !== undefined) {
     const page = await store.records.search({
       ...from,
-      // The texts are JSON: a quote or a line end stands there escaped.
+      // The texts are JSON, in which quotes and line breaks are escaped.
       q: JSON.stringify(q).slice(1, -1),
       afterSeq,
       scan: SCAN_ROWS,
@@ -126,7 +126,7 @@ async function stepOf(
   return { page, next: page.done ? null : page.lastSeq };
 }
 
-/** Whether a record of the version follows: a link that leads to nothing would be a page too many. */
+/** Whether another record of the version follows: a `Link` must not lead to an empty page. */
 async function follows(store: Store, place: Place, version: DataVersion, after: number): Promise<boolean> {
   for (let afterSeq = after; ; ) {
     const from = { ...place, version: version.number, afterSeq };
@@ -155,6 +155,6 @@ async function changedSince(
   const texts = rows.flatMap((row) => (row.after === null ? [] : [row.after]));
   const json = Buffer.from(texts.join(separator));
   const page = { json, count: texts.length, lastSeq: 0, done: next === null };
-  // What follows are the removed ones, which have no text at this version.
+  // Removed records follow, which have no text in this version.
   return { page, next: next === null || next.part === 'removed' ? null : next };
 }

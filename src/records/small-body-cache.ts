@@ -1,22 +1,22 @@
-/** Small bodies, kept in memory: joining 1,000 records in the database takes longer than all the rest of a request. */
+/** Caches small bodies in memory: joining 1,000 records in the database takes longer than the rest of the request. */
 import { bodyOf, nameOf, type Representation } from './body.ts';
 import { type Place, samePlace, type VersionReader } from './read.ts';
 
-/** Of all together. */
+/** Limit for all bodies together. */
 const MAX_BYTES = 16 * 1_048_576;
-/** What keeping one takes besides, at most: measured, 100,000 of 12 bytes took 61 MB. */
+/** Overhead counted for each entry: measured, 100,000 bodies of 12 bytes took 61 MB. */
 const ENTRY_BYTES = 1_024;
 
-/** Bounded; those not read for longest go first. Whoever calls it knows that a body is small. */
+/** An LRU cache. The caller decides which bodies are small. */
 export class SmallBodyCache {
   readonly #store: VersionReader;
   readonly #maxBytes: number;
-  /** By name, those not read for longest first. */
+  /** By name, least recently read first. */
   readonly #kept = new Map<string, { place: Place; bytes: Buffer }>();
   #bytes = 0;
   #forgotten = 0;
 
-  /** @param maxBytes 0 keeps nothing */
+  /** @param maxBytes at most 16 MiB are used; 0 caches nothing */
   constructor(store: VersionReader, maxBytes: number) {
     this.#store = store;
     this.#maxBytes = Math.min(maxBytes, MAX_BYTES);
@@ -35,7 +35,7 @@ export class SmallBodyCache {
     const parts: Uint8Array[] = [];
     for await (const part of bodyOf(this.#store, of)) parts.push(part);
     const bytes = joined(parts);
-    // It may hold what was erased meanwhile, and another reader may have kept it.
+    // It may contain what was erased meanwhile; or another reader may have cached it already.
     if (before !== this.#forgotten || this.#kept.has(name)) return bytes;
     this.#kept.set(name, { place: of.place, bytes });
     this.#bytes += bytes.length + ENTRY_BYTES;
@@ -43,7 +43,7 @@ export class SmallBodyCache {
     return bytes;
   }
 
-  /** Drops what was erased from. */
+  /** Drops the bodies of a workflow whose records were erased. */
   forget(place: Place): void {
     this.#forgotten += 1;
     for (const [name, kept] of this.#kept) if (samePlace(kept.place, place)) this.#drop(name);
@@ -62,7 +62,7 @@ export class SmallBodyCache {
   }
 }
 
-/** In memory of its own: of what Node gives small buffers from, 64 KiB would be held for one. */
+/** In memory of its own: a slice of Node's buffer pool would keep 64 KiB alive. */
 function joined(parts: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

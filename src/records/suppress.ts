@@ -1,18 +1,18 @@
-/** Keeping a person out of later runs: keyed hashes, so that nobody is named who was to be forgotten. */
+/** Keeps erased people out of later runs, by keyed hashes, so that their addresses and ids need not be stored. */
 import { mac, type Sealer } from '../std/seal.ts';
 import type { SuppressionRow } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';
 
-/** Whom a run must drop. Passes between threads. */
+/** The people whose records a run must drop. It is sent between threads. */
 export interface Suppression {
-  /** For the hashes; of one team only. */
+  /** The key of the hashes, a different one for each team. */
   key: Uint8Array;
   emails: ReadonlySet<string>;
   ids: ReadonlySet<string>;
 }
 
-/** Whom the runs of a workflow must drop from now on; nothing when there is nobody. To be asked by every attempt. */
+/** Loads the suppression of a workflow; undefined when there is none. Every attempt must load it anew. */
 export async function loadSuppression(
   { store, sealer }: { store: Store; sealer: Sealer },
   at: { teamId: string; workflowId: string },
@@ -24,7 +24,7 @@ export async function loadSuppression(
   return { key: subjectKey(sealer, at.teamId), emails: hashes('email'), ids: hashes('id') };
 }
 
-/** Whether a record is of somebody who must not come back. */
+/** Whether a record belongs to a suppressed person. */
 export function isSuppressed(suppression: Suppression, { id, body }: { id: string; body: string }): boolean {
   const { key, emails, ids } = suppression;
   if (ids.size > 0 && ids.has(subjectHash(key, 'id', id))) return true;
@@ -33,12 +33,12 @@ export function isSuppressed(suppression: Suppression, { id, body }: { id: strin
   return typeof email === 'string' && emails.has(subjectHash(key, 'email', email));
 }
 
-/** The key under which a team's persons are hashed. */
+/** The key for the hashes of a team. */
 export function subjectKey(sealer: Sealer, teamId: string): Buffer {
   return sealer.macKey(`erasure/${teamId}`);
 }
 
-/** What stands for a person where the person must not be named. */
+/** The hash that stands for a person where they must not be named. */
 export function subjectHash(key: Uint8Array, kind: SuppressionRow['kind'], value: string): string {
   return mac(key, `${kind}\0${kind === 'email' ? normalEmail(value) : value}`);
 }
