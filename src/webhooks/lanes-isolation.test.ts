@@ -25,26 +25,25 @@ for (const [what, misbehave] of Object.entries(MISBEHAVIOURS)) {
     for (let n = 0; n < 50; n++) await subscribe(`${n < 5 ? bad.url : good.url}/${n}`);
     const one = lanes({ stopGraceMs: 0 });
     one.start();
-    await runs(20);
-    await good.until(45 * 20);
-    assert.equal(new Set(good.arrived.map(({ id, path }) => id + path)).size, 900);
+    // Enough for the circuit breakers to open.
+    await runs(12);
+    await good.until(45 * 12);
+    assert.equal(new Set(good.arrived.map(({ id, path }) => id + path)).size, 540);
     const open = bad.arrived.filter(({ response }) => !response.writableEnded && !response.destroyed);
     assert.ok(open.length <= 5 * START_LIMIT, `${open.length} are still open`);
   });
 }
 
-test('1,000 dead endpoints with 100 waiting each do not hold up a healthy one', {
-  timeout: 60_000,
-}, async (t) => {
+test('1,000 dead endpoints with 20 waiting each do not hold up a healthy one', async (t) => {
   const { lanes, subscribe, runs, store } = await setUp(t);
-  // A port that nothing listens at.
+  // A port that nothing listens on.
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
   const { port } = closed.address() as AddressInfo;
   closed.close();
   const good = await endpoint(t, well);
   await Promise.all(Array.from({ length: 1_000 }, (_, n) => subscribe(`http://127.0.0.1:${port}/${n}`)));
-  await runs(100);
+  await runs(20);
   const due = await store.deliveries.lanes(HOLDER);
   assert.equal(due.length, 1_000);
   await subscribe(good.url);
