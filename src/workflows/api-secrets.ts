@@ -1,6 +1,6 @@
 /**
- * What a source that was made over the API may do with secrets: send those that the team's file marks for it to the
- * hosts that the file names, and nothing else. Whoever may make workflows must not learn the secrets of the operator.
+ * Restricts the secrets of sources made over the API: they may only send secrets that the team's file permits, and only
+ * to the hosts that the file names. API callers who can make workflows must not learn the operator's secrets.
  */
 import type { HttpSource } from '../model/http-source.ts';
 import type { Source } from '../model/workflow.ts';
@@ -15,13 +15,13 @@ export interface ApiSecret {
 }
 
 /**
- * Where secrets may stand: what is sent to the hosts of the definition alone. Addresses stand in logs and, as links, in
- * records; fields are records; and some headers are sent wherever a redirect or a link leads.
+ * The settings that may hold secrets: they are sent only to the hosts of the definition. URLs appear in logs and, as
+ * links, in records; fields become records; and some headers are sent wherever a redirect or a link leads.
  */
 const PLACES =
   /^source\.(?:headers\.|body\b|form\.|auth\.(?:token|username|password|value|clientId|clientSecret)$)/;
 
-/** Every sentence begins with the place in the definition. */
+/** @returns sentences that begin with the setting */
 export function apiMistakes(source: Source, secrets: ReadonlyMap<string, ApiSecret>): string[] {
   if (source.type !== 'http') return [];
   const mistakes: string[] = [];
@@ -57,7 +57,7 @@ export function apiMistakes(source: Source, secrets: ReadonlyMap<string, ApiSecr
   return [...new Set(mistakes)];
 }
 
-/** Whether it is a header that goes to hosts of all sorts. */
+/** Whether it is a header that is sent to hosts that the definition does not name. */
 function isPlain(place: string, { auth }: HttpSource): boolean {
   const header =
     place === 'source.auth.value' && auth?.type === 'header'
@@ -66,7 +66,7 @@ function isPlain(place: string, { auth }: HttpSource): boolean {
   return PLAIN_HEADERS.includes(header.trim().toLowerCase());
 }
 
-/** All that are sent what a definition holds: a token that a secret was given for is worth as much as the secret. */
+/** The URLs that are sent secrets, or a token that was obtained with one and is worth as much. */
 function targetsOf({ urls, auth }: HttpSource): { place: string; url: string }[] {
   return [
     ...urls.map((url, position) => ({
@@ -77,14 +77,14 @@ function targetsOf({ urls, auth }: HttpSource): { place: string; url: string }[]
   ];
 }
 
-/** Undefined when the state or anything else could lead it elsewhere. */
+/** Undefined when placeholders or other parts of the URL could change the host. */
 function originOf(url: string): string | undefined {
   const authority = /^https?:\/\/([^/?#\\]*)[/?#]/i.exec(`${url}/`)?.[1] ?? '';
   if (/[$@{}\s]/.test(authority)) return undefined;
   return URL.parse(url.replace(/\$\{[^}]*\}/g, '0'))?.origin;
 }
 
-/** Every text of a source by its place, in the words of the definition file. */
+/** All texts of a source with their settings, as the definition file names them. */
 function* textsOf({
   urls,
   body,

@@ -1,16 +1,16 @@
-/** Bringing in the workflow files as a service starts, without waiting for one that hangs. */
+/** Applies the workflow files when a service starts, without waiting long for one that hangs. */
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
 
-/** Files that are read in this time are there before the service listens. */
+/** Files that can be read in this time are applied before the service listens. */
 const PATIENCE_MS = 3_000;
 
 /**
- * Whether nobody has applied anything yet. Then the first start does it, as on SQLite; afterwards only `flowhook apply`
- * does, because nodes with different files would undo each other's definitions.
+ * Whether no workflow has been applied yet. Then the first node applies its files at its start, as on SQLite. After
+ * that only `flowhook apply` does, because nodes with different files would undo each other's definitions.
  */
 export async function isWithoutWorkflows(store: Store): Promise<boolean> {
   for (const { id: teamId } of await store.teams.list()) {
@@ -20,11 +20,12 @@ export async function isWithoutWorkflows(store: Store): Promise<boolean> {
 }
 
 /**
- * Applies the workflow files. One that hangs while it is read must not keep those that the database already knows
- * from serving: after a while this answers nothing, and the reading goes on.
+ * Applies the workflow files. A file that hangs while it is read must not hold up the workflows that the database
+ * already has.
  *
- * @param input.isNamed whether somebody has named the directory: then it must exist
- * @param input.signal ends the reading
+ * @param input.isNamed whether the directory was configured: it must then exist
+ * @param input.signal stops the reading
+ * @returns undefined when it takes longer than 3 s; it then goes on in the background
  */
 export async function applyAtStart(
   store: Store,

@@ -1,4 +1,4 @@
-/** Applies the directory of workflow files to the store: definitions are rows, files are where they come from. */
+/** Applies the workflow files of a directory to the store, whose rows are the definitions in effect. */
 import { Problem } from '../model/error.ts';
 import { nextRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
@@ -7,27 +7,29 @@ import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
 import { type FoundWorkflow, loadWorkflows } from './load.ts';
 
-/** Writes that wait together share a commit. */
+/** Workflows applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;
 
-/** What applying came to. Workflows are named `team/id`. */
+/** The result of applying. Workflows are named `team/id`. */
 export interface ApplyReport {
   created: string[];
   changed: string[];
   unchanged: number;
-  /** Archived before, and back with their data because their file is back. */
+  /** Archived before; active again, with their data, because their file is back. */
   restored: string[];
   archived: string[];
-  /** In the store, without a file, and still active. */
+  /** Active in the store, but without a file. */
   missing: string[];
-  /** Files that are wrong; the definitions that were applied before them stay active. */
+  /** Of files that cannot be applied; the definitions that were applied before stay active. */
   mistakes: Mistake[];
 }
 
 /**
- * Makes the store's workflows what the files say; a team that has a folder and no row is created. Workflows
- * whose file is gone are only reported, or archived with `prune`. Throws a `Problem` before anything is changed
- * when the directory is missing, and when pruning would archive more than half without `force`.
+ * Creates and changes workflows as the files define them, and creates teams that have a folder and no row. Workflows
+ * whose file is gone are only reported, or archived with `prune`.
+ *
+ * @throws Problem, before anything is changed, when the directory is missing, or when pruning would archive more than
+ *   half of the workflows without `force`
  */
 export async function applyWorkflows(
   store: Store,
@@ -55,25 +57,25 @@ export async function applyWorkflows(
   };
   await applyFound(store, found, report);
   if (options.prune) report.archived = await archive(store, gone);
-  tell(report, options.log);
+  logReport(report, options.log);
   return report;
 }
 
-export interface StoredWorkflow {
+interface StoredWorkflow {
   team: string;
   teamId: string;
   id: string;
   hash: string;
-  /** Whether its runs start from files of the workflows directory. */
+  /** See `needsFiles`. */
   fromFiles: boolean;
 }
 
-/** Whether runs start from files of the workflows directory. */
+/** Whether runs of this kind of source use files of the workflows directory. */
 export function needsFiles(sourceType: Definition['source']['type']): boolean {
   return sourceType === 'command' || sourceType === 'module';
 }
 
-/** Every workflow that is not archived and was not made over the API, by `team/id`. */
+/** All workflows that came from files and are not archived, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
   const [teams, workflows] = await Promise.all([store.teams.list(), store.workflows.applied()]);
   const slugs = new Map(teams.map(({ id, slug }) => [id, slug]));
@@ -81,7 +83,7 @@ export async function storedWorkflows(store: Store): Promise<Map<string, StoredW
   for (const one of workflows) {
     if (isOfApi(one)) continue;
     const { teamId, id, definitionHash: hash, sourceType } = one;
-    // A team that was made since it was asked for is found by the next look.
+    // The team may have been created after the teams were listed; the next call finds it.
     const team = slugs.get(teamId);
     if (team !== undefined)
       all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(sourceType) });
@@ -125,13 +127,13 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      // Who says what it expects is told so; what the team has no room for is among the mistakes.
+      // `stale` is only possible for a workflow beyond the quota here, which is among the mistakes.
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
 }
 
-/** When a schedule is due first, in epoch milliseconds; null without one. */
+/** When the schedule is first due, in epoch milliseconds; null without a schedule. */
 export function firstRunAt({ schedule }: Definition, now: number): number | null {
   return schedule === null ? null : nextRunAt(schedule, now);
 }
@@ -143,7 +145,7 @@ async function archive(store: Store, gone: [string, StoredWorkflow][]): Promise<
   return gone.map(([name]) => name);
 }
 
-function tell(report: ApplyReport, log: Logger): void {
+function logReport(report: ApplyReport, log: Logger): void {
   const { created, changed, restored, archived, missing, mistakes } = report;
   for (const { file, line, message } of mistakes) {
     log.warn({ file, line, error: message }, 'workflow.broken: its last good definition stays active');

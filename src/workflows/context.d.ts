@@ -1,22 +1,22 @@
 /**
- * The types for authors of module workflows: what a module is called with, what it yields, and its settings.
- * They are the whole of `flowhook/workflow`; nothing of it exists at run time, so import it with `import type`.
+ * The types for authors of module workflows, imported as `flowhook/workflow`: what a module is called with, what it
+ * yields, and its settings. They do not exist at run time, so import them with `import type`.
  */
 
 /** One record: a plain object that can be written as JSON, with an `id` unless the workflow names a `key`. */
 export type Rec = Record<string, unknown>;
 
-/** What the default export of a module is called with: `export default async function* (ctx: Context) { … }`. */
+/** The argument of a module's default export: `export default async function* (ctx: Context) { … }`. */
 export interface Context {
-  /** What the last published run left; what this run sets is kept only if it publishes. */
+  /** The state that the last published run left. What this run sets is kept only if it publishes. */
   readonly state: {
     get(key: string): unknown;
-    /** Takes anything that JSON can hold; `undefined` forgets the key. All of it together: at most 1 MiB. */
+    /** Sets a JSON value; `undefined` removes the key. The whole state may have at most 1 MiB. */
     set(key: string, value: unknown): void;
   };
-  /** A secret of the team. Throws when it is not set, and says how to set it. */
+  /** A secret of the team. Throws an error that says how to set it if it is missing. */
   secret(name: string): string;
-  /** Lines for the log of this run. `console.*` goes there too. */
+  /** Writes to the log of this run, as `console.*` does. */
   readonly log: {
     debug(message: string, fields?: object): void;
     info(message: string, fields?: object): void;
@@ -24,20 +24,20 @@ export interface Context {
     error(message: string, fields?: object): void;
   };
   /**
-   * Says how far the run has come: pages read so far, and a few words. What is left out stays as it was. Call it as
-   * often as you like; it is shown a few times a second.
+   * Reports progress: pages read so far, and a short message. Omitted properties keep their value. Call it as often as
+   * you like; it is shown a few times a second.
    */
   progress(said: { pages?: number; message?: string }): void;
   /**
-   * Aborted when the run must stop: timeout, cancel, shutdown. A module that asks for it gets 10 s to clean up;
-   * one that never does is ended at once.
+   * Aborted when the run must stop: timeout, cancel, shutdown. A module that reads this property gets 10 s to clean up;
+   * any other is ended at once.
    */
   readonly signal: AbortSignal;
   /**
-   * The global `fetch`, guarded and polite: it connects only to addresses that FLOWHOOK_ALLOW_NETWORKS allows, names
-   * Flowhook as its user agent unless you name another, has at most 4 requests waiting for an answer of one host,
-   * ends with `signal`, and where a host answers 429 or 503 with `Retry-After`, it waits (at most 2 minutes) and asks
-   * again, at most 5 times. Bodies that are streams cannot be sent again: those answers are yours.
+   * The global `fetch` with limits: it connects only to addresses that FLOWHOOK_ALLOW_NETWORKS allows, sends Flowhook as
+   * its user agent unless you set another, has at most 4 requests to one host waiting for a response, and is aborted
+   * with `signal`. After 429 or 503 with `Retry-After` it waits (at most 2 minutes) and tries again, at most 5 times. A
+   * request whose body is a stream cannot be repeated: you get that response.
    */
   readonly fetch: typeof globalThis.fetch;
 }
@@ -48,7 +48,7 @@ export interface Workflow {
   /** Fields whose values make the record's id; without it, records bring their own `id`. */
   key?: string[];
   mode?: 'replace' | 'upsert' | 'append';
-  /** What a record that cannot be taken does: end the run, or be left out. */
+  /** What an invalid record does: `fail` ends the run, `skip` leaves the record out. */
   onInvalid?: 'fail' | 'skip';
   overlap?: 'reject' | 'buffer';
   /** Cron, such as `'0 6 * * 1-5'` (in UTC unless a `timezone` is named), or `every` so often, such as `'15m'`. */
@@ -56,10 +56,10 @@ export interface Workflow {
     | string
     | { cron: string; timezone?: string; missed?: 'run' | 'skip' }
     | { every: string; missed?: 'run' | 'skip' };
-  /** From -100 to 100: among the waiting jobs of its team the highest goes first. */
+  /** From -100 to 100. Of the waiting jobs of a team, the one with the highest priority runs first. */
   priority?: number;
   guards?: { minRecords?: number; maxDropPercent?: number | null };
-  /** `timeout` such as `'15m'`, for one attempt; `memory` (of all its processes) and `output` such as `'512MB'`. */
+  /** `timeout`, such as `'15m'`, is for one attempt; `memory` (of all processes) and `output` are sizes such as `'512MB'`. */
   limits?: { timeout?: string; memory?: string; output?: string; records?: number };
   /** `backoff` such as `'5s'`. */
   retries?: { max?: number; backoff?: string };

@@ -7,33 +7,33 @@ import { isTeamSlug } from '../model/team.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 import type { Mistake } from './check.ts';
 
-/** Part of every hash: counting it up makes a new version of Flowhook read every definition again. */
+/** Part of every hash. Incrementing it makes a new version of Flowhook parse all definitions again. */
 const DEFINITION_FORMAT = 1;
 const EXTENSIONS = ['.yaml', '.yml', '.mts'];
-/** A definition is written by hand. */
 const MAX_FILE_BYTES = 1 << 20;
 
 export interface WorkflowFile {
   team: string;
   id: string;
-  /** Inside the directory, with forward slashes: `team/id.yaml`. */
+  /** Path inside the directory, with forward slashes: `team/id.yaml`. */
   file: string;
   text: string;
-  /** SHA-256 over the path and the content, as hex. */
+  /** SHA-256 of the path and the content, in hex. Files that it imports or runs are not part of it. */
   hash: string;
 }
 
-export interface WorkflowFiles {
+interface WorkflowFiles {
   files: WorkflowFile[];
   mistakes: Mistake[];
-  /** What is there but cannot be used, so that it does not count as missing; without an id, a whole team. */
+  /** Files that exist but cannot be used, so they do not count as missing; with a null id, all of a team. */
   broken: { team: string; id: string | null }[];
 }
 
 /**
- * Looks one level deep into the folder of each team. Hidden entries, other kinds of files and folders inside a
- * team's folder are left alone: that is where scripts and shared code live. Links are followed. Throws a
- * `Problem` when there is no such directory.
+ * Reads one level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored: that is
+ * where scripts and shared code live. Links are followed.
+ *
+ * @throws Problem when the directory does not exist
  */
 export async function findWorkflowFiles(directory: string): Promise<WorkflowFiles> {
   const found: WorkflowFiles = { files: [], mistakes: [], broken: [] };
@@ -44,7 +44,7 @@ export async function findWorkflowFiles(directory: string): Promise<WorkflowFile
   return found;
 }
 
-/** The file that defines one workflow; nothing when this node has none that can be read. */
+/** The file that defines one workflow; undefined when this node has none that can be read. */
 export async function findWorkflowFile(
   directory: string,
   { team, id }: { team: string; id: string },
@@ -91,7 +91,7 @@ async function addTeam(directory: string, team: string, found: WorkflowFiles): P
   }
   const byId = Map.groupBy(
     names.filter((name) => !name.startsWith('.') && EXTENSIONS.includes(extname(name))),
-    // Some systems spell an accented letter as two characters.
+    // Some file systems store an accented letter as two characters.
     (name) => name.slice(0, -extname(name).length).normalize('NFC'),
   );
   if (byId.size > 0 && !isTeamSlug(team)) {

@@ -1,7 +1,8 @@
 /**
- * The files of this node beside what was applied. Where several nodes share a database only `flowhook apply` writes
- * definitions: else two nodes with different files would undo each other's. A node whose file of a workflow is not what
- * was applied leaves its jobs to others, because commands and modules are run from those files.
+ * Compares the workflow files of this node with the applied definitions. Where several nodes share a database, only
+ * `flowhook apply` writes definitions: otherwise nodes with different files would undo each other's. Commands and
+ * modules run from the local files, so a node whose file differs from the applied one leaves the jobs of that workflow
+ * to other nodes.
  */
 import { existsSync } from 'node:fs';
 import type { Workflow } from '../model/workflow.ts';
@@ -11,26 +12,26 @@ import type { Store } from '../store/store.ts';
 import { needsFiles, storedWorkflows } from './apply.ts';
 import { findWorkflowFiles } from './files.ts';
 
-/** For so long a node may go by files that are no longer what was applied. */
-const LOOK_EVERY_MS = 5_000;
+/** For this long a node may rely on files that have changed since. */
+const COMPARE_EVERY_MS = 5_000;
 
-/** What comparing came to. Workflows are named `team/id`. */
+/** Workflows are named `team/id`. */
 export interface Comparison {
-  /** How many are the same here and there. */
+  /** How many files are the applied ones. */
   same: number;
-  /** Their file here is another than the one that was applied, or cannot be used. */
+  /** Workflows whose local file is not the applied one, or cannot be used. */
   different: string[];
-  /** There is a file, and nobody has applied it. */
+  /** Files that were never applied. */
   unapplied: string[];
-  /** Applied, and without a file here. */
+  /** Applied workflows without a local file. */
   missing: string[];
-  /** Those that cannot run here, because what would run is not what was applied. */
+  /** Workflows that must not run here, because their files are not the applied ones. */
   foreign: { teamId: string; workflowId: string }[];
-  /** What lies here of applied workflows: the hash of the file, by `teamId/id`. */
+  /** The hashes of the local files of applied workflows, by `teamId/id`. */
   local: ReadonlyMap<string, string>;
 }
 
-/** Compares the files of a directory, which may be missing, with what was applied. */
+/** @param directory may be missing */
 async function compareWithApplied(store: Store, directory: string): Promise<Comparison> {
   const stored = await storedWorkflows(store);
   const { files, broken } = existsSync(directory)
@@ -61,47 +62,47 @@ async function compareWithApplied(store: Store, directory: string): Promise<Comp
   return found;
 }
 
-/** Keeps track of what cannot run here; a tick looks once. */
+/** Repeats the comparison; `tick` compares once. */
 export class LocalFiles {
   readonly #store: Store;
   readonly #directory: string;
   readonly #log: Logger;
   readonly #chore: Chore;
   #last: Comparison | undefined;
-  #looking: Promise<void> | undefined;
+  #comparing: Promise<void> | undefined;
 
   constructor(input: { store: Store; directory: string; log: Logger; random: () => number }) {
     this.#store = input.store;
     this.#directory = input.directory;
     this.#log = input.log;
     this.#chore = new Chore({
-      everyMs: LOOK_EVERY_MS,
+      everyMs: COMPARE_EVERY_MS,
       random: input.random,
-      work: () => this.#look(),
+      work: () => this.#compare(),
       failed: (err) => input.log.error({ err }, 'workflows.not_compared'),
     });
   }
 
-  /** The workflows whose jobs are for other nodes. */
+  /** The workflows whose jobs are left to other nodes. */
   get foreign(): Comparison['foreign'] {
     return this.#last?.foreign ?? [];
   }
 
   /**
-   * Whether what would run here is what was applied. When it is not as it was at the last look, this looks again: the
-   * file may have come since. Calls at one moment share a look.
+   * Whether the local file of a workflow is the applied one. If it was not at the last comparison, this compares again,
+   * because the file may have been updated since. Concurrent calls share one comparison.
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
     const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
     if (!needsFiles(definition.source.type) || isSame()) return true;
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+    this.#comparing ??= this.#compare().finally(() => {
+      this.#comparing = undefined;
     });
-    await this.#looking;
+    await this.#comparing;
     return isSame();
   }
 
-  /** What the last look came to; nothing before the first. */
+  /** The last comparison; undefined before the first. */
   get comparison(): Comparison | undefined {
     return this.#last;
   }
@@ -118,7 +119,7 @@ export class LocalFiles {
     return this.#chore.tick();
   }
 
-  async #look(): Promise<void> {
+  async #compare(): Promise<void> {
     const before = this.#last;
     const found = await compareWithApplied(this.#store, this.#directory);
     this.#last = found;

@@ -1,23 +1,23 @@
-/** What a secret may be called, and where it is set. */
+/** The names of secrets, how definitions refer to them, and where they are set. */
 
-/** No double underscore, none at the start: `FLOWHOOK_SECRET__<TEAM>__<NAME>` must mean one team only. */
+/** No double underscore and none at the start, so that `FLOWHOOK_SECRET__<TEAM>__<NAME>` is unambiguous. */
 const NAME = '[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*';
 
 export function isSecretName(text: string): boolean {
   return new RegExp(`^${NAME}$`).test(text);
 }
 
-/** Finds `${secret.NAME}` in a text; its first group is the name. */
+/** Matches all `${secret.NAME}` of a text; the first group is the name. */
 export function secretReferences(): RegExp {
   return new RegExp(`\\$\\{secret\\.(${NAME})\\}`, 'g');
 }
 
-/** What the settings that hold a team's secrets begin with. */
+/** The prefix of the environment variables that hold a team's secrets. */
 export function secretPrefix(team: string): string {
   return `FLOWHOOK_SECRET__${team.toUpperCase().replaceAll('-', '_')}__`;
 }
 
-/** The sentence for a secret that is used and not set. */
+/** The error message for a secret that is used but not set. */
 export function missingSecret(team: string, name: string): string {
   return (
     `The secret ${name} is not set for team ${team}. Set ${secretPrefix(team)}${name} for the service, ` +

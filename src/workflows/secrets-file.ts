@@ -1,22 +1,22 @@
-/** Reads a team's file of secrets, and what it says of those that workflows made over the API may use. */
+/** Reads a team's secrets file, which also says which secrets workflows made over the API may use. */
 import { readFile } from 'node:fs/promises';
 import { yaml } from '../std/yaml.ts';
 import { isSecretName } from './secret-names.ts';
 
-/** A secret as the file has it. */
-export interface FiledSecret {
-  /** Undefined when a setting of the environment holds it. */
+/** A secret in the file. */
+interface FiledSecret {
+  /** Undefined when an environment variable holds it. */
   value: string | undefined;
   /** Origins that workflows made over the API may send it to; null: they may not use it. */
   origins: ReadonlySet<string> | null;
 }
 
 /**
- * A map of names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A host stands for itself
- * by TLS; an origin such as `http://localhost:8080` for what it says.
+ * The file is a map of names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A bare host means
+ * HTTPS on its default port; an origin such as `http://localhost:8080` is taken as it is.
  *
- * @returns nothing in it when there is no such file
- * @throws Error with a sentence that shows no value
+ * @returns an empty map when there is no such file
+ * @throws Error whose message contains no secret
  */
 export async function readSecretsFile(file: string): Promise<Map<string, FiledSecret>> {
   let text: string;
@@ -32,7 +32,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const broken = document.errors[0];
   if (broken !== undefined) {
-    // The parser's own sentence could quote a secret.
+    // The parser's own message could quote a secret.
     throw new Error(`${file}:${lines.linePos(broken.pos[0]).line} is not valid YAML (${broken.code})`);
   }
   const content: unknown = document.toJS() ?? {};
@@ -53,7 +53,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   return secrets;
 }
 
-/** A secret with more than its value, or what is wrong with it. */
+/** A secret written as a map, or the mistake in it. */
 function markedSecret(said: unknown): FiledSecret | string {
   const { value, api, hosts, ...others } = (said ?? {}) as Record<string, unknown>;
   if (typeof said !== 'object' || api === undefined || Object.keys(others).length > 0) {
@@ -78,7 +78,7 @@ function markedSecret(said: unknown): FiledSecret | string {
 function originOf(host: unknown): string | undefined {
   if (typeof host !== 'string') return undefined;
   const url = URL.parse(/^https?:\/\//i.test(host) ? host : `https://${host}`);
-  // Neither a path nor a user: they would mean less than they say.
+  // Paths, users and wildcards would have no effect, so they are refused.
   const isBare = url !== null && url.href === `${url.origin}/` && !host.endsWith('/') && !host.includes('*');
   return isBare ? url.origin : undefined;
 }

@@ -1,13 +1,13 @@
-/** The secrets of a team: from settings, and from a file beside the workflows directory. */
+/** The secrets of a team: from environment variables, and from a file beside the workflows directory. */
 import { dirname, join, resolve } from 'node:path';
 import { isOfApi, type Workflow } from '../model/workflow.ts';
 import { type ApiSecret, apiMistakes } from './api-secrets.ts';
 import { isSecretName, secretPrefix } from './secret-names.ts';
 import { readSecretsFile } from './secrets-file.ts';
 
-/** Where a team's secrets are. */
-export interface SecretsPlace {
-  /** Of the workflows. */
+/** Where to find a team's secrets. */
+interface SecretsPlace {
+  /** The workflows directory. */
   directory: string;
   /** The team's slug. */
   team: string;
@@ -15,12 +15,12 @@ export interface SecretsPlace {
 }
 
 /**
- * Collects what `${secret.NAME}` and `ctx.secret('NAME')` answer for a team: `secrets/<team>.yaml` beside the
- * workflows directory (a map of names to strings), and over it the settings
- * `FLOWHOOK_SECRET__<TEAM>__<NAME>`, where the team's slug is in upper case with `_` for `-`.
+ * The secrets for `${secret.NAME}` and `ctx.secret('NAME')`: from `secrets/<team>.yaml` beside the workflows directory,
+ * overridden by the variables `FLOWHOOK_SECRET__<TEAM>__<NAME>`, with the team's slug in upper case and `_` for `-`.
  *
- * Read for each run, so that a changed secret needs no restart. Rejects with a sentence that shows no value when
- * the file cannot be used.
+ * Read for each run, so that a changed secret needs no restart.
+ *
+ * @throws Error, whose message contains no secret, when the file cannot be used
  */
 export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, string>> {
   const secrets = new Map<string, string>();
@@ -35,7 +35,7 @@ export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<stri
   return secrets;
 }
 
-/** The secrets that workflows made over the API may use; their values may come from settings as well. */
+/** The secrets that workflows made over the API may use. Their values may come from environment variables too. */
 export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, ApiSecret>> {
   const [filed, values] = await Promise.all([readSecretsFile(fileOf(place)), teamSecrets(place)]);
   const secrets = new Map<string, ApiSecret>();
@@ -47,10 +47,10 @@ export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<strin
 }
 
 /**
- * What a run of a workflow may use. One that was made over the API is checked again: what the file allows may have
- * changed since.
+ * The secrets that a run of a workflow may use. A workflow made over the API is checked again, because the permissions
+ * in the file may have changed since.
  *
- * @throws Error with a sentence
+ * @throws Error when the workflow uses a secret that it may not use, or the secrets file cannot be read
  */
 export async function runSecrets(
   workflow: Pick<Workflow, 'definition' | 'definitionHash'>,

@@ -1,13 +1,13 @@
 /**
- * One child process in its own process group, which ends when the server does.
+ * Runs a program in a child process with its own process group, which is killed when the server ends.
  *
  *     server ──spawns──▶ /bin/sh (leads the group) ──exec──▶ the program ──▶ its own children
  *        │                   └──▶ watcher (same group, nobody's child)           (same group)
- *        └───────pipe────────────────▲  at its end: kill -KILL 0, the whole group
+ *        └───────pipe────────────────▲  when the pipe closes: kill -KILL 0, the whole group
  *
- * The pipe closes when the server ends, however it ends. A disconnect message would be ignored by foreign
- * programs, and the kernel's parent-death signal spares grandchildren. A program that starts a session of its
- * own (`setsid`) leaves the group and escapes.
+ * The pipe closes when the server ends, however it ends. Programs that are not ours would ignore a disconnect message,
+ * and the kernel's parent-death signal spares grandchildren. A program that starts its own session (`setsid`) leaves
+ * the group and escapes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,23 +23,23 @@ import { watchMemory } from './memory-watch.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
 import { followStderr, type Listener } from './stderr.ts';
 
-/** In its TMPDIR. */
+/** The file in TMPDIR that is its standard input. */
 const STDIN = 'stdin.json';
 const KILL_GRACE_MS = 10_000;
-/** A result is small: the state that a module leaves for its next run. */
+/** Bounds the result, which is mainly the state for the next run. */
 const MAX_RESULT_BYTES = 1 << 20;
 /**
- * When the machine runs out of memory, the kernel shall choose a run before the server. More than this makes it
- * choose runs that are not at fault.
+ * Makes the kernel kill a run before the server when the machine runs out of memory. A higher value would make it choose
+ * runs that are not the cause.
  */
 const OOM_SCORE_ADJ = 300;
-/** What a group that is gone has written is in the pipes already; only one that escaped still holds them. */
+/** How long to read a pipe after its group has gone; only an escaped process can still hold it open. */
 const DRAIN_MS = 1_000;
 
 /**
- * The watcher ignores every signal that a group may be sent politely, holds none of the program's pipes, and is
- * orphaned by the second pair of brackets, so that a program that waits for all of its children does not wait
- * for it. It writes a line when it is ready.
+ * The watcher ignores all signals that ask a group to end, and holds none of the program's pipes. The second pair of
+ * brackets orphans it, so that a program that waits for all of its children does not wait for it. It writes a line
+ * when it is ready.
  */
 const WATCHER = `: "$( (
   trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
@@ -49,40 +49,40 @@ const WATCHER = `: "$( (
   kill -KILL 0
 ) & )"`;
 const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
-/** Standard output is the records. */
+/** For programs that are not ours: standard output is the records. */
 const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" <"$input"`;
-/** Records go out by descriptor 3, a result by 4; standard output is one with the log. */
+/** For our own programs: records go to descriptor 3, the result to 4, and standard output to the log. */
 const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
 
 /**
- * Our own programs and what they import are kept compiled: outside of TMPDIR, which does not outlive them. The
- * environment says so, and not the program, because this must hold of its first file too: run from source, that one alone
- * made Node load what strips types, half of the processor time of a module with one record (124 ms instead of 63).
+ * The compile cache of our own programs, outside of their TMPDIR, which is removed. It is set in the environment and not
+ * in the program, so that it applies to the program's first file too. Otherwise, run from source, that file alone made
+ * Node load its type stripping: half of the processor time of a module with one record (124 ms instead of 63).
  */
 const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') };
 
-/** What is started: the program by its full path, its arguments, and all of its environment but for TMPDIR. */
-export interface Launch {
+/** What to start: the program's absolute path and arguments, and its whole environment except TMPDIR. */
+interface Launch {
   argv: readonly string[];
   environment: Readonly<Record<string, string>>;
 }
 
 export interface ChildInput {
-  /** Its working directory, by its full path. */
+  /** The absolute path of its working directory. */
   directory: string;
   temporaryPrefix: string;
-  /** Says what to start, and may put files into its TMPDIR before: a new empty directory, removed afterwards. */
+  /** Returns what to start. May first put files into TMPDIR, a new directory that is removed at the end. */
   launch(temporary: string): Launch | Promise<Launch>;
-  /** Looks at what it has left in TMPDIR, once its whole group is gone. */
+  /** Called with TMPDIR once the whole group is gone. */
   collect?(temporary: string): Promise<void>;
   /**
-   * What it reads from standard input. A foreign program finds a file there: Node's pipes are sockets, and bash takes
-   * a socket for a remote shell, for which it reads the user's start-up files (measured: 100 ms).
+   * Its standard input. For a program that is not ours this is a file: Node's pipes are sockets, and bash takes a socket
+   * for a remote shell, for which it reads the user's start-up files (measured: 100 ms).
    */
   stdin: string;
-  /** Whether it is our own program: it writes records to descriptor 3 and a result to 4. */
+  /** Whether it is our own program, which writes records to descriptor 3 and a result to 4. */
   harness: boolean;
-  /** Takes the other end of its descriptor 5, by which our own program can ask for something. */
+  /** Receives the server's end of descriptor 5, over which our own program sends requests to the server. */
   channel?(end: Duplex): void;
   limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
@@ -93,7 +93,7 @@ export interface ChildInput {
 
 export interface Child {
   process: ProcessMark;
-  /** The lines of the output. Not reading stops the child; leaving the loop early stops it for good. */
+  /** The lines of the output. The child blocks while nobody reads; leaving the loop early ends it. */
   batches: AsyncIterable<string[]>;
   /** Bytes of output that have been read so far. */
   bytes(): number;
@@ -110,17 +110,17 @@ export interface ChildEnd {
   signal: NodeJS.Signals | null;
   /** Whether it was ended by `stop` or `kill`, or its output was not read to the end. */
   stopped: boolean;
-  /** Set when it was killed for the memory that all of its processes held together. */
+  /** Set when it was killed for exceeding the memory limit. */
   excess: { usedBytes: number; limitBytes: number } | undefined;
   /** What was wrong with its output. */
   outputMistake: string | undefined;
   /** The last lines of its standard error. */
   tail: string;
-  /** What our own program left on its result pipe; nothing when that is too long. */
+  /** What our own program wrote to descriptor 4, empty if nothing; undefined when it is over 1 MiB. */
   result: string | undefined;
 }
 
-/** Starts a program. Rejects with a sentence when it cannot be started. */
+/** @throws Error that says why the program cannot be started */
 export async function startChild(input: ChildInput): Promise<Child> {
   const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix)).catch(refused);
   try {
@@ -131,7 +131,7 @@ export async function startChild(input: ChildInput): Promise<Child> {
   }
 }
 
-/** What a full or read-only temporary directory is told as; everything else as it is. */
+/** Explains the errors of a full or read-only temporary directory; throws any other error as it is. */
 function refused(cause: unknown): never {
   const { code, path } = cause as NodeJS.ErrnoException;
   const isElsewhere = path !== undefined && !path.startsWith(tmpdir());
@@ -161,7 +161,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     Duplex | undefined,
     Duplex | undefined,
   ];
-  // A child that ends early breaks these pipes; its exit says all there is to say.
+  // A child that ends early breaks these pipes; its exit is reported instead.
   for (const pipe of [stdin, watch, resultPipe, channel]) pipe?.on('error', () => {});
   stdin?.end(input.stdin);
   if (channel !== undefined) input.channel?.(channel);
@@ -175,7 +175,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
   function signal(name: NodeJS.Signals): void {
     stopped = true;
     if (!exitedAlready) signalGroup(pid, name);
-    // It ended by itself, and what it has written is not wanted any longer.
+    // It has already ended, so only its unread output is discarded.
     else lines.abandon();
   }
   function stop(): void {
@@ -201,7 +201,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     unwatch();
     stdin?.destroy();
     channel?.destroy();
-    // The watcher is still in the group, so its number cannot belong to anybody else yet.
+    // The watcher is still in the group, so the group's id cannot have been reused.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
     const stoppedBefore = stopped;
@@ -229,14 +229,14 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     };
   }
   const end = settle();
-  // Whoever waits for the end gets the error; it must not end the server before somebody does.
+  // Callers await `end` later; until then an error must not count as an unhandled rejection.
   end.catch(() => {});
-  // Nobody reads on: whether the loop was left or the output was at fault, the child has no more to do.
+  // The loop was left early or the output is wrong: nobody reads any more.
   lines.over.then((over) => {
     if (over !== 'all') stop();
   });
 
-  // Until the watcher is ready, a signal to the group would end it too, and a run is not safe without it.
+  // Before the watcher is ready, a signal to the group would end it too, and nothing would tie the run to the server.
   await Promise.race([once(watch, 'data').catch(() => {}), exited]);
   return {
     process: (await marking) ?? { pid, startedAt: 'ended' },
@@ -272,7 +272,7 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
   }
 }
 
-/** Resolves when a stream has ended, or shortly after if somebody who escaped keeps it open. */
+/** Resolves when a stream has ended, or after 1 s if an escaped process keeps it open. */
 async function drained(stream: Readable): Promise<void> {
   if (stream.destroyed || stream.readableEnded) return;
   const timeout = new AbortController();

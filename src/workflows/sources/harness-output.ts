@@ -1,18 +1,18 @@
-/** What our own programs in a child process write for the server: records, progress, log lines and a result. */
+/** How our own programs in child processes write to the server: records, progress, log lines and a result. */
 import { write, writeSync } from 'node:fs';
 
-/** Descriptors: see `child.ts`. */
+/** File descriptors, see `child.ts`. */
 const RECORDS = 3;
 const RESULT = 4;
-/** More than this is not held back before whoever writes has to wait. */
+/** Beyond this much buffered output, writers wait. */
 const BUFFERED_CHARACTERS = 64 * 1024;
-/** A longer text of one call is cut: as JSON it must fit into one line of the log (see `stderr.ts`). */
+/** Longer texts are cut: as JSON they must fit into one log line (see `stderr.ts`). */
 const MAX_TEXT = 10_000;
 const PROGRESS_MS = 200;
 
 /**
- * Writes lines to the records pipe. A full pipe keeps only the generator waiting: the event loop goes on, so
- * that the module still sees its signal.
+ * Writes lines to the records pipe. A full pipe blocks only the generator and not the event loop, so that a module still
+ * receives its signal.
  */
 export function createWriter() {
   let buffered = '';
@@ -45,7 +45,7 @@ function writeSome(bytes: Buffer): Promise<number> {
   });
 }
 
-/** The last that a program writes: without it, its run has not ended well. */
+/** Written last: a run without a result has failed. */
 export function writeResult(result: object): void {
   writeSync(RESULT, JSON.stringify(result));
 }
@@ -54,21 +54,21 @@ export function tellLog(level: string, text: string): void {
   tellFlowhook({ flowhook: 'log', level, text: text.slice(0, MAX_TEXT) });
 }
 
-/** Tells of progress a few times a second, however often it is reported, and at the end. */
+/** Throttles progress reports to a few a second. `flush` writes the last one. */
 export function createProgress() {
-  let news: { pages?: number; message?: string } | undefined;
+  let pending: { pages?: number; message?: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   function flush(): void {
-    if (news !== undefined) tellFlowhook({ flowhook: 'progress', ...news });
-    news = undefined;
+    if (pending !== undefined) tellFlowhook({ flowhook: 'progress', ...pending });
+    pending = undefined;
   }
 
   return {
     flush,
     report(said: { pages?: number; message?: string }): void {
-      news = { ...news, ...said };
-      if (typeof news.message === 'string') news.message = news.message.slice(0, MAX_TEXT);
+      pending = { ...pending, ...said };
+      if (typeof pending.message === 'string') pending.message = pending.message.slice(0, MAX_TEXT);
       if (timer !== undefined) return;
       flush();
       timer = setTimeout(() => {
@@ -79,7 +79,7 @@ export function createProgress() {
   };
 }
 
-/** One line for `log-line.ts`, at the beginning of a line whatever the module itself has just written. */
+/** Writes a line that `log-line.ts` reads. It begins with a line break, because the module may have begun a line. */
 function tellFlowhook(said: object): void {
   process.stderr.write(`\n${JSON.stringify(said)}\n`);
 }

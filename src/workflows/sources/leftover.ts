@@ -1,4 +1,4 @@
-/** Ends what an earlier process of this service may have left behind. */
+/** Cleans up after runs of an earlier process of this service: their processes and temporary directories. */
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import type { ProcessMark } from '../../model/job.ts';
 import { groupGone, isSameProcess, signalGroup } from './process-mark.ts';
 
 /**
- * Kills the process group that a recorded process leads, if that process is still itself, and waits until the
- * group is gone (5 seconds at most). Usually there is nothing left: a child's watcher ends it with the server.
+ * Kills the process group that a recorded process leads, if its pid has not been reused, and waits until the group is
+ * gone (5 s at most). Usually nothing is left, because a child's watcher ends it with the server.
  *
- * @returns whether something was killed
+ * @returns whether a group was killed
  */
 export async function killLeftover(mark: ProcessMark): Promise<boolean> {
   if (mark.pid === process.pid || !(await isSameProcess(mark))) return false;
@@ -18,12 +18,12 @@ export async function killLeftover(mark: ProcessMark): Promise<boolean> {
   return true;
 }
 
-/** How the temporary directories of one attempt begin. */
+/** The prefix of the temporary directories of one attempt. */
 export function temporaryPrefix(attempt: { jobId: string; attempt: number }): string {
   return `flowhook-${attempt.jobId}-${attempt.attempt}-`;
 }
 
-/** Removes the temporary directory that an attempt could not remove itself because the server was killed. */
+/** Removes the temporary directories of an attempt during which the server was killed. */
 export async function removeLeftoverFiles(attempt: { jobId: string; attempt: number }): Promise<void> {
   const prefix = temporaryPrefix(attempt);
   for (const name of await readdir(tmpdir())) {

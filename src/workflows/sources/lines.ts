@@ -1,35 +1,34 @@
-/** Reads records from a child: NDJSON lines in batches, with back-pressure and bounds. */
+/** Reads the records of a child: NDJSON lines in batches, with back-pressure and limits. */
 import type { Readable } from 'node:stream';
 import { splitLines } from '../../std/lines.ts';
 import { MalformedError } from '../../std/splitter.ts';
 import { formatSize } from '../size.ts';
 
-/** One line may be this long. */
 const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;
 const MAX_BATCH_BYTES = 1 << 20;
-/** Once the child is gone, what it wrote is in the pipe already: nobody waits longer than this for more. */
+/** How long to wait for more once the child is gone: what it wrote is in the pipe by then. */
 const IDLE_MS = 1_000;
 
 export interface Lines {
   /** The lines, at most 500 or about 1 MiB a batch. Can be read once. */
   batches: AsyncIterable<string[]>;
-  /** Resolves when nothing more will be read: all of it was, nobody wants it, or the output was at fault. */
+  /** Resolves when no more will be read: everything was, the rest was abandoned, or the output was wrong. */
   over: Promise<'all' | 'abandoned' | { mistake: string }>;
-  /** Says that the child has ended. To be called in the same turn as `abandon` when it has failed. */
+  /** Tells that the child has ended. If it failed, call `abandon` in the same turn of the event loop. */
   writersGone(): void;
-  /** Throws away what has not been read. */
+  /** Discards what has not been read. */
   abandon(): void;
   /** Bytes that have been read so far. */
   bytes(): number;
 }
 
 /**
- * Splits a stream into lines. Blank lines are skipped; CRLF, a byte order mark and a last line without a line
- * break are fine; a line over 1 MiB and bytes that are not UTF-8 end the reading. Not iterating leaves the bytes
- * in the pipe, which stops the child when the pipe is full.
+ * Splits a stream into lines. Blank lines are skipped; CRLF, a byte order mark and a last line without a line break are
+ * accepted; a line over 1 MiB and bytes that are not UTF-8 end the reading. Bytes that are not read stay in the pipe,
+ * and a full pipe blocks the child.
  *
- * @param maxBytes a longer output is at fault
+ * @param maxBytes limit of the whole output
  */
 export function readLines(stream: Readable, maxBytes: number): Lines {
   const queue = createQueue(maxBytes);
@@ -39,8 +38,8 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   let isAbandoned = false;
   let isIdle = false;
   let wake = (): void => {};
-  // The listeners must be there from the start: without one for `readable`, ChildProcess throws away what has
-  // not been read when the process exits.
+  // The listeners must be added at once: without one for `readable`, ChildProcess discards unread output when the
+  // process exits.
   for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
 
   async function* batches(): AsyncGenerator<string[]> {
@@ -56,8 +55,8 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
           yield queue.take();
         }
       }
-      // A last line without a line break is a record only if the child ended well: one that was killed while
-      // it wrote leaves half a record, and would be blamed for that.
+      // A last line without a line break is a record only if the child ended well: a child that is killed while it
+      // writes leaves half a record, which would be reported instead of the kill.
       await gone.promise;
       if (isAbandoned) return;
       if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output broke off before its end');
@@ -72,7 +71,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     }
   }
 
-  /** Waits until the stream has news. Nothing is missed: the listeners are called in a later turn. */
+  /** Waits for an event of the stream. None is missed, because the listeners are called in a later turn. */
   async function change(): Promise<void> {
     const news = Promise.withResolvers<void>();
     wake = news.resolve;
@@ -81,7 +80,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     clearTimeout(idle);
   }
 
-  /** A process that left the group holds the pipe open: what the child itself wrote has been read. */
+  /** An escaped process holds the pipe open; all that the child itself wrote has been read. */
   function giveUp(): void {
     isIdle = true;
     stream.destroy();
@@ -109,7 +108,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
 
 class OutputMistake extends Error {}
 
-/** Holds the lines that were read and not yet taken. */
+/** The lines that were read and not yet taken. */
 function createQueue(maxBytes: number) {
   const splitter = splitLines(MAX_LINE_BYTES);
   let lines: string[] = [];
@@ -145,7 +144,7 @@ function createQueue(maxBytes: number) {
     take(): string[] {
       const batch = lines.slice(0, MAX_BATCH_LINES);
       lines = lines.slice(MAX_BATCH_LINES);
-      // What is left came in one chunk, so it is small: its size only matters once more is added.
+      // The rest came in one chunk, so it is small; its size matters only once more is added.
       bytes = 0;
       return batch;
     },

@@ -1,22 +1,21 @@
 /**
- * What a line of standard error says: a line of the log with its level, or how far the run has come.
+ * Parses a line of standard error: a log line with its level, or the progress of the run.
  *
  * Any program may write a line of JSON whose first key is `flowhook`:
  *
  *     {"flowhook":"progress","pages":12,"message":"Reading 2024"}
  *     {"flowhook":"log","level":"warn","text":"No e-mail address for 3 people"}
  *
- * The harness of modules does, for `ctx.progress` and `ctx.log`. Everything else is text; its level is recognised
- * where it is written as loggers write it.
+ * The harness of modules does so for `ctx.progress` and `ctx.log`. Everything else is text, whose level is recognised in
+ * the forms that common loggers write.
  */
 import { LOG_LEVELS, type LogLevel } from '../../model/job.ts';
 
-/** What one line says. */
 export type Said =
   | { kind: 'log'; level: LogLevel; text: string }
   | { kind: 'progress'; pages?: number; message?: string };
 
-/** How the lines begin that a program writes for Flowhook. */
+/** The beginning of lines that are meant for Flowhook. */
 export const FOR_FLOWHOOK = '{"flowhook":';
 const MAX_MESSAGE = 500;
 
@@ -37,10 +36,10 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
 const NAMES = Object.keys(LEVELS).join('|');
 /** `warn: …`, `[error] …`, `WARNING:root:…`. */
 const AT_START = new RegExp(`^\\W{0,2}(${NAMES})\\s?[:\\]|>]`, 'i');
-/** `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`: in capitals, after nothing but a time. */
+/** `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`: in capitals, after at most a time. */
 const IN_CAPITALS = new RegExp(`^[\\d\\s:.,/TZ+|[\\]()-]{0,60}\\b(${NAMES.toUpperCase()})\\b`);
 
-/** Reads one line, which must not hold a line break. */
+/** @param line must not hold a line break */
 export function readLogLine(line: string): Said {
   if (line.startsWith('{')) {
     const said = parse(line);
@@ -73,7 +72,7 @@ function parse(line: string): Record<string, unknown> | undefined {
 function levelNamed(level: unknown): LogLevel | undefined {
   if (typeof level === 'string') {
     const name = level.toLowerCase();
-    // Any program may write `constructor` here.
+    // The text may be any, such as `constructor`.
     return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined;
   }
   if (typeof level !== 'number') return undefined;

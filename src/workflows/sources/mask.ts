@@ -1,21 +1,21 @@
-/** Hides the values of secrets in what a run says: logs and errors are stored, shown and sent on. */
+/** Masks secrets in the logs and errors of a run, which are stored, shown and forwarded. */
 import { printable } from '../../std/printable.ts';
 
-/** Shorter secrets are not masked: they would mask ordinary words. */
+/** Shorter secrets are not masked, because that would mask ordinary words. */
 const MASKED_LENGTH = 5;
 
 export interface Mask {
-  /** How long the longest text is that is masked; at least 1. */
+  /** The length of the longest text that is masked; at least 1. */
   longest: number;
-  /** The same text with `***` in the place of each secret. */
+  /** The text with `***` for each secret. */
   apply(text: string): string;
-  /** Likewise, and without what would act on a terminal. */
+  /** The same, without terminal control characters. */
   clean(text: string): string;
 }
 
 /**
- * Knows each secret as it is printed: one of several lines, such as a private key, line by line; and as it stands
- * in JSON, where quotes and line breaks are escaped, in addresses and in base64.
+ * Masks each secret in the forms in which it may be printed: line by line (a private key has several lines), escaped as
+ * in JSON or in a URL, and in base64.
  */
 export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const written = [...secrets.values()].flatMap((value) => [

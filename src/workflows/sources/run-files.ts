@@ -1,18 +1,17 @@
-/** The files that a command finds in its TMPDIR: its configuration, and the state, which it may change. */
+/** The files in the TMPDIR of a command: its configuration, and its state, which it may change. */
 import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a run leaves for the next one may be this long as JSON. */
 const MAX_STATE_BYTES = 1 << 20;
 
-/** The full paths; `config` only where the definition has one. */
+/** Absolute paths. `config` is undefined when the definition has none. */
 export interface RunFiles {
   state: string;
   config: string | undefined;
 }
 
-/** Writes both files, readable by nobody else: a configuration may hold secrets. */
+/** Writes both files, readable only by this user: the configuration may hold secrets. */
 export async function writeRunFiles(
   directory: string,
   { state, config }: { state: string; config: string | undefined },
@@ -26,14 +25,14 @@ export async function writeRunFiles(
   return files;
 }
 
-/** Puts the paths in the place of `${state}` and `${config}`. */
+/** Replaces `${state}` and `${config}` by the paths. */
 export function withFiles(command: readonly string[], files: RunFiles): string[] {
   return command.map((argument) =>
     argument.replace(/\$\{(state|config)\}/g, (reference, name: keyof RunFiles) => files[name] ?? reference),
   );
 }
 
-/** Names the files to programs that do not look at their arguments. */
+/** The variables that name the files, for programs that do not take them as arguments. */
 export function filesEnvironment(files: RunFiles): Record<string, string> {
   return {
     FLOWHOOK_STATE: files.state,
@@ -42,8 +41,8 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 }
 
 /**
- * Reads the state that a program has left. `state` is undefined when it is the one that was there, or when the
- * file is gone; `mistake` is a sentence for one that cannot be kept.
+ * Reads the state that a program has left. `state` is undefined when it is unchanged or the file is gone; `mistake` says
+ * why it cannot be kept.
  */
 export async function readStateLeft(
   file: string,
@@ -62,7 +61,7 @@ export async function readStateLeft(
   }
 }
 
-/** Never follows a link and never waits: a pipe or a device in the place of the file must not hold up its run. */
+/** Neither follows links nor blocks: a program may have put a pipe or a device in place of the file. */
 async function readSmallFile(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {

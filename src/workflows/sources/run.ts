@@ -1,4 +1,4 @@
-/** Starts one attempt of a job: the kind of its source decides which child process that is. */
+/** Starts one attempt of a job in the child process for its kind of source. */
 import type { LogLevel, ProcessMark } from '../../model/job.ts';
 import type { Definition, Source } from '../../model/workflow.ts';
 import type { AddressPolicy } from '../../net/address-policy.ts';
@@ -15,49 +15,49 @@ export interface RunInput {
   workflowId: string;
   jobId: string;
   attempt: number;
-  /** What the last published run left. */
+  /** The state that the last published run left. */
   state: unknown;
-  /** All of the team's. */
+  /** All secrets of the team. */
   secrets: ReadonlyMap<string, string>;
-  /** The server's own environment: a child gets PATH, HOME, LANG, LC_*, TZ and USER of it. */
+  /** The server's environment, of which a child inherits PATH, HOME, LANG, LC_*, TZ and USER. */
   environment: ReadonlyMap<string, string>;
   log: Logger;
-  /** Which addresses `ctx.fetch` may connect to; only public ones unless told. */
+  /** The addresses that modules and HTTP sources may connect to; only public ones by default. */
   fetchPolicy?: AddressPolicy;
-  /** Told of each line of the run's log, secrets masked, in order; it must be quick and never throw. */
+  /** Called for each line of the run's log, with secrets masked; must be quick and must not throw. */
   onLog(line: { level: LogLevel; text: string }): void;
-  /** Told what the source says of its progress. */
+  /** Called with the progress that the source reports. */
   onProgress(said: { pages?: number; message?: string }): void;
-  /** Between SIGTERM and SIGKILL; 10 s unless told. */
+  /** Time between SIGTERM and SIGKILL; 10 s by default. */
   killGraceMs?: number;
 }
 
 export interface Run {
   process: ProcessMark;
   /**
-   * Lines, each one record's JSON text, at most 500 or about 1 MiB a batch. To be read to the end before `end`
-   * is awaited; not reading stops the child, and leaving the loop early ends the run.
+   * Lines, each the JSON text of one record, at most 500 or about 1 MiB a batch. Read them to the end before awaiting
+   * `end`: the child blocks while nobody reads. Leaving the loop early ends the run.
    */
   batches: AsyncIterable<string[]>;
   /** Bytes of output read so far. */
   readonly bytes: number;
   /** Resolves when the whole process group is gone and its temporary directory is removed. Never rejects. */
   end: Promise<RunEnd>;
-  /** SIGTERM to the group, and SIGKILL after the grace. Calling it twice is harmless. */
+  /** SIGTERM to the group, and SIGKILL after the grace period. May be called twice. */
   stop(): void;
   /** SIGKILL to the group. */
   kill(): void;
 }
 
 /**
- * How a run ended. `state` is undefined when it is unchanged; `unchanged` says that the source has nothing new, so
- * that what it did not bring is not gone; `error` is a sentence for people.
+ * How a run ended. `state` is undefined when the run did not change it. `unchanged` means that the source has nothing
+ * new, so records that it did not bring are kept. `error` is a message for people.
  */
 export type RunEnd =
   | { ok: true; state: unknown; unchanged?: boolean }
   | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
-/** Starts a run. Rejects with a sentence when it cannot start: no such program, a missing secret or directory. */
+/** @throws Error when the run cannot start, such as for a missing program, secret or directory */
 export function startRun(input: RunInput): Promise<Run> {
   const { source } = input.definition;
   switch (source.type) {
@@ -68,12 +68,12 @@ export function startRun(input: RunInput): Promise<Run> {
     case 'http':
       return startHttp(input, source);
     case 'push':
-      // It was queued while its definition still named another source.
+      // The job was queued while the definition named another source.
       throw new Error('This workflow receives its records by push now: there is nothing to run');
   }
 }
 
-/** How a run's log calls its source: `the command ./people.sh`. */
+/** The name of a source in the log of its run: `the command ./people.sh`. */
 export function sourceName(source: Source): string {
   switch (source.type) {
     case 'command':

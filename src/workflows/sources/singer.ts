@@ -1,15 +1,15 @@
 /**
- * Reads what a Singer tap writes: the records of the streams that are taken, and the state for the next run.
+ * Reads the messages of a Singer tap: the records of the selected streams, and the state for the next run.
  *
- * - SCHEMA names the key of a stream. It makes the id of a record unless the definition has a `key`; without
- *   either, records bring their own `id`. An own `id` that gives way to another is kept as `_id`.
- * - RECORD is a record. Where one stream is named in the definition, it stays as it is; else records of several
- *   streams stand side by side, so that each says its stream in `_stream` and its id is `<stream>:<key>`.
- * - STATE is what the next run is given. The last one counts, and only if this run publishes.
- * - ACTIVATE_VERSION says that what an earlier run sent of a stream is gone. That is what mode `replace` does
- *   anyway; `upsert` and `append` keep those records, and the log says so.
- * - BATCH names files instead of records. Taps send it only when told to; it is refused, for its records would be
- *   missing without a word. Other types mean nothing to the specification and are passed over.
+ * - SCHEMA names the key of a stream, which becomes the id of its records unless the definition has a `key`. Without
+ *   either, records bring their own `id`. An `id` that is replaced by another is kept as `_id`.
+ * - RECORD is a record. If the definition selects one stream, it is kept as it is. Otherwise it gets the name of its
+ *   stream in `_stream`, and `<stream>:<key>` as its id.
+ * - STATE is the state for the next run. The last one counts, and only if this run publishes.
+ * - ACTIVATE_VERSION declares the records that earlier runs sent of a stream as gone. Mode `replace` removes them
+ *   anyway; `upsert` and `append` keep them, and the log says so.
+ * - BATCH names files instead of records. Taps send it only when configured to. It is refused, because its records would
+ *   be missing silently. The specification has no other types; they are ignored.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -20,12 +20,12 @@ import type { Child } from './child.ts';
 import { runOf } from './child-run.ts';
 import type { Run, RunEnd } from './run.ts';
 
-/** Messages are parsed on the server's own thread: after so much of it, everybody else has a turn. */
+/** Messages are parsed in the server's main thread, which yields after this much of them. */
 const SLICE_CHARACTERS = 64 * 1024;
 const MAX_STREAMS = 10_000;
 const MAX_KEY_FIELDS = 100;
-/** Records without a key that are told one by one; how many there are, whoever checks records counts. */
-const MAX_TOLD = 10;
+/** Records without a key that are logged one by one. All of them are counted where records are checked. */
+const MAX_LOGGED = 10;
 
 interface SingerOptions {
   who: string;
@@ -35,7 +35,7 @@ interface SingerOptions {
   onLog(line: { level: LogLevel; text: string }): void;
 }
 
-/** Makes a run of a tap: its messages become records, and its last STATE the state of the run. */
+/** Makes a run of a tap's child process: messages become records, and the last STATE becomes its state. */
 export function readSinger(child: Child, options: SingerOptions): Run {
   const reader = createReader(options);
   let mistake: string | undefined;
@@ -45,7 +45,7 @@ export function readSinger(child: Child, options: SingerOptions): Run {
       for await (const batch of child.batches) yield* recordsOf(batch);
     } catch (error) {
       if (!(error instanceof MessageMistake)) throw error;
-      // Leaving the loop has stopped the tap; its end tells why.
+      // Leaving the loop has stopped the tap; `end` reports the mistake.
       mistake = error.message;
     }
   }
@@ -82,12 +82,12 @@ export function readSinger(child: Child, options: SingerOptions): Run {
   };
 }
 
-/** A message that cannot be understood: the run has failed. */
+/** A message that is not valid, which fails the run. */
 class MessageMistake extends Error {}
 
 interface Stream {
   key: readonly string[];
-  /** Tells one schema from another: a schema itself may be large. */
+  /** Hash of the schema, to notice changes; the schema itself may be large. */
   digest: string;
 }
 
@@ -152,7 +152,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
     return JSON.stringify(withKey(name, record));
   }
 
-  /** Puts the id into a record. Without one it is left to whoever checks records, who counts and may skip it. */
+  /** Sets the id of a record. If the key is missing there is none, and the record is refused where records are checked. */
   function withKey(name: string, record: Record<string, unknown>): Record<string, unknown> {
     const fields = streams.get(name)?.key ?? [];
     if (alone && fields.length === 0) return record;
@@ -161,7 +161,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
       return { ...withOwnId(record, id), id };
     } catch (error) {
       if (!(error instanceof InvalidRecordError)) throw error;
-      if (++keyless <= MAX_TOLD) {
+      if (++keyless <= MAX_LOGGED) {
         onLog({
           level: 'warn',
           text: `Message ${position} of the tap (RECORD of ${name}): ${error.message}`,
@@ -183,7 +183,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
   }
 
   return {
-    /** Reads one message; answers the record's JSON text if it is one that is taken. */
+    /** Reads one message. @returns the JSON text of a record of a selected stream */
     read(text: string): string | undefined {
       position++;
       const message = parse(text);
@@ -200,7 +200,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
           return void readSchema(message);
         case 'STATE':
           if (!Object.hasOwn(message, 'value')) wrong('(STATE) has no `value`');
-          // Numbers beyond a double would be kept as text of their own kind, which no other thread can be sent.
+          // `parseExactly` keeps large numbers as raw JSON objects, which cannot be sent to another thread.
           state = JSON.parse(JSON.stringify(message.value));
           return undefined;
         case 'ACTIVATE_VERSION':
@@ -214,7 +214,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
       }
     },
     state: () => state,
-    /** Says which streams were asked for in vain. */
+    /** Warns about selected streams that the tap never sent. */
     finish(): void {
       const missing = [...(taken ?? [])].filter((name) => !seen.has(name));
       if (missing.length === 0) return;
@@ -232,7 +232,7 @@ function keyChange(before: Stream, after: Stream): string {
   return old === now ? '' : `; its key was [${old}] and is [${now}] now, so ids change`;
 }
 
-/** Keeps the tap's own `id` beside the one that takes its place. */
+/** Copies the record's own `id` to `_id` if another id replaces it. */
 function withOwnId(record: Record<string, unknown>, id?: string): Record<string, unknown> {
   if (!Object.hasOwn(record, 'id') || Object.hasOwn(record, '_id') || String(record.id) === id) return record;
   return { ...record, _id: record.id };
