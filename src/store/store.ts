@@ -203,15 +203,3 @@ export interface WorkflowOperations {
   /** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
   resume(input: { teamId: string; id: string; nextRunAt: number | null }): Promise<Workflow | undefined>;
 }
-
-/** The input of one operation of a group: `InputOf<JobOperations, 'claim'>`. */
-export type InputOf<Group, Name extends keyof Group> = Group[Name] extends (input: infer Input) => unknown
-  ? Input
-  : never;
-
-/** What one operation of a group resolves to. */
-export type ResultOf<Group, Name extends keyof Group> = Group[Name] extends (
-  ...input: never[]
-) => Promise<infer Result>
-  ? Result
-  : never;

@@ -1,20 +1,14 @@
-/** Attempts: holding them, and every way to let go of one but publishing and canceling. */
-import {
-  type AfterFailure,
-  afterCrash,
-  afterRelease,
-  type FailureReason,
-  type Held,
-  type Job,
-  type ProcessMark,
-} from '../../model/job.ts';
-import type { Abandoned } from '../job-operations.ts';
+/** Running attempts: heartbeats, and how they end other than by publishing or cancellation. */
+import { afterCrash, afterRelease, type Held, type Job } from '../../model/job.ts';
+import type { Abandoned, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { endAttempt } from './end-attempt.ts';
 import { heldJob, runningJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 
-export function setProcess(tx: Tx, { held, process }: { held: Held; process: ProcessMark | null }): void {
+type Input<Name extends keyof JobOperations> = Parameters<JobOperations[Name]>[0];
+
+export function setProcess(tx: Tx, { held, process }: Input<'setProcess'>): void {
   heldJob(tx, held);
   tx.db.run(
     'update job set process_pid = ?, process_started_at = ? where team_id = ? and id = ?',
@@ -25,10 +19,7 @@ export function setProcess(tx: Tx, { held, process }: { held: Held; process: Pro
   );
 }
 
-export function beat(
-  tx: Tx,
-  { nodeId, held, leaseMs }: { nodeId: string; held: readonly Held[]; leaseMs: number },
-): { lost: Held[]; canceled: Held[] } {
+export function beat(tx: Tx, { nodeId, held, leaseMs }: Input<'beat'>): { lost: Held[]; canceled: Held[] } {
   const lost: Held[] = [];
   const canceled: Held[] = [];
   for (const { teamId, jobId, attempt } of held) {
@@ -48,21 +39,17 @@ export function beat(
   return { lost, canceled };
 }
 
-export function fail(
-  tx: Tx,
-  input: { held: Held; reason: FailureReason; error: string; failures: number; then: AfterFailure },
-): void {
-  const { held, then: follows, ...end } = input;
+export function fail(tx: Tx, { held, then: follows, ...end }: Input<'fail'>): void {
   endAttempt(tx, heldJob(tx, held), { ...end, follows });
 }
 
-export function release(tx: Tx, { held }: { held: readonly Held[] }): void {
+export function release(tx: Tx, { held }: Input<'release'>): void {
   for (const one of held) {
     const job = runningJob(tx, one);
     if (job === undefined) continue;
     const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
     if (follows.state === 'retrying') {
-      // Nothing went wrong: what an earlier attempt failed with is still the last that did.
+      // This attempt did not fail: the job keeps the reason and error of an earlier one that did.
       endAttempt(tx, job, { follows, reason: job.reason, error: job.error });
       continue;
     }
@@ -74,7 +61,7 @@ export function release(tx: Tx, { held }: { held: readonly Held[] }): void {
   }
 }
 
-export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Abandoned[] {
+export function abandoned(view: View, { nodeId }: Input<'abandoned'>): Abandoned[] {
   return view.db
     .all<JobRow>(
       `select * from job indexed by job_running
@@ -94,12 +81,9 @@ export function abandoned(view: View, { nodeId }: { nodeId: string | null }): Ab
     }));
 }
 
-export function reclaim(
-  tx: Tx,
-  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
-): Job | undefined {
+export function reclaim(tx: Tx, { held, nodeId, error }: Input<'reclaim'>): Job | undefined {
   const job = runningJob(tx, held);
-  // Looked at once more: its holder may have been heard of since.
+  // Checked again: its holder may have sent a heartbeat since.
   const isAbandoned = job?.node_id === nodeId || (job?.lease_until ?? tx.now) < tx.now;
   if (job === undefined || !isAbandoned) return undefined;
   const crashes = job.crashes + 1;

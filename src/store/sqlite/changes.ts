@@ -1,17 +1,18 @@
 /**
- * What became of records between two versions, from the indexes by the version that added and that removed a row.
+ * The differences between two versions, found by the indexes over `added_in` and `removed_in`.
  *
- * A row that was added in between and can be seen at the later version is a record added or changed; no id has
- * two of them. A row that can be seen at the earlier version, was closed in between and has no row of its id at
- * the later one is a record removed. Each call walks on through one of the indexes.
+ * A row that was added in between and is visible at the later version is a record added or changed; no id has two of
+ * them. A row that is visible at the earlier version, was closed in between, and whose id has no row at the later one is
+ * a record removed. Each call reads on in one of the two indexes.
  */
-import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
+import type { ChangedRow, ChangesCursor, RecordOperations } from '../record-operations.ts';
 import type { View } from './transaction.ts';
 
-/** Bytes of records that one call may answer, before and after taken together. */
+/** Bytes of records that one call may return, `before` and `after` together. */
 const MAX_BYTES = 8_388_608;
 
-// The indexes are named, because the planner would walk through the whole workflow in the order of `seq`.
+// Names the indexes, because the planner would scan the whole workflow in the order of `seq`. `told` is the version
+// that is reported.
 const WRITTEN = `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
          (select old.body from record old indexed by record_closed
@@ -46,14 +47,7 @@ interface Row extends ChangedRow {
 
 export function changes(
   view: View,
-  input: {
-    teamId: string;
-    workflowId: string;
-    since: number;
-    until: number;
-    after: ChangesCursor | null;
-    limit: number;
-  },
+  input: Parameters<RecordOperations['changes']>[0],
 ): { rows: ChangedRow[]; next: ChangesCursor | null } {
   const { since, until } = input;
   const found = bounds(view, input);
@@ -73,7 +67,7 @@ export function changes(
   };
 }
 
-/** Not what came and went, nor what changed and changed back. */
+/** False for a record that came and went, or changed and changed back. */
 function isWritten({ before, after }: Row): boolean {
   return after !== null && after !== before;
 }
@@ -82,7 +76,7 @@ function isRemoved({ before }: Row): boolean {
   return before !== null;
 }
 
-/** What the table calls the workflow, and the longest record of the later version. It never gets shorter. */
+/** The workflow's number, and the length of the longest record up to the later version (`largest` never shrinks). */
 function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },

@@ -1,10 +1,12 @@
-/** Deliveries: what became of them, and what they are. `lanes.ts` says which are due. */
-import type { Attempt } from '../../model/delivery.ts';
-import { DELIVERY_STATES } from '../../model/delivery.ts';
-import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
+/** Reading deliveries, and canceling those of removed webhooks. `lanes.ts` loads the due ones. */
+import { type Attempt, DELIVERY_STATES } from '../../model/delivery.ts';
+import type { DeliveryOperations, DeliverySummary } from '../webhook-operations.ts';
 import { WAITING_LANES } from './lanes.ts';
 import type { Tx, View } from './transaction.ts';
 import { cancelWaiting } from './webhooks.ts';
+
+type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
+type Result<Name extends keyof DeliveryOperations> = Awaited<ReturnType<DeliveryOperations[Name]>>;
 
 const REMOVED_LANES = `
   ${WAITING_LANES}
@@ -13,17 +15,14 @@ const REMOVED_LANES = `
   join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
   where webhook.state = 'deleted' limit ?`;
 
-/** Cancels what still waits for removed webhooks, as far as one transaction may. */
+/** Cancels waiting deliveries of removed webhooks, as many as one transaction may. */
 export function cancelRemoved(tx: Tx): void {
-  // Each lane has at least one delivery, so no more of them can be dealt with.
+  // Each lane found has at least one waiting delivery, so there is no use in more lanes than that.
   const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, tx.cancelable);
   for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 
-export function get(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): (DeliverySummary & { body: string; attempts: Attempt[] }) | undefined {
+export function get(view: View, { teamId, id }: Input<'get'>): Result<'get'> {
   const found = summary(view, teamId, id);
   if (found === undefined) return undefined;
   const { body } = view.db.get<{ body: string }>(
@@ -31,7 +30,7 @@ export function get(
     teamId,
     found.eventId,
   ) as { body: string };
-  // An attempt that was settled since the row was read would stand beside the time that it was due at.
+  // Without attempts that were settled after the row was read, which would contradict its `nextAt`.
   const attempts = view.db
     .all<Attempt & { details: string | null }>(
       `select started_at as startedAt, duration_ms as durationMs, outcome, status, error, response, details
@@ -47,20 +46,17 @@ export function get(
   return { ...found, body, attempts };
 }
 
-export function list(
-  view: View,
-  input: DeliveryFilter & { before?: string; limit: number },
-): DeliverySummary[] {
+export function list(view: View, input: Input<'list'>): DeliverySummary[] {
   const { teamId, webhookId, states = DELIVERY_STATES, since = 0, limit, before } = input;
-  let end: Place = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
+  let end: HistoryCursor = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
   if (before !== undefined) {
     const last = placeOf(view, { teamId, webhookId, id: before });
     if (last === undefined) return [];
     if (last.createdAt < end.createdAt) end = last;
   }
-  // One seek for each state, so that those which are rare are found among those which are many.
+  // One seek for each state, so that a rare state is found quickly among many deliveries of another.
   const places = states.flatMap((state) =>
-    view.db.all<Place>(BACKWARDS, teamId, webhookId, state, since, end.createdAt, end.id, limit),
+    view.db.all<HistoryCursor>(BACKWARDS, teamId, webhookId, state, since, end.createdAt, end.id, limit),
   );
   places.sort((a, b) => -byAge(a, b));
   return places.slice(0, limit).map(({ id }) => summary(view, teamId, id) as DeliverySummary);
@@ -71,19 +67,22 @@ const BACKWARDS = `
   where team_id = ? and webhook_id = ? and state = ? and created_at >= ? and (created_at, id) < (?, ?)
   order by created_at desc, id desc limit ?`;
 
-/** Where a delivery stands in the history of its webhook. */
-export interface Place {
+/** The position of a delivery in the history of its webhook. */
+export interface HistoryCursor {
   createdAt: number;
   id: string;
 }
 
-/** The oldest first. */
-export function byAge(a: Place, b: Place): number {
+/** Sorts oldest first. */
+export function byAge(a: HistoryCursor, b: HistoryCursor): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
-function placeOf(view: View, at: { teamId: string; webhookId: string; id: string }): Place | undefined {
-  return view.db.get<Place>(
+function placeOf(
+  view: View,
+  at: { teamId: string; webhookId: string; id: string },
+): HistoryCursor | undefined {
+  return view.db.get<HistoryCursor>(
     'select created_at as createdAt, id from delivery where team_id = ? and id = ? and webhook_id = ?',
     at.teamId,
     at.id,

@@ -1,22 +1,21 @@
-/** Forgetting webhooks that were removed, once none of their deliveries is left: till then those are found by them. */
+/** Deletes the rows of removed webhooks once they have no deliveries left, which are found by them until then. */
 import type { Tx } from './transaction.ts';
 
-/** The removed webhook that the forgetting has come to, in the order of their removal. */
-export interface ForgetPlace {
+/** The last webhook looked at, in the order of removal. */
+export interface ForgetCursor {
   deletedAt: number;
   teamId: string;
   id: string;
 }
 
-/** Before the first. */
-export const FORGET_START: ForgetPlace = { deletedAt: -1, teamId: '', id: '' };
+export const FORGET_START: ForgetCursor = { deletedAt: -1, teamId: '', id: '' };
 
-/** Looks at `limit` of them at most; `next` is null at the end of a round through all. */
+/** Looks at up to `limit` webhooks; `next` is null at the end of a round through all. */
 export function forget(
   tx: Tx,
-  { olderMs, limit, after }: { olderMs: number; limit: number; after: ForgetPlace },
-): { forgotten: number; next: ForgetPlace | null } {
-  const removed = tx.db.all<ForgetPlace>(
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ForgetCursor },
+): { forgotten: number; next: ForgetCursor | null } {
+  const removed = tx.db.all<ForgetCursor>(
     `select deleted_at as deletedAt, team_id as teamId, id from webhook indexed by webhook_removed
      where state = 'deleted' and deleted_at < ? and (deleted_at, team_id, id) > (?, ?, ?)
      order by deleted_at, team_id, id limit ?`,
@@ -35,5 +34,5 @@ export function forget(
       id,
     );
   }
-  return { forgotten, next: removed.length < limit ? null : { ...(removed.at(-1) as ForgetPlace) } };
+  return { forgotten, next: removed.length < limit ? null : { ...(removed.at(-1) as ForgetCursor) } };
 }

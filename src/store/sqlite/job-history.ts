@@ -1,4 +1,4 @@
-/** Jobs as a list, and giving up old ones. */
+/** Listing jobs, and pruning old ones. */
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
 import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
@@ -9,7 +9,7 @@ import type { Tx, View } from './transaction.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];
 
-// Ids grow with time, so that their order is that in which the jobs were made.
+// Ids grow with time: their order is that of creation.
 const FILTERED = `
   and id >= ? and id < ? and created_at between ? and ?
   and (? is null or state in (select value from json_each(?)))
@@ -18,7 +18,7 @@ const FILTERED = `
 const OF_A_WORKFLOW = `select * from job indexed by job_history where team_id = ? and workflow_id = ? ${FILTERED}`;
 const OF_A_TEAM = `select * from job where team_id = ? ${FILTERED}`;
 const OF_AN_ORIGIN = `select * from job indexed by job_origin where team_id = ? and origin = ? ${FILTERED}`;
-// Few jobs are in these states: a search for them must not go through all that have finished.
+// Few jobs are in these states: a search for them must not scan all finished ones.
 const UNFINISHED = `
   select * from job indexed by job_slot
   where team_id = ? and finished_at is null ${FILTERED}`;
@@ -48,7 +48,7 @@ export function list(view: View, input: ListInput): Job[] {
     .map(toJob);
 }
 
-/** By the index that leads through the fewest, with what it is searched for beside the team. */
+/** The statement whose index reads the fewest rows, and its key columns after the team. */
 function statementFor(filter: {
   workflowId: string | undefined;
   states: readonly JobState[] | undefined;
@@ -61,29 +61,28 @@ function statementFor(filter: {
   return origin === null ? [OF_A_TEAM, []] : [OF_AN_ORIGIN, [origin]];
 }
 
-/** Workflows that one call looks at. */
+/** How many workflows one call looks at. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** Where a pruning goes on: behind this workflow. */
-export interface PrunePlace {
+/** The last workflow that was pruned. */
+export interface PruneCursor {
   teamId: string;
   workflowId: string;
 }
 
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
+export const PRUNE_START: PruneCursor = { teamId: '', workflowId: '' };
 
 interface PruneInput {
   keepJobs: number;
   keepMs: number;
   limit: number;
-  after: PrunePlace;
+  after: PruneCursor;
 }
 
 const BEYOND_KEPT = `
   select id from job indexed by job_history
   where team_id = ?1 and workflow_id = ?2 order by id desc limit 1 offset ?5`;
-// The plus keeps the planner from walking up to the newest: where the first range is empty, nothing else is asked.
+// The plus keeps the planner from using this range of `id`: by the first one it often finds nothing at once.
 const PRUNABLE = `
   select id from job indexed by job_history
   where team_id = ?1 and workflow_id = ?2 and state in ('finished', 'failed', 'canceled')
@@ -97,8 +96,8 @@ const PRUNABLE = `
                       and result_id = job.id and idempotency.created_at > ?6)
   order by id limit ?7`;
 
-/** Goes from workflow to workflow; `next` is null at the end of a round. */
-export function prune(tx: Tx, input: PruneInput): { next: PrunePlace | null } {
+/** Prunes workflow by workflow; `next` is null at the end of a round through all. */
+export function prune(tx: Tx, input: PruneInput): { next: PruneCursor | null } {
   const workflows = tx.db.all<{ team_id: string; id: string }>(
     'select team_id, id from workflow where (team_id, id) > (?, ?) order by team_id, id limit ?',
     input.after.teamId,
@@ -120,13 +119,13 @@ export function prune(tx: Tx, input: PruneInput): { next: PrunePlace | null } {
 }
 
 /**
- * The oldest first. A job that an idempotency key still answers stays until the key is forgotten. Ids grow with time, so
- * that none is looked at which is neither old enough by its id nor beyond what is kept: with 100,000 jobs, all kept, a
- * round of all workflows took 1.6 s of the writer without that, each minute.
+ * Oldest first. A job that an idempotency key still refers to stays until the key expires. The upper bound of `id`
+ * excludes jobs that can be neither too old nor too many: without it a round through 100,000 jobs, all kept, took 1.6 s
+ * of the writer each minute.
  */
 function prunable(
   tx: Tx,
-  { teamId, workflowId }: PrunePlace,
+  { teamId, workflowId }: PruneCursor,
   { keepJobs, keepMs, limit }: { keepJobs: number; keepMs: number; limit: number },
 ): string[] {
   const before = tx.now - keepMs;
@@ -144,7 +143,7 @@ function prunable(
     .map(({ id }) => id);
 }
 
-/** Answers how many bytes that were. */
+/** Returns the bytes of its log. */
 function deleteJob(tx: Tx, teamId: string, id: string): number {
   const { bytes } = tx.db.get<{ bytes: number }>(
     'select coalesce(sum(bytes), 0) as bytes from job_log where team_id = ? and job_id = ?',

@@ -1,24 +1,17 @@
-/** Jobs: queueing them, looking at them, and what every change of one has in common. */
-
+/** Jobs: queueing them, reading them, and what their other operations share (the fence, slots, events, keys). */
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
-import type { Held, Job, JobOrigin } from '../../model/job.ts';
+import type { Held, Job } from '../../model/job.ts';
 import type { Overlap, Source } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
-import type { Enqueued } from '../job-operations.ts';
+import type { Enqueued, JobOperations } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
 import { appendEvent } from './events.ts';
-import { forget } from './idempotency.ts';
+import { remember } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
-interface EnqueueInput {
-  teamId: string;
-  workflowId: string;
-  origin: JobOrigin;
-  idempotencyKey: string | null;
-  trace?: string | null;
-}
+type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
 
 export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
   const { teamId, workflowId } = input;
@@ -36,13 +29,13 @@ export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
     workflowId,
   );
   if (workflow === undefined) return { outcome: 'not_found' };
-  const earlier = remembered(tx, input, 'jobs.enqueue');
+  const earlier = jobOfKey(tx, input, 'jobs.enqueue');
   if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
   if (workflow.source === 'push') return { outcome: 'receives_push' };
   if (workflow.paused_at !== null) return { outcome: 'paused' };
 
-  // SQLite has one writer, so nothing can take a slot between this look and the insert; the unique index would
-  // refuse it anyway.
+  // SQLite has one writer, so nothing can take a slot between this read and the insert; the unique index would refuse
+  // it anyway.
   const unfinished = unfinishedJobs(tx, input);
   const slots = workflow.overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
@@ -50,15 +43,15 @@ export function enqueue(tx: Tx, input: EnqueueInput): Enqueued {
   // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
   const job = insertJob(tx, { ...input, slot: slot ?? 0, priority: workflow.priority });
-  remember(tx, input, 'jobs.enqueue', job.id);
+  rememberJob(tx, input, 'jobs.enqueue', job.id);
   appendJobEvent(tx, job, 'workflow_queued');
   tx.touched.jobs = true;
   return { outcome: 'queued', job: toJob(job) };
 }
 
 /**
- * The workflow's unfinished jobs: at most one for each slot, in order. The index is named here and below, because the
- * planner would walk through all jobs that the workflow has had.
+ * The workflow's unfinished jobs, by slot: at most one in each. Names the index, here and below, because the planner
+ * would scan all jobs that the workflow ever had.
  */
 export function unfinishedJobs(
   tx: Tx,
@@ -72,7 +65,7 @@ export function unfinishedJobs(
   );
 }
 
-/** Answers the row as it was put together: reading it back with `returning` took as long as inserting it. */
+/** Returns the row as it was composed: reading it back with `returning` took as long as inserting it. */
 export function insertJob(tx: Tx, input: Parameters<typeof newJob>[1]): JobRow {
   const job = newJob(tx, input);
   tx.db.run(
@@ -91,11 +84,11 @@ export function insertJob(tx: Tx, input: Parameters<typeof newJob>[1]): JobRow {
   return job;
 }
 
-/** What an idempotency key was sent with. */
+/** A call with an idempotency key. */
 type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
 
-/** The job that this key made within the last 24 h. */
-export function remembered(
+/** The job that a call with this key created within the last 24 h. */
+export function jobOfKey(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
   operation: 'jobs.enqueue' | 'jobs.begin',
@@ -114,26 +107,15 @@ export function remembered(
   );
 }
 
-/** Remembers the job that a key made, and forgets some that are too old. */
-export function remember(
+/** Remembers the job that a call with this key has created. */
+export function rememberJob(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
   operation: 'jobs.enqueue' | 'jobs.begin',
   jobId: string,
 ): void {
   if (idempotencyKey === null) return;
-  tx.db.run(
-    `insert into idempotency (team_id, operation, target, key, result_id, created_at)
-     values (?, ?, ?, ?, ?, ?)
-     on conflict do update set result_id = excluded.result_id, created_at = excluded.created_at`,
-    teamId,
-    operation,
-    workflowId,
-    idempotencyKey,
-    jobId,
-    tx.now,
-  );
-  forget(tx);
+  remember(tx, { teamId, operation, target: workflowId, key: idempotencyKey }, jobId);
 }
 
 export function get(view: View, at: { teamId: string; id: string }): Job | undefined {
@@ -145,7 +127,7 @@ export function jobRow(view: View, { teamId, id }: { teamId: string; id: string 
   return view.db.get<JobRow>('select * from job where team_id = ? and id = ?', teamId, id);
 }
 
-/** The fence: the running job if this very attempt holds it, else FencedError. */
+/** The fence: the job if this attempt is the one running, else FencedError. */
 export function heldJob(view: View, held: Held): JobRow {
   const row = runningJob(view, held);
   if (row === undefined) {
@@ -154,7 +136,7 @@ export function heldJob(view: View, held: Held): JobRow {
   return row;
 }
 
-/** The running job if this very attempt holds it, else nothing. */
+/** The job if this attempt is the one running, else undefined. */
 export function runningJob(view: View, held: Held): JobRow | undefined {
   return view.db.get<JobRow>(
     `select * from job where team_id = ? and id = ? and attempt = ? and state = 'running'`,
@@ -164,7 +146,7 @@ export function runningJob(view: View, held: Held): JobRow | undefined {
   );
 }
 
-/** Moves the job that waits behind an ended one into its slot: it is due from now on. */
+/** Moves the buffered job behind an ended one up into its slot, so that it can be claimed. */
 export function moveUp(tx: Tx, ended: JobRow): void {
   tx.db.run(
     `update job indexed by job_slot set slot = 0
@@ -175,7 +157,7 @@ export function moveUp(tx: Tx, ended: JobRow): void {
   tx.touched.jobs = true;
 }
 
-/** Appends an event about a job as its row stands now. `more` is added to what is said of it. */
+/** Appends an event about a job with the facts of this row; `more` is added to its data. */
 export function appendJobEvent(
   tx: Tx,
   job: JobRow,

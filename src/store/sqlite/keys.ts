@@ -1,7 +1,10 @@
 /** API keys: never the key itself, only its hash. */
-import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
+import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import type { KeyOperations } from '../store.ts';
 import type { Tx, View } from './transaction.ts';
+
+type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
 
 interface KeyRow {
   id: string;
@@ -17,17 +20,7 @@ interface KeyRow {
   watched_from: number | null;
 }
 
-export function create(
-  tx: Tx,
-  input: {
-    teamId: string;
-    name: string;
-    hash: string;
-    prefix: string;
-    scopes: readonly Scope[];
-    expiresAt: number | null;
-  },
-): ApiKey {
+export function create(tx: Tx, input: Input<'create'>): ApiKey {
   const made = tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)
@@ -46,18 +39,18 @@ export function create(
   return byHash(tx, { hash: input.hash }) as ApiKey;
 }
 
-export function byHash(view: View, { hash }: { hash: string }): ApiKey | undefined {
+export function byHash(view: View, { hash }: Input<'byHash'>): ApiKey | undefined {
   const row = view.db.get<KeyRow>('select * from api_key where hash = ?', hash);
   return row && toKey(row);
 }
 
-/** Of whichever team. */
+/** Of any team. */
 export function byId(view: View, id: string): ApiKey | undefined {
   const row = view.db.get<KeyRow>('select * from api_key where id = ?', id);
   return row && toKey(row);
 }
 
-export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
+export function list(view: View, { teamId }: Input<'list'>): ApiKey[] {
   return view.db
     .all<KeyRow>(
       'select * from api_key where team_id = coalesce(?, team_id) order by created_at, id',
@@ -66,7 +59,7 @@ export function list(view: View, { teamId }: { teamId?: string }): ApiKey[] {
     .map(toKey);
 }
 
-export function revoke(tx: Tx, { id, teamId }: { id: string; teamId?: string }): ApiKey | undefined {
+export function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): ApiKey | undefined {
   const of = [id, teamId ?? null];
   const row = tx.db.get<KeyRow>(
     `update api_key set revoked_at = ?
@@ -84,11 +77,7 @@ export function revoke(tx: Tx, { id, teamId }: { id: string; teamId?: string }):
   return before && toKey(before);
 }
 
-export function rotate(
-  tx: Tx,
-  input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
-): ApiKey | undefined {
-  const { teamId, id, hash, prefix, overlapMs } = input;
+export function rotate(tx: Tx, { teamId, id, hash, prefix, overlapMs }: Input<'rotate'>): ApiKey | undefined {
   const row = tx.db.get<KeyRow>('select * from api_key where team_id = ? and id = ?', teamId, id);
   const old = row && toKey(row);
   if (old === undefined || !isUsable(old, tx.now)) return undefined;
@@ -107,7 +96,7 @@ export function rotate(
   return key;
 }
 
-export function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): void {
+export function used(tx: Tx, { keys }: Input<'used'>): void {
   for (const { id, at } of keys) {
     tx.db.run('update api_key set last_used_at = max(coalesce(last_used_at, 0), ?) where id = ?', at, id);
   }

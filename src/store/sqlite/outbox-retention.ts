@@ -1,27 +1,26 @@
-/** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
+/** Expiring deliveries that waited too long, and pruning old events, deliveries, attempts and replays. */
 import { UsageTally } from '../usage-tally.ts';
 import type { Tx } from './transaction.ts';
 import { writeUsage } from './usage.ts';
 
-/** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
-export interface ExpirePlace {
+/** The last delivery looked at: by webhook, and within each oldest first. */
+export interface ExpireCursor {
   teamId: string;
   webhookId: string;
   createdAt: number;
   id: string;
 }
 
-/** Before the first. */
-export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+export const EXPIRE_START: ExpireCursor = { teamId: '', webhookId: '', createdAt: -1, id: '' };
 
 /**
- * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
- * The place is kept because what is passed over, having never been tried, would be read again by every step.
+ * Looks at up to `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait. Without
+ * a cursor every call would read the deliveries again that are kept because they were never tried.
  */
 export function expire(
   tx: Tx,
-  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
-): { next: ExpirePlace | null } {
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpireCursor },
+): { next: ExpireCursor | null } {
   const before = tx.now - olderMs;
   let place = after;
   for (let room = limit; room > 0; room--) {
@@ -44,7 +43,7 @@ export function expire(
 
 function waitingSince(
   tx: Tx,
-  { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
+  { place, before, limit }: { place: ExpireCursor; before: number; limit: number },
 ): { id: string; createdAt: number; attempt: number }[] {
   return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
     `select id, created_at as createdAt, attempt from delivery indexed by delivery_history
@@ -59,8 +58,8 @@ function waitingSince(
   );
 }
 
-/** What has never been sent to an active webhook stays: then it was we who were away, not its endpoint. */
-function isActive(tx: Tx, { teamId, webhookId }: ExpirePlace): boolean {
+/** Deliveries never sent to an active webhook are kept: we were down, not the endpoint. */
+function isActive(tx: Tx, { teamId, webhookId }: ExpireCursor): boolean {
   return (
     tx.db.get(
       `select 1 from webhook where team_id = ? and id = ? and state = 'active'`,
@@ -74,8 +73,8 @@ function giveUp(tx: Tx, teamId: string, id: string): void {
   tx.db.run(`update delivery set state = 'dead', next_at = null where team_id = ? and id = ?`, teamId, id);
 }
 
-/** No attempt says of these that they are dead. */
-function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): void {
+/** Counted here, because there is no attempt from which usage could count them. */
+function countDead(tx: Tx, { teamId, webhookId }: ExpireCursor, dead: number): void {
   if (dead === 0) return;
   const tally = new UsageTally();
   tally.addDeliveries({ teamId, webhookId, at: tx.now }, { dead });
@@ -84,7 +83,7 @@ function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): vo
 
 function nextLane(
   tx: Tx,
-  { teamId, webhookId }: ExpirePlace,
+  { teamId, webhookId }: ExpireCursor,
 ): { teamId: string; webhookId: string } | undefined {
   type LaneRow = { teamId: string; webhookId: string };
   const first = 'select team_id as teamId, webhook_id as webhookId from delivery indexed by delivery_due';
@@ -101,20 +100,19 @@ function nextLane(
   );
 }
 
-/** The event that the pruning has come to. */
-export interface PrunePlace {
+/** The last event looked at. */
+export interface PruneCursor {
   teamId: string;
   sequence: number;
 }
 
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
+export const PRUNE_START: PruneCursor = { teamId: '', sequence: 0 };
 
-/** Deletes some of everything; `next` is null at the end of a round through the events. */
+/** Deletes some rows of each kind; `next` is null at the end of a round through the events. */
 export function prune(
   tx: Tx,
-  input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },
-): { attemptsDone: boolean; next: PrunePlace | null } {
+  input: { attemptsMs: number; eventsMs: number; limit: number; after: PruneCursor },
+): { attemptsDone: boolean; next: PruneCursor | null } {
   const { limit } = input;
   const attempts = tx.db.run(
     `delete from attempt where (team_id, delivery_id, number) in
@@ -134,19 +132,19 @@ export function prune(
 }
 
 /**
- * Goes through the old events of every team. One that has a delivery waiting stays with all that it has; the
- * newest of a team stays, so that there is always one that says how far the team has come.
+ * Goes through the old events of every team. An event with a waiting delivery stays with all its deliveries; the newest
+ * event of a team stays, so that the team's sequence can always be seen.
  */
 function pruneEvents(
   tx: Tx,
-  { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
-): PrunePlace | null {
+  { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PruneCursor },
+): PruneCursor | null {
   let place = after;
   for (let room = limit; room > 0; room--) {
     const event = nextEvent(tx, place);
     if (event === undefined) return null;
     const { teamId, sequence } = event;
-    // Dated before the clock was set back: those behind it may be old nevertheless.
+    // Dated before the clock was set back: later events may be old nevertheless.
     if (event.createdAt > tx.now && sequence < event.lastSequence) {
       place = { teamId, sequence };
       continue;
@@ -158,7 +156,7 @@ function pruneEvents(
     const deliveries = deliveriesOf(tx, event);
     if (deliveries.every(({ state }) => state !== 'waiting')) {
       for (const { id } of deliveries.slice(0, room)) deleteDelivery(tx, teamId, id);
-      // The rest of them, and the event, come next time.
+      // The other deliveries, and the event itself, go with the next call.
       if (deliveries.length > room) return place;
       tx.db.run('delete from event where team_id = ? and sequence = ?', teamId, sequence);
     }
@@ -170,9 +168,9 @@ function pruneEvents(
 
 function nextEvent(
   tx: Tx,
-  after: PrunePlace,
-): (PrunePlace & { createdAt: number; lastSequence: number }) | undefined {
-  return tx.db.get<PrunePlace & { createdAt: number; lastSequence: number }>(
+  after: PruneCursor,
+): (PruneCursor & { createdAt: number; lastSequence: number }) | undefined {
+  return tx.db.get<PruneCursor & { createdAt: number; lastSequence: number }>(
     `select team_id as teamId, sequence, created_at as createdAt,
             (select last_sequence from team where team.id = event.team_id) as lastSequence
      from event where (team_id, sequence) > (?, ?) order by team_id, sequence limit 1`,
@@ -181,7 +179,7 @@ function nextEvent(
   );
 }
 
-function deliveriesOf(tx: Tx, { teamId, sequence }: PrunePlace): { id: string; state: string }[] {
+function deliveriesOf(tx: Tx, { teamId, sequence }: PruneCursor): { id: string; state: string }[] {
   return tx.db.all<{ id: string; state: string }>(
     'select id, state from delivery indexed by delivery_event where team_id = ? and event_sequence = ?',
     teamId,

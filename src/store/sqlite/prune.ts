@@ -1,17 +1,19 @@
 /**
- * Giving up old versions. `oldest_version` moves first, so that readers can tell that they were overtaken; then
- * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
+ * Pruning old versions. `oldest_version` moves first, so that readers notice that their version is gone; then the rows
+ * that no readable version has are deleted, a few at a time. `pruned_version` says up to where that is done.
  */
-import type { Retention } from '../record-operations.ts';
+import type { RecordOperations, Retention } from '../record-operations.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import { deleteRow } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
-// A version is given up when the one that superseded it was published long enough ago.
+type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
+
+// A version may go when its successor was published long enough ago.
 export function prunable(
   view: View,
-  { limit, keepVersions, keepMs, graceMs }: Retention & { limit: number },
+  { limit, keepVersions, keepMs, graceMs }: Input<'prunable'>,
 ): { teamId: string; workflowId: string }[] {
   return view.db
     .all<{ team_id: string; id: string }>(
@@ -30,10 +32,7 @@ export function prunable(
     .map(({ team_id, id }) => ({ teamId: team_id, workflowId: id }));
 }
 
-export function prune(
-  tx: Tx,
-  input: Retention & { teamId: string; workflowId: string; limit: number },
-): { done: boolean } {
+export function prune(tx: Tx, input: Input<'prune'>): { done: boolean } {
   const workflow = workflowRow(tx, input.teamId, input.workflowId);
   if (workflow === undefined) return { done: true };
   const { limit } = input;
@@ -48,7 +47,7 @@ export function prune(
   return { done: oldest.done };
 }
 
-/** Looks at no more than `limit` versions; `done` says whether that were all that could be given up. */
+/** Looks at up to `limit` versions; `done` if no others may go. */
 function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
@@ -77,7 +76,7 @@ function moveOldest(
   return { version, done: kept !== -1 || successors.length < limit };
 }
 
-/** Deletes rows that were closed up to a version, one at a time as `sweep` does; answers whether none is left. */
+/** Deletes rows closed at or before version `oldest`, one at a time as `sweep` does; returns whether none is left. */
 function deleteRecords(tx: Tx, { number }: WorkflowRow, oldest: number, limit: number): boolean {
   let bytes = 0;
   for (let rows = 0; rows < limit && bytes < MAX_BATCH_BYTES; rows++) {

@@ -1,13 +1,12 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
-
 import { type ChangedRecord, changesUrl, differences, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
-import type { Held, RecordCounts } from '../../model/job.ts';
+import type { RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
-import type { Definition, Mode } from '../../model/workflow.ts';
+import type { Definition } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
-import type { Published } from '../record-operations.ts';
+import type { Published, RecordOperations } from '../record-operations.ts';
 import { bytesAfter, countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { appendJobEvent, heldJob, moveUp } from './jobs.ts';
@@ -15,18 +14,12 @@ import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
-/** Records whose differences an event looks at; bodies stay under 20 kB anyway. */
+/** How many changed records an event lists at most; its body stays under 20 kB in any case. */
 const MAX_DIFFERENCES = 100;
-/** Records that are in memory at a time while it looks: each may be 1 MiB long. */
+/** How many of them are read at a time: each may be 1 MiB long. */
 const DIFFERENCES_STEP = 10;
 
-interface PublishInput {
-  held: Held;
-  guards: Definition['guards'];
-  state: unknown;
-  fields: readonly string[];
-  mode?: Mode;
-}
+type PublishInput = Parameters<RecordOperations['publish']>[0];
 
 export function publish(tx: Tx, { held, guards, state, fields, mode }: PublishInput): Published {
   const job = heldJob(tx, held);
@@ -102,7 +95,7 @@ function quotaMistake(tx: Tx, { team_id, id }: WorkflowRow, sizes: PublishedSize
 interface VersionSizes {
   total: number;
   largest: number;
-  /** Null where nobody has counted. */
+  /** Null if not counted yet. */
   bytes: number | null;
   fields: string;
 }
@@ -181,7 +174,7 @@ interface DifferenceRow {
   after: string | null;
 }
 
-// The indexes are named, because the planner would walk through the whole workflow in the order of `seq`.
+// Names the indexes, because the planner would scan the whole workflow in the order of `seq`.
 const WRITTEN = `
   select new.seq, new.id, old.body as before, new.body as after
   from record new indexed by record_added
@@ -196,7 +189,7 @@ const REMOVED = `
                     where new.workflow = old.workflow and new.seq = old.seq and new.added_in = old.removed_in)
   order by old.seq limit ?`;
 
-/** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
+/** The first 100 changed records, read a few at a time: added and changed ones by `seq`, then removed ones. */
 function* changedRecords(tx: Tx, { number, current_version }: WorkflowRow): Generator<ChangedRecord> {
   const version = current_version + 1;
   let left = MAX_DIFFERENCES;

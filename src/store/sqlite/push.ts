@@ -1,10 +1,10 @@
-/** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
+/** Pushes: jobs that run at once in the process that received their records. */
 import type { Definition } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { reclaim } from './attempts.ts';
-import { appendJobEvent, insertJob, remember, remembered, unfinishedJobs } from './jobs.ts';
+import { appendJobEvent, insertJob, jobOfKey, rememberJob, unfinishedJobs } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
@@ -13,8 +13,8 @@ type BeginInput = Parameters<JobOperations['begin']>[0];
 export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperations['begin']>> {
   const row = workflowRow(tx, input.teamId, input.workflowId);
   if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
-  // The key is stored with a job that may yet fail: only the transaction that publishes makes it count.
-  const earlier = remembered(tx, input, 'jobs.begin');
+  // The key is stored with a job that may still fail: it counts only once that job has finished.
+  const earlier = jobOfKey(tx, input, 'jobs.begin');
   if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
   const workflow = toWorkflow(row);
   if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
@@ -26,7 +26,7 @@ export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperatio
   return { outcome: 'begun', claimed: start(tx, input, row) };
 }
 
-/** The reaper does the same, but only where a server runs: `flowhook data import` works without one. */
+/** The server's reaper does the same, but `flowhook data import` also works without a server. */
 function endIfLost(tx: Tx, job: JobRow): void {
   if (job.origin !== 'push' || job.lease_until === null || job.lease_until >= tx.now) return;
   const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
@@ -44,7 +44,7 @@ function start(tx: Tx, input: BeginInput, workflow: WorkflowRow): ClaimedJob {
     slot: 0,
     priority: (JSON.parse(workflow.definition) as Definition).priority,
   });
-  remember(tx, input, 'jobs.begin', queued.id);
+  rememberJob(tx, input, 'jobs.begin', queued.id);
   appendJobEvent(tx, queued, 'workflow_queued');
   const job = tx.db.get<JobRow>(
     `update job set state = 'running', attempt = 1, node_id = ?, lease_until = ?, started_at = ?

@@ -1,33 +1,31 @@
 /**
- * Replays: events that are sent once more, as new deliveries behind all others of their webhook.
+ * Replays: events that are sent again, as new deliveries behind all others of their webhook.
  *
- * A replay of a selection walks through the history of its webhook and keeps its place in its row, moved in the
- * transaction that makes the deliveries: a crash between two steps costs nothing. That each event comes once is
- * kept by the index `delivery_replay`.
+ * A replay of a selection goes through the history of its webhook. Its cursor is part of its row and moves in the
+ * transaction that creates the deliveries, so that a crash between two steps loses nothing. The unique index
+ * `delivery_replay` ensures that each event comes once.
  */
-
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
-import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
-import { byAge, type Place } from './deliveries.ts';
+import type { DeliveryOperations, Replay } from '../webhook-operations.ts';
+import { byAge, type HistoryCursor } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
-/** Webhooks whose replays one step looks at; the next one goes on behind them. */
+type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
+
+/** How many webhooks' replays one step looks at; the next step continues after them. */
 const MAX_WEBHOOKS = 100;
 
-export function replay(
-  tx: Tx,
-  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: string | null },
-): string[] | undefined {
+export function replay(tx: Tx, input: Input<'replay'>): string[] | undefined {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
   return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
 }
 
-function again(tx: Tx, { teamId, webhookId, ids }: Parameters<typeof replay>[1]): string[] | undefined {
+function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): string[] | undefined {
   const originals = ids.flatMap((id) =>
     tx.db.all<{ webhookId: string; sequence: number }>(
       `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
@@ -40,21 +38,18 @@ function again(tx: Tx, { teamId, webhookId, ids }: Parameters<typeof replay>[1])
   );
   const all = originals.filter((original) => webhookId === undefined || original.webhookId === webhookId);
   if (all.length < ids.length) return undefined;
-  // Without a replay that they belong to none of them can be there already.
+  // Never undefined, because without a replay id nothing can conflict.
   return all.map((original) => addReplayed(tx, { ...original, teamId, replayId: null }) as string);
 }
 
-export function startReplay(
-  tx: Tx,
-  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
-): Replay | undefined {
+export function startReplay(tx: Tx, input: Input<'startReplay'>): Replay | undefined {
   const { teamId, webhookId: target, idempotencyKey = null } = input;
   const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;
   const id = once(tx, call, () => begin(tx, input)?.id);
   return id === undefined ? undefined : getReplay(tx, { teamId, id });
 }
 
-function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Replay | undefined {
+function begin(tx: Tx, input: Input<'startReplay'>): Replay | undefined {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const webhook = tx.db.get(
     `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,
@@ -70,29 +65,28 @@ function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Replay | undef
     webhookId,
     JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
     since,
-    // What it makes itself must not be selected by it, for ever.
+    // Else it would select its own deliveries, for ever.
     Math.min(until, tx.now),
     tx.now,
   ) as ReplayRow;
   return toReplay(row);
 }
 
-export function getReplay(view: View, { teamId, id }: { teamId: string; id: string }): Replay | undefined {
+export function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Replay | undefined {
   const row = view.db.get<ReplayRow>('select * from replay where team_id = ? and id = ?', teamId, id);
   return row && toReplay(row);
 }
 
-/** The webhook that the stepping has come to, and whether this round through them has done anything. */
-export interface ReplayPlace {
+/** The last webhook stepped, and whether this round through the webhooks has done anything. */
+export interface ReplayCursor {
   teamId: string;
   webhookId: string;
   moved: boolean;
 }
 
-/** Before the first. */
-export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
+export const REPLAY_START: ReplayCursor = { teamId: '', webhookId: '', moved: false };
 
-// Of each webhook the oldest one: the others follow when it is done.
+// The oldest running replay of each webhook: its others follow when that is done.
 const RUNNING = `
   select * from replay indexed by replay_running
   where state = 'running' and (team_id, webhook_id) > (?, ?) and id = (
@@ -101,11 +95,11 @@ const RUNNING = `
     order by first.created_at, first.id limit 1)
   order by team_id, webhook_id limit ?`;
 
-/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
+/** `next` is null at the end of a round through the webhooks; `done` when a whole round found nothing to do. */
 export function stepReplays(
   tx: Tx,
-  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
-): { done: boolean; next: ReplayPlace | null } {
+  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayCursor },
+): { done: boolean; next: ReplayCursor | null } {
   let room = limit;
   let place = after;
   const rows = tx.db.all<ReplayRow>(RUNNING, after.teamId, after.webhookId, MAX_WEBHOOKS);
@@ -133,10 +127,10 @@ const FORWARDS = `
   where team_id = ? and webhook_id = ? and state = ? and created_at <= ? and (created_at, id) > (?, ?)
   order by created_at, id limit ?`;
 
-/** Takes a replay past so many deliveries; answers what that has cost, at least 1. */
+/** Advances a replay by up to `limit` deliveries; returns how many it has read, at least 1. */
 function step(tx: Tx, row: ReplayRow, limit: number): number {
   const { team_id: teamId, id: replayId, webhook_id: webhookId } = row;
-  const after: Place = { createdAt: row.after_at, id: row.after_id };
+  const after: HistoryCursor = { createdAt: row.after_at, id: row.after_id };
   if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
   const isThere = tx.db.get(
     `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,
@@ -168,9 +162,9 @@ function step(tx: Tx, row: ReplayRow, limit: number): number {
 }
 
 /** A delivery that a replay selects. */
-type Selected = Place & { sequence: number; state: DeliveryState };
+type Selected = HistoryCursor & { sequence: number; state: DeliveryState };
 
-/** Whether a delivery that failed was followed by one of the same event that has arrived, or is on its way. */
+/** Whether a failed delivery was followed by one of the same event that has arrived or is waiting. */
 function isMadeGood(tx: Tx, { team_id, webhook_id }: ReplayRow, failed: Selected): boolean {
   if (failed.state !== 'dead' && failed.state !== 'canceled') return false;
   const since = tx.db.get(
@@ -186,7 +180,7 @@ function isMadeGood(tx: Tx, { team_id, webhook_id }: ReplayRow, failed: Selected
   return since !== undefined;
 }
 
-/** Nothing when this replay has made one of that event already. */
+/** Undefined if this replay has already made a delivery of that event. */
 function addReplayed(
   tx: Tx,
   delivery: { teamId: string; webhookId: string; sequence: number; replayId: string | null },

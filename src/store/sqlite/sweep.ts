@@ -1,19 +1,18 @@
-/** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
-import type { Held } from '../../model/job.ts';
+/** Removing the records that a run did not bring, and undoing what an unpublished attempt wrote. */
+import type { RecordOperations } from '../record-operations.ts';
 import { heldWorkflow, MAX_BATCH, MAX_BATCH_BYTES } from './stage.ts';
 import type { Tx } from './transaction.ts';
 
-interface Place {
+type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
+
+interface ClosableRow {
   seq: number;
   added_in: number;
   bytes: number;
 }
 
-/** Closes the first of these records, as many as one transaction should; answers how many it has dealt with. */
-export function remove(
-  tx: Tx,
-  { held, seqs }: { held: Held; seqs: readonly number[] },
-): { dealtWith: number } {
+/** Closes the first of these records, as many as one transaction should; returns how many it has dealt with. */
+export function remove(tx: Tx, { held, seqs }: Input<'remove'>): { dealtWith: number } {
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const workflow = heldWorkflow(tx, held);
   const version = workflow.current_version + 1;
@@ -21,7 +20,7 @@ export function remove(
   let removed = 0;
   let bytes = 0;
   for (; dealtWith < seqs.length && bytes < MAX_BATCH_BYTES; dealtWith++) {
-    const row = tx.db.get<Place>(
+    const row = tx.db.get<ClosableRow>(
       `select seq, added_in, octet_length(body) as bytes from record
        where workflow = ? and seq = ? and added_in < ? and removed_in is null`,
       workflow.number,
@@ -42,8 +41,8 @@ export function remove(
   return { dealtWith };
 }
 
-// The indexes are named, because the planner would walk through the whole workflow in the order of `seq`. One row
-// at a time: to look at a row of 1 MiB takes milliseconds, so that none is looked at for nothing.
+// Names the indexes, because the planner would scan the whole workflow in the order of `seq`. One row at a time, so
+// that none is read in vain: a row of 1 MiB takes milliseconds.
 const ADDED = `
   select seq, added_in, octet_length(body) as bytes
   from record indexed by record_added where workflow = ? and added_in = ? limit 1`;
@@ -51,16 +50,16 @@ const CLOSED = `
   select seq, added_in, octet_length(body) as bytes
   from record indexed by record_removed where workflow = ? and removed_in = ? limit 1`;
 
-export function sweep(tx: Tx, { held, limit }: { held: Held; limit: number }): { done: boolean } {
+export function sweep(tx: Tx, { held, limit }: Input<'sweep'>): { done: boolean } {
   const workflow = heldWorkflow(tx, held);
   const { number } = workflow;
   const version = workflow.current_version + 1;
   let bytes = 0;
   for (let rows = 0; rows < limit && bytes < MAX_BATCH_BYTES; rows++) {
-    // Rows are reopened only when none of this version is left: a closed row may still have a successor with the
+    // Rows are reopened only once no row of this version is left: until then a closed row may have a successor of the
     // same id.
-    const added = tx.db.get<Place>(ADDED, number, version);
-    const closed = added ?? tx.db.get<Place>(CLOSED, number, version);
+    const added = tx.db.get<ClosableRow>(ADDED, number, version);
+    const closed = added ?? tx.db.get<ClosableRow>(CLOSED, number, version);
     if (closed === undefined) {
       tx.db.run(
         `update workflow
@@ -77,8 +76,8 @@ export function sweep(tx: Tx, { held, limit }: { held: Held; limit: number }): {
   return { done: false };
 }
 
-/** Says since when a row is gone, or that it is not. */
-function close(tx: Tx, workflow: number, row: Place, version: number | null): void {
+/** Sets the version from which on a row is removed; null reopens it. */
+function close(tx: Tx, workflow: number, row: ClosableRow, version: number | null): void {
   tx.db.run(
     'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
     version,

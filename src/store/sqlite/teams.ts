@@ -1,4 +1,4 @@
-/** Teams and the keys that they sign with. */
+/** Teams and their signing keys. */
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { SigningKey } from '../store.ts';

@@ -1,6 +1,8 @@
-/** Which versions of a workflow there are, and what each is like. */
-import type { DataVersion, VersionSummary } from '../record-operations.ts';
+/** The readable versions of a workflow. */
+import type { DataVersion, RecordOperations, VersionSummary } from '../record-operations.ts';
 import type { View } from './transaction.ts';
+
+type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
 
 interface DataVersionRow {
   number: number;
@@ -23,10 +25,7 @@ const VERSION = `
   where workflow.team_id = ? and workflow.id = ? and workflow.archived_at is null
     and wanted.number between workflow.oldest_version and workflow.current_version`;
 
-export function version(
-  view: View,
-  { teamId, workflowId }: { teamId: string; workflowId: string },
-): DataVersion | undefined {
+export function version(view: View, { teamId, workflowId }: Input<'version'>): DataVersion | undefined {
   const row = view.db.get<DataVersionRow>(
     `select workflow.current_version as number, workflow.oldest_version as oldest, workflow.erasures,
             coalesce(version.total, 0) as total, coalesce(version.largest, 0) as largest,
@@ -43,7 +42,7 @@ export function version(
 
 export function versionAt(
   view: View,
-  { teamId, workflowId, version }: { teamId: string; workflowId: string; version: number },
+  { teamId, workflowId, version }: Input<'versionAt'>,
 ): DataVersion | undefined {
   const row = view.db.get<DataVersionRow>(VERSION, version, teamId, workflowId);
   return row && toDataVersion(row);
@@ -53,10 +52,7 @@ function toDataVersion(row: DataVersionRow): DataVersion {
   return { ...row, fields: JSON.parse(row.fields) };
 }
 
-export function versions(
-  view: View,
-  input: { teamId: string; workflowId: string; limit: number; before?: number },
-): VersionSummary[] {
+export function versions(view: View, input: Input<'versions'>): VersionSummary[] {
   return view.db
     .all<{
       number: number;

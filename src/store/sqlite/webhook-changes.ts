@@ -1,18 +1,19 @@
-/** What may be done to a webhook that is there: another secret, other settings, a pause, a test. */
+/** Changing an existing webhook: secret, settings, pause; and testing it. */
 import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { once } from './idempotency.ts';
 import type { Tx } from './transaction.ts';
-import { get, type Target } from './webhooks.ts';
+import { get } from './webhooks.ts';
 
-export function rotate(
-  tx: Tx,
-  { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
-): Webhook | undefined {
+type Input<Name extends keyof WebhookOperations> = Parameters<WebhookOperations[Name]>[0];
+type Result<Name extends keyof WebhookOperations> = Awaited<ReturnType<WebhookOperations[Name]>>;
+
+export function rotate(tx: Tx, { teamId, id, secret, overlapMs }: Input<'rotate'>): Webhook | undefined {
   const row = tx.db.get<WebhookRow>(
-    // Of two rotations within an overlap the first secret is the one that receivers know: it goes on signing.
+    // On a second rotation within an overlap the oldest secret stays: it is the one that receivers know.
     `update webhook set
        previous_secret = iif(?1 = 0, null, iif(previous_secret is not null and previous_until > ?2, previous_secret, secret)),
        previous_until = iif(previous_until > ?2, max(previous_until, ?2 + ?1), ?2 + ?1), secret = ?3
@@ -26,14 +27,7 @@ export function rotate(
   return changed(tx, row);
 }
 
-export function change(
-  tx: Tx,
-  input: Target & {
-    settings?: Partial<WebhookSettings>;
-    headers?: string | null;
-    expected?: { settings: WebhookSettings; headers: string | null };
-  },
-): Webhook | undefined {
+export function change(tx: Tx, input: Input<'change'>): Webhook | undefined {
   const { teamId, id, settings = {}, headers, expected } = input;
   const row = tx.db.get<WebhookRow>(
     `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
@@ -59,7 +53,7 @@ export function change(
   );
 }
 
-export function pause(tx: Tx, { teamId, id, reason }: Target & { reason: string }): Webhook | undefined {
+export function pause(tx: Tx, { teamId, id, reason }: Input<'pause'>): Webhook | undefined {
   const row = tx.db.get<WebhookRow>(
     `update webhook set state = 'paused', paused_at = ?, paused_reason = ?
      where team_id = ? and id = ? and state = 'active' returning *`,
@@ -82,10 +76,7 @@ export function pause(tx: Tx, { teamId, id, reason }: Target & { reason: string 
   return changed(tx, row);
 }
 
-export function test(
-  tx: Tx,
-  { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: string | null },
-): { eventId: string; deliveryId: string } | undefined {
+export function test(tx: Tx, { teamId, id, idempotencyKey = null }: Input<'test'>): Result<'test'> {
   const webhook = get(tx, { teamId, id });
   if (webhook === undefined) return undefined;
   const { workflowId } = webhook;

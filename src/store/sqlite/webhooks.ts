@@ -1,38 +1,16 @@
-/** Webhooks: who is subscribed to what. `webhook-changes.ts` has what may be done to one that is there. */
-
-import {
-  DEFAULT_WEBHOOK_SETTINGS,
-  eventSetKey,
-  firesFor,
-  type Webhook,
-  type WebhookSettings,
-} from '../../model/webhook.ts';
+/** Webhooks: subscribing, looking up, unsubscribing. `webhook-changes.ts` has what changes an existing one. */
+import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
+import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
 import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
-export interface Target {
-  teamId: string;
-  id: string;
-}
+type Input<Name extends keyof WebhookOperations> = Parameters<WebhookOperations[Name]>[0];
+type Result<Name extends keyof WebhookOperations> = Awaited<ReturnType<WebhookOperations[Name]>>;
 
-export function subscribe(
-  tx: Tx,
-  input: {
-    teamId: string;
-    workflowId: string | null;
-    url: string;
-    events: readonly string[];
-    secret: string;
-    limit: number;
-    settings?: WebhookSettings;
-  },
-):
-  | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
-  | { outcome: 'workflow_not_found' }
-  | { outcome: 'limit_reached' } {
+export function subscribe(tx: Tx, input: Input<'subscribe'>): Result<'subscribe'> {
   const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
   const workflow = tx.db.get(
     'select 1 from workflow where team_id = ? and id = ? and archived_at is null',
@@ -84,8 +62,8 @@ function activeCount(tx: Tx, teamId: string, workflowId: string | null): number 
   return row?.count ?? 0;
 }
 
-/** Ends a pause; also `subscribe` does. */
-export function resume(tx: Tx, { teamId, id }: Target): Webhook | undefined {
+/** Ends a pause; also called by `subscribe`. */
+export function resume(tx: Tx, { teamId, id }: Input<'resume'>): Webhook | undefined {
   const row = tx.db.get<WebhookRow>(
     `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
      where team_id = ? and id = ? and state = 'paused' returning *`,
@@ -97,8 +75,8 @@ export function resume(tx: Tx, { teamId, id }: Target): Webhook | undefined {
   return get(tx, { teamId, id });
 }
 
-// The index of those that are not deleted is named, because the planner would walk through all that ever were.
-export function list(view: View, { teamId, workflowId }: { teamId: string; workflowId?: string }): Webhook[] {
+// Names the index of webhooks that are not deleted, because the planner would scan all of the team's.
+export function list(view: View, { teamId, workflowId }: Input<'list'>): Webhook[] {
   return view.db
     .all<WebhookRow>(
       `select * from webhook indexed by webhook_same
@@ -110,7 +88,7 @@ export function list(view: View, { teamId, workflowId }: { teamId: string; workf
     .map(toWebhook);
 }
 
-export function get(view: View, { teamId, id }: Target): Webhook | undefined {
+export function get(view: View, { teamId, id }: Input<'get'>): Webhook | undefined {
   const row = view.db.get<WebhookRow>(
     `select * from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,
@@ -119,10 +97,7 @@ export function get(view: View, { teamId, id }: Target): Webhook | undefined {
   return row && toWebhook(row);
 }
 
-export function byUrl(
-  view: View,
-  { teamId, url, workflowId }: { teamId: string; url: string; workflowId?: string },
-): Webhook[] {
+export function byUrl(view: View, { teamId, url, workflowId }: Input<'byUrl'>): Webhook[] {
   return view.db
     .all<WebhookRow>(
       `select * from webhook indexed by webhook_same
@@ -136,13 +111,13 @@ export function byUrl(
     .map(toWebhook);
 }
 
-export function unsubscribe(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly string[] }): number {
+export function unsubscribe(tx: Tx, { teamId, ids }: Input<'unsubscribe'>): number {
   return ids.filter((id) => removeWebhook(tx, teamId, id)).length;
 }
 
 /**
- * Marks a webhook as deleted, so that nothing is loaded for it any more, and cancels what waits for it as far as
- * this transaction may; answers whether it was there.
+ * Marks a webhook as deleted, so that no more of its deliveries are loaded, and cancels as many of them as this
+ * transaction may. Returns whether it existed.
  */
 export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
   const removed = tx.db.run(
@@ -153,14 +128,14 @@ export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
   );
   if (removed === 0) return false;
   cancelWaiting(tx, teamId, id);
-  // So that what is queued in memory for it is dropped.
+  // Makes the sender drop what it has in memory for it.
   touchLane(tx, teamId, id);
   return true;
 }
 
-/** Cancels what waits for a webhook, as far as this transaction may. */
+/** Cancels waiting deliveries of a webhook, as many as this transaction may. */
 export function cancelWaiting(tx: Tx, teamId: string, webhookId: string): void {
-  // The index is named, because the planner would walk through all deliveries of the team.
+  // Names the index, because the planner would scan all deliveries of the team.
   tx.cancelable -= tx.db.run(
     `update delivery set state = 'canceled', next_at = null where (team_id, id) in
        (select team_id, id from delivery indexed by delivery_due
@@ -171,7 +146,7 @@ export function cancelWaiting(tx: Tx, teamId: string, webhookId: string): void {
   );
 }
 
-export function secret(view: View, { teamId, id }: Target): string | undefined {
+export function secret(view: View, { teamId, id }: Input<'secret'>): string | undefined {
   return view.db.get<{ secret: string }>(
     `select secret from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,
@@ -179,7 +154,7 @@ export function secret(view: View, { teamId, id }: Target): string | undefined {
   )?.secret;
 }
 
-export function headers(view: View, { teamId, id }: Target): string | null | undefined {
+export function headers(view: View, { teamId, id }: Input<'headers'>): string | null | undefined {
   return view.db.get<{ headers: string | null }>(
     `select headers from webhook where team_id = ? and id = ? and state <> 'deleted'`,
     teamId,

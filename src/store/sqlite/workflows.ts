@@ -1,7 +1,6 @@
-/** Workflows: their definitions and where their data stands. */
-
-import type { Definition, Workflow } from '../../model/workflow.ts';
-import type { AppliedWorkflow } from '../store.ts';
+/** Workflows: applying their definitions, looking them up, archiving and pausing them. */
+import type { Workflow } from '../../model/workflow.ts';
+import type { AppliedWorkflow, WorkflowOperations } from '../store.ts';
 import {
   LISTED,
   type ListedRow,
@@ -13,21 +12,14 @@ import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 export interface WorkflowRow extends WorkflowColumns {
-  /** What `record` calls it. */
+  /** Identifies the workflow in `record.workflow`. */
   number: number;
 }
 
-export function apply(
-  tx: Tx,
-  input: {
-    teamId: string;
-    id: string;
-    definition: Definition;
-    hash: string;
-    nextRunAt: number | null;
-    expectedHash?: string;
-  },
-): 'created' | 'changed' | 'unchanged' | 'restored' | 'stale' {
+type Input<Name extends keyof WorkflowOperations> = Parameters<WorkflowOperations[Name]>[0];
+type Result<Name extends keyof WorkflowOperations> = Awaited<ReturnType<WorkflowOperations[Name]>>;
+
+export function apply(tx: Tx, input: Input<'apply'>): Result<'apply'> {
   const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
   const stored = workflowRow(tx, teamId, id);
@@ -63,21 +55,18 @@ export function apply(
     teamId,
     id,
   );
-  // What waited while it was archived may run again.
+  // Jobs that waited while it was archived may run again.
   park(tx, input);
   tx.touched.jobs = true;
   return stored.archived_at === null ? 'changed' : 'restored';
 }
 
-export function get(view: View, { teamId, id }: { teamId: string; id: string }): Workflow | undefined {
+export function get(view: View, { teamId, id }: Input<'get'>): Workflow | undefined {
   const row = workflowRow(view, teamId, id);
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-export function list(
-  view: View,
-  { teamId, after = '', limit = -1 }: { teamId: string; after?: string; limit?: number },
-): Workflow[] {
+export function list(view: View, { teamId, after = '', limit = -1 }: Input<'list'>): Workflow[] {
   return view.db
     .all<ListedRow>(
       `select ${LISTED} from workflow where team_id = ? and id > ? and archived_at is null order by id limit ?`,
@@ -98,7 +87,7 @@ export function applied(view: View): AppliedWorkflow[] {
     .map((row) => ({ ...row }));
 }
 
-export function archive(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly string[] }): number {
+export function archive(tx: Tx, { teamId, ids }: Input<'archive'>): number {
   const archived = tx.db.run(
     `update workflow set archived_at = ?, updated_at = ?
      where team_id = ? and archived_at is null and id in (select value from json_each(?))`,
@@ -111,7 +100,7 @@ export function archive(tx: Tx, { teamId, ids }: { teamId: string; ids: readonly
   return archived;
 }
 
-export function pause(tx: Tx, at: { teamId: string; id: string }): Workflow | undefined {
+export function pause(tx: Tx, at: Input<'pause'>): Workflow | undefined {
   const paused = tx.db.run(
     `update workflow set paused_at = ?, updated_at = ?
      where team_id = ? and id = ? and paused_at is null and archived_at is null`,
@@ -125,10 +114,7 @@ export function pause(tx: Tx, at: { teamId: string; id: string }): Workflow | un
   return get(tx, at);
 }
 
-export function resume(
-  tx: Tx,
-  { nextRunAt, ...at }: { teamId: string; id: string; nextRunAt: number | null },
-): Workflow | undefined {
+export function resume(tx: Tx, { nextRunAt, ...at }: Input<'resume'>): Workflow | undefined {
   const resumed = tx.db.run(
     `update workflow
      set paused_at = null, updated_at = ?,
@@ -147,8 +133,8 @@ export function resume(
 }
 
 /**
- * Takes the unfinished jobs of a workflow out of the index that claims look into, or back into it, as it is paused
- * or archived now: there are two at most, and no claim has to step over them.
+ * Sets `parked` on the workflow's unfinished jobs (two at most) according to whether it is paused or archived. Parked
+ * jobs are not in the index that claims read, so that no claim has to step over them.
  */
 function park(tx: Tx, { teamId, id }: { teamId: string; id: string }): void {
   tx.db.run(
