@@ -1,9 +1,9 @@
 /** The shape of the code: DESIGN section 2 as an ordinary test, with one broken example for each rule. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findings, RULES } from './support/tidy.ts';
+import { findings, importsOfLevels, RULES } from './support/tidy.ts';
 
 const root = join(import.meta.dirname, '..');
 const untidy = join(import.meta.dirname, 'support', 'untidy');
@@ -14,6 +14,18 @@ test('the code keeps every rule', () => {
     found.length,
     0,
     `\n${found.map(({ rule, sentence }) => `  ${rule}: ${sentence}`).join('\n')}\n`,
+  );
+});
+
+test('ARCHITECTURE.md says what each level imports', () => {
+  const rows = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(
+    /^\| `([\w.]+)` \| [^|]+ \| (.+) \|$/gm,
+  );
+  assert.deepEqual(
+    Object.fromEntries(
+      [...rows].map(([, level, imports = '']) => [level, imports === 'nothing' ? [] : imports.split(' ')]),
+    ),
+    Object.fromEntries(importsOfLevels(root)),
   );
 });
 

@@ -65,6 +65,24 @@ export function findings(root: string): Finding[] {
   );
 }
 
+/** What each folder of `src/` imports of the others, types included, as ARCHITECTURE.md says it; the highest first. */
+export function importsOfLevels(root: string): Map<string, string[]> {
+  const files = production(sourceFiles(root, 'src'));
+  const importedBy = (folder: string) =>
+    files
+      .filter(({ path }) => place(path) === folder)
+      .flatMap(({ imports }) => imports.map(({ target }) => target ?? ''))
+      .filter((target) => target.startsWith('src/'))
+      .map(place);
+  const down = LEVELS.flat().reverse();
+  return new Map(
+    down.map((folder) => {
+      const found = new Set(importedBy(folder));
+      return [folder, down.filter((other) => other !== folder && found.has(other))];
+    }),
+  );
+}
+
 /** The rules by name; each answers one sentence for each place that breaks it. */
 export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => string[]>> = {
   direction: (files) =>
