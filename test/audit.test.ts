@@ -1,11 +1,9 @@
 /** The audit through the front door: every call that changes something leaves a line that says who, what, from where. */
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { UNAUDITED } from '../src/http/author.ts';
 import { routes } from '../src/http/routes.ts';
 import { SESSION_ROUTES } from '../src/http/ui/paths.ts';
@@ -13,11 +11,11 @@ import type { AuditLine } from '../src/model/audit.ts';
 import type { Scope } from '../src/model/team.ts';
 import { mintKey } from '../src/teams/keys.ts';
 import { makeLink } from '../src/teams/sessions.ts';
+import { runCommand } from './support/commands.ts';
 import { startService, type TestService } from './support/service.ts';
 
 type Json = Record<string, unknown>;
 
-const BIN = join(import.meta.dirname, '..', 'bin', 'flowhook.js');
 /** What must not be found in any line. */
 const EMAIL = 'ada.lovelace@example.com';
 const SECRETS = ['hook-password', 'query-token', 'header-token', EMAIL];
@@ -417,18 +415,14 @@ test('what files say, the start and commands are told as such', async () => {
 
 test('a command is told with the user of the system, and the audit can be read at a shell', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-audit-cli-'));
-  const flowhook = (...args: string[]) => {
-    const done = spawnSync(process.execPath, [BIN, ...args], {
-      cwd: directory,
-      env: { PATH: process.env.PATH ?? '', SUDO_USER: 'grace' },
-      encoding: 'utf8',
-    });
-    assert.equal(done.status, 0, done.stderr);
+  const flowhook = async (...args: string[]) => {
+    const done = await runCommand(args, { directory, environment: { SUDO_USER: 'grace' } });
+    assert.equal(done.code, 0, done.stderr);
     return done.stdout;
   };
   try {
-    const { id } = JSON.parse(flowhook('keys', 'create', '--team', 'acme', '--json'));
-    const listed = JSON.parse(flowhook('audit', 'list', '--json', '--team', 'acme')) as Json[];
+    const { id } = JSON.parse(await flowhook('keys', 'create', '--team', 'acme', '--json'));
+    const listed = JSON.parse(await flowhook('audit', 'list', '--json', '--team', 'acme')) as Json[];
     assert.deepEqual(
       listed.map(({ action, actor, target, address }) => [
         action,
@@ -442,8 +436,8 @@ test('a command is told with the user of the system, and the audit can be read a
       ],
     );
     assert.match(JSON.stringify(listed[0]), /\(sudo by grace\)"/);
-    flowhook('teams', 'delete', 'acme', '--yes', '--no-export', '--quiet');
-    const text = flowhook('audit', 'list');
+    await flowhook('teams', 'delete', 'acme', '--yes', '--no-export', '--quiet');
+    const text = await flowhook('audit', 'list');
     assert.match(text, /^\S+ {2}- +teams\.delete +team_\w+ +.*sudo by grace.* acme\n$/);
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -453,8 +447,8 @@ test('a command is told with the user of the system, and the audit can be read a
 test('the audit of a server can be read at a shell', async () => {
   const id = await makeWebhook();
   const args = ['audit', 'list', '--url', service.url, '--target', id, '--limit', '5', '--json'];
-  const env = { PATH: process.env.PATH ?? '', FLOWHOOK_KEY: admin.key };
-  const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { env, cwd: root });
+  const environment = { FLOWHOOK_KEY: admin.key };
+  const { stdout } = await runCommand(args, { directory: service.directory, environment });
   const [line, ...others] = JSON.parse(stdout) as Json[];
   assert.equal(line?.action, 'webhooks.subscribe');
   assert.deepEqual(line?.actor, { kind: 'key', id: admin.id, name: 'laptop' });

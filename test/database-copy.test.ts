@@ -1,6 +1,5 @@
 /** `flowhook database copy`: all of a database in another one, compared row for row, and served from there. */
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,12 +13,12 @@ import { silentLogger } from '../src/observe/log.ts';
 import { copyTables } from '../src/store/copy/copy.ts';
 import { LEFT_BEHIND, MARKER, TABLES } from '../src/store/copy/tables.ts';
 import { openStore, openTables } from '../src/store/open.ts';
+import { type Ended, runCommand, startCommand } from './support/commands.ts';
 import { makeDatabase } from './support/postgres.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-copy-'));
 const source = join(directory, 'data', 'flowhook.db');
 const receiver = await startReceiver();
@@ -72,20 +71,8 @@ async function fill() {
   return found;
 }
 
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 function copy(from: string, to: string, ...more: string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    const args = [BIN, 'database', 'copy', '--from', from, '--to', to, '--json', ...more];
-    const options = { cwd: directory, env: { PATH: process.env.PATH }, timeout: 60_000 };
-    execFile(process.execPath, args, options, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return runCommand(['database', 'copy', '--from', from, '--to', to, '--json', ...more], { directory });
 }
 
 async function copied(from: string, to: string, ...more: string[]) {
@@ -250,10 +237,7 @@ async function killedCopy(from: string, url: string, client: pg.Client): Promise
       end $$;
     create trigger stop after insert on record execute function stop();
     select pg_advisory_lock(1)`);
-  const child = spawn(process.execPath, [BIN, 'database', 'copy', '--from', from, '--to', url], {
-    env: { PATH: process.env.PATH },
-    stdio: 'ignore',
-  });
+  const { process: child } = startCommand(['database', 'copy', '--from', from, '--to', url], { directory });
   const ended = once(child, 'exit');
   const waiting = "from pg_locks where locktype = 'advisory' and not granted";
   await until('the copy waits', async () => {

@@ -1,6 +1,5 @@
 /** `flowhook data` and pushes as other processes: with a server, without one, and with one that is killed. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
@@ -12,17 +11,11 @@ import { gzipSync } from 'node:zlib';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
+import { type Ended, runCommand, type Started, startCommand } from './support/commands.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startServerProcess } from './support/server-process.ts';
 
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 const KEY = 'key-of-the-import-test';
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 interface Place {
   directory: string;
@@ -30,7 +23,7 @@ interface Place {
   run(...args: string[]): Promise<Ended>;
   /** Runs a command that reads this on standard input. */
   feed(input: string, ...args: string[]): Promise<Ended>;
-  start(...args: string[]): ChildProcess;
+  start(...args: string[]): Started;
 }
 
 /** A data directory with a push workflow `people` in team `default`, `both` in two teams, and one that fetches. */
@@ -52,24 +45,12 @@ async function makePlace(t: TestContext): Promise<Place> {
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
     FLOWHOOK_ALLOW_NETWORKS: 'loopback',
   };
-  const options = { cwd: directory, env: environment };
-  const feed = (input: string | undefined, args: string[]) =>
-    new Promise<Ended>((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [BIN, ...args],
-        { ...options, timeout: 60_000 },
-        (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-      );
-      if (input !== undefined) child.stdin?.end(input);
-    });
   const place: Place = {
     directory,
     environment,
-    run: (...args) => feed(undefined, args),
-    feed: (input, ...args) => feed(input, args),
-    start: (...args) =>
-      spawn(process.execPath, [BIN, ...args], { ...options, stdio: ['pipe', 'pipe', 'pipe'] }),
+    run: (...args) => runCommand(args, { directory, environment }),
+    feed: (input, ...args) => runCommand(args, { directory, environment, input }),
+    start: (...args) => startCommand(args, { directory, environment, input: null }),
   };
   assert.equal((await place.run('apply')).code, 0);
   return place;
@@ -234,10 +215,17 @@ test('an import that is interrupted leaves everything as it was, and the next on
     ['SIGINT', 'lost'],
     ['SIGKILL', 'lost'],
   ] as const) {
-    const child = place.start('data', 'import', '-', '--format', 'ndjson', '--workflow', 'people');
+    const { process: child } = place.start(
+      'data',
+      'import',
+      '-',
+      '--format',
+      'ndjson',
+      '--workflow',
+      'people',
+    );
     child.stdin?.write('{"id":2}\n'.repeat(2_000));
     const { teamId, jobId } = await runningJob(store, 'people');
-    child.stdin?.on('error', () => {});
     child.kill(signal);
     await once(child, 'exit');
     assert.equal((await place.run('data', 'get', 'people')).stdout, '{"id":"1"}\n');

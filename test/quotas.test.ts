@@ -1,12 +1,10 @@
 /** Quotas of teams through the front door: what whoever reaches one is told, and how single teams get others. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { type Ended, runCommand } from './support/commands.ts';
 import { startService, type TestService } from './support/service.ts';
 
-const BIN = join(import.meta.dirname, '..', 'bin', 'flowhook.js');
 const PUSH = { source: { type: 'push' } };
 const FILE = 'source: { type: push }\n';
 
@@ -29,24 +27,13 @@ after(() => service.stop());
 const errorOf = ({ body }: { body: unknown }) => (body as { error: string }).error;
 
 /** `flowhook …` beside the server, on its database. */
-async function cli(...words: string[]): Promise<{ code: number; out: string; errors: string }> {
-  const child = spawn(process.execPath, [BIN, ...words], {
-    env: {
-      PATH: process.env.PATH ?? '',
-      FLOWHOOK_DATA: join(service.directory, 'data'),
-      FLOWHOOK_MAX_WORKFLOWS_PER_TEAM: '2',
-      ...service.database.settings,
-    },
-  });
-  let [out, errors] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => {
-    out += chunk;
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk;
-  });
-  await once(child, 'close');
-  return { code: child.exitCode ?? -1, out, errors };
+function cli(...args: string[]): Promise<Ended> {
+  const environment = {
+    FLOWHOOK_DATA: join(service.directory, 'data'),
+    FLOWHOOK_MAX_WORKFLOWS_PER_TEAM: '2',
+    ...service.database.settings,
+  };
+  return runCommand(args, { directory: service.directory, environment });
 }
 
 test('files beyond the quota are mistakes, and the others are applied', () => {
@@ -111,8 +98,8 @@ test('a team is told of its quotas, and gets others at the command line', async 
   };
   assert.deepEqual(await limits(), [2, 2, 3, 1_000, 1]);
   const set = await cli('teams', 'set-quota', 'default', 'workflows', '3', '--json');
-  assert.equal(set.code, 0, set.errors);
-  assert.deepEqual(JSON.parse(set.out), { team: 'default', quotas: { workflows: 3 } });
+  assert.equal(set.code, 0, set.stderr);
+  assert.deepEqual(JSON.parse(set.stdout), { team: 'default', quotas: { workflows: 3 } });
   const { id: teamId } = service.team;
   await service.store.teams.setQuotas({ teamId, quotas: { workflows: 3, records: null } });
   assert.deepEqual(await limits(), [3, 2, null, 1_000, 1]);
@@ -120,12 +107,17 @@ test('a team is told of its quotas, and gets others at the command line', async 
   assert.equal((await service.call('PUT', '/v1/workflows/d', PUSH)).status, 400);
 
   const shown = await cli('teams', 'quotas', 'default', '--json');
-  const rows = JSON.parse(shown.out) as { quota: string; has: number; most: number | null; own: boolean }[];
+  const rows = JSON.parse(shown.stdout) as {
+    quota: string;
+    has: number;
+    most: number | null;
+    own: boolean;
+  }[];
   assert.deepEqual(rows[0], { team: 'default', quota: 'workflows', has: 3, most: 3, own: true });
   assert.equal(rows.find(({ quota }) => quota === 'records')?.most, null);
   assert.equal(rows.find(({ quota }) => quota === 'storedBytes')?.has, '{"id":"r0"}{"id":"r1"}'.length);
   const bytes = await cli('teams', 'set-quota', 'default', 'storedBytes', '1.5GB', '--json');
-  assert.deepEqual(JSON.parse(bytes.out).quotas.storedBytes, 1_500_000_000, bytes.errors);
+  assert.deepEqual(JSON.parse(bytes.stdout).quotas.storedBytes, 1_500_000_000, bytes.stderr);
   assert.deepEqual(await limits(), [3, 2, null, 1_500_000_000, 1]);
   assert.equal((await cli('teams', 'set-quota', 'default', 'records', '1GB')).code, 2);
   assert.equal((await cli('teams', 'set-quota', 'default', 'runningJobs', 'off')).code, 2);

@@ -1,16 +1,14 @@
 /** The link that signs in once: printed with the first key, and by `flowhook dashboard`. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Scope } from '../src/model/team.ts';
 import { mintKey } from '../src/teams/keys.ts';
+import { runCommand } from './support/commands.ts';
 import { startServerProcess } from './support/server-process.ts';
 import { startService, type TestService } from './support/service.ts';
-
-const BIN = join(import.meta.dirname, '../bin/flowhook.js');
 
 interface SignedIn {
   status: number;
@@ -37,20 +35,12 @@ async function started(t: TestContext, settings: Record<string, string> = {}): P
 
 /** The command beside the service, with the same settings but for its port. */
 function dashboard({ directory, database, url }: TestService, ...args: string[]) {
-  const env = {
-    PATH: process.env.PATH,
+  const environment = {
     FLOWHOOK_DATA: join(directory, 'data'),
     FLOWHOOK_PORT: new URL(url).port,
     ...database.settings,
   };
-  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    execFile(
-      process.execPath,
-      [BIN, 'dashboard', ...args],
-      { cwd: directory, env },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return runCommand(['dashboard', ...args], { directory, environment });
 }
 
 async function keyOf(service: TestService, scopes: Scope[], slug = 'default'): Promise<string> {

@@ -34,8 +34,8 @@ export interface Surroundings {
   directory: string;
   /** All of it: nothing of this process's is passed on. */
   environment?: Record<string, string>;
-  /** What standard input holds. */
-  input?: string;
+  /** What standard input holds; null, of a process of its own: it stays open, to be written to. */
+  input?: string | null;
 }
 
 let host: Promise<ChildProcess> | undefined;
@@ -45,7 +45,7 @@ let last: Promise<unknown> = Promise.resolve();
 export function runCommand(args: readonly string[], surroundings: Surroundings): Promise<Ended> {
   if (args[0] === 'serve') return startCommand(args, surroundings).ended;
   const { directory, environment = {}, input = '' } = surroundings;
-  const ended = last.then(() => runInHost({ args, directory, environment, input }));
+  const ended = last.then(() => runInHost({ args, directory, environment, input: input ?? '' }));
   last = ended.catch(() => undefined);
   return ended;
 }
@@ -119,7 +119,8 @@ export interface Started {
 export function startCommand(args: readonly string[], surroundings: Surroundings): Started {
   const { directory, environment = {}, input = '' } = surroundings;
   const child = spawn(process.execPath, [BIN, ...args], { cwd: directory, env: environment });
-  child.stdin.on('error', () => undefined).end(input);
+  child.stdin.on('error', () => undefined);
+  if (input !== null) child.stdin.end(input);
   const said: Ended = { code: null, stdout: '', stderr: '' };
   const listeners = new Set<() => void>();
   for (const stream of ['stdout', 'stderr'] as const) {
