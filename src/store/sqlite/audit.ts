@@ -1,5 +1,4 @@
-/** The audit: lines of what was changed, written with the change. */
-
+/** The audit log: lines written in the transaction of the change they describe. */
 import { newId } from '../../std/id.ts';
 import type { AuditOperations } from '../audit-operations.ts';
 import { AUDIT_COLUMNS, type AuditRow, auditValues, STORED_COLUMNS, toAuditLine } from '../audit-row.ts';
@@ -11,7 +10,7 @@ import type { Tx, View } from './transaction.ts';
 type Input<Name extends keyof AuditOperations> = Parameters<AuditOperations[Name]>[0];
 type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperations[Name]>>;
 
-/** Lines that one look for an action, an actor or a target goes through. */
+/** How many lines one call scans when filtering by action, actor or target. */
 const LOOKED_THROUGH = 5_000;
 
 export function add(tx: View, line: Input<'add'>): void {
@@ -21,7 +20,7 @@ export function add(tx: View, line: Input<'add'>): void {
   );
 }
 
-/** Writes down an operation that has just been done in this transaction, if somebody has asked for it. */
+/** Writes the lines of an operation just carried out in this transaction, if it has an author. */
 export function note(tx: Tx, input: unknown, result: unknown): void {
   if (tx.repeated) return;
   for (const line of linesOf(input, result)) add(tx, line);

@@ -1,4 +1,4 @@
-/** Reads all of a database file that nobody writes to, and says what it holds and what is wrong with it. */
+/** Checks a database file that nobody writes to: reads all of it, counts its rows and reports what is wrong. */
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -40,7 +40,7 @@ export function verifyFile(file: string): VerifiedBackup {
   return { file, bytes, checksumMatches, ...inspection, mistakes };
 }
 
-/** Every page, index and table of a database file. What is wrong is told, not thrown. */
+/** Checks every page, index and table of a database file. Damage is reported, not thrown. */
 export function inspect(file: string): Inspection {
   const newest = newestSchema();
   let db: Database | undefined;
@@ -58,7 +58,7 @@ export function inspect(file: string): Inspection {
   }
 }
 
-/** Of a file that knows a log SQLite would make one beside it only to read it, unless nobody changes the file. */
+/** As `immutable`, unless it has a log: SQLite would create a WAL beside a file in WAL mode even to read it. */
 function nameToRead(file: string): string {
   if (existsSync(`${file}-wal`) || existsSync(`${file}-journal`)) return file;
   const url = pathToFileURL(file);
@@ -66,7 +66,7 @@ function nameToRead(file: string): string {
   return url.href;
 }
 
-/** In hexadecimal. */
+/** The SHA-256 of a file, in hexadecimal. */
 export function sha256Of(file: string): string {
   const hash = createHash('sha256');
   const fd = openSync(file, 'r');
@@ -114,7 +114,7 @@ function contentsOf(db: Database, schema: number, newest: number) {
   return { counts, encryptionKey: noted('encryption_key') ?? null, mistakes };
 }
 
-/** Of a team that is being deleted rows are gone already. */
+/** Versions whose records are incomplete. Teams being deleted are left out: some of their rows are gone already. */
 function halfVersions(db: Database): string[] {
   return db
     .all<{ workflow: string; version: number; total: number; found: number }>(

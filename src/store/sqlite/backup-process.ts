@@ -1,4 +1,4 @@
-/** The process that makes a backup: see `backup.ts`. It is told its task over IPC, answers, and ends. */
+/** The process that makes a backup for `backup.ts`: gets its task over IPC, answers, and ends. */
 import { writeSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { InUseError } from '../../model/error.ts';
@@ -15,10 +15,10 @@ export interface BackupTask {
   origin: BackupOrigin;
 }
 
-/** How far it is: one JSON object a line on standard output, because IPC is not sent while SQLite is busy. */
+/** Progress: one JSON object per line on standard output, because IPC messages are not sent while SQLite is busy. */
 export type BackupStep = { copying: string; total: number } | { checking: true };
 
-/** What the process says at its end; `failed` is a sentence. */
+/** The answer; `failed` is a sentence. */
 export type FromBackup = { made: MadeBackup } | { failed: string; inUse: boolean };
 
 const parent = process.ppid;

@@ -1,4 +1,4 @@
-/** Puts a backup in the place of a database: at every moment there is either the old one or the new one, whole. */
+/** Restores a backup atomically: at every moment there is either the old database or the new one, whole. */
 import {
   chmodSync,
   closeSync,
@@ -26,20 +26,20 @@ import { Database, isBusy, isOutside } from './database.ts';
 import { takeOwnership } from './owner.ts';
 
 const RESTORING = '.restoring';
-/** The version of the tables since which every change is told. */
+/** The schema version since which there is an audit of every change. */
 const SCHEMA_OF_AUDIT = 10;
 const REPLACED = '.replaced-';
 /** 2025-01-01, in seconds since 1970. */
 const TAG_EPOCH = 1_735_689_600;
 
 /**
- * Copies the backup beside the database, checks that copy, and renames it. Nobody may use the database meanwhile.
+ * Copies the backup beside the database, checks the copy, and renames it. Nobody may use the database meanwhile.
  *
- * @param input.force whether to put aside a database that is there
- * @param input.author who does it: for the audit of what is put back
- * @param input.checkKey throws when the encryption key that the backup needs is another one than this place has
- * @throws InUseError when a server or a command uses the database, or there is one and `force` is not said; Error with a
- *   sentence when the backup is not whole, or newer than this code
+ * @param input.force whether to set aside an existing database
+ * @param input.author for the audit line in the restored database
+ * @param input.checkKey throws if the backup needs another encryption key than this installation has
+ * @throws InUseError when a server or a command uses the database, or one exists and `force` is not set; Error with a
+ *   sentence when the backup is damaged, or newer than this code
  */
 export function restoreBackup(input: {
   file: string;
@@ -82,7 +82,7 @@ function removeCopy(path: string): void {
   for (const ending of ['', '-journal', '-wal', '-shm']) rmSync(path + RESTORING + ending, { force: true });
 }
 
-/** What a restore left that was killed: its copy, and a second name of the database that it did not replace. */
+/** Removes what a killed restore left: its copy, and the second name of the database that it did not replace. */
 function sweep(path: string): void {
   removeCopy(path);
   const inode = statSync(path, { throwIfNoEntry: false })?.ino;
@@ -107,16 +107,16 @@ function check(file: string, copy: string): Omit<RestoredBackup, 'database' | 'r
   return { file, bytes: statSync(copy).size, checksumMatches, ...inspection };
 }
 
-/** What must be told by the copy before it is used. */
+/** Changes the copy before it is used: new ETags, and an audit line. */
 function change(
   copy: string,
   { file, now, author, hasAudit }: { file: string; now: number; author: Author; hasAudit: boolean },
 ): void {
   const db = new Database(copy);
   try {
-    // Of a file that somebody else has copied: nothing may be left in a log beside it.
+    // The file may have been copied in WAL mode: nothing may be left in a log beside it.
     db.get('pragma journal_mode = delete');
-    renameAnswers(db, now);
+    changeEtags(db, now);
     if (!hasAudit) return;
     const target = { kind: 'backup' as const, id: basename(file) };
     add(
@@ -129,17 +129,17 @@ function change(
 }
 
 /**
- * Versions that come after the backup get numbers that were given before. Who holds an answer of that time must not be
- * told that it still holds: the tags of answers carry this count as well, which now is larger than it ever was.
+ * Versions published from now on get numbers that were used before with other content, and clients may have cached that.
+ * ETags also contain `erasures`, so it is raised above any value that it ever had.
  */
-function renameAnswers(db: Database, now: number): void {
+function changeEtags(db: Database, now: number): void {
   const count = Math.floor(now / 1_000) - TAG_EPOCH;
   db.run('update workflow set erasures = max(erasures + 1, ?)', count);
 }
 
 /**
- * Gives the database that is there another name beside its own, with nothing left in its log: a log that stays behind
- * would be read into whatever comes after it.
+ * Gives the existing database a second name, with nothing left in its log: a log left behind would be applied to the
+ * restored database. Returns the name; null if there was no database.
  */
 function putAside(path: string, now: number): string | null {
   const aside = `${path}${REPLACED}${toIso(now).slice(0, 19).replaceAll(':', '')}Z`;
@@ -155,19 +155,19 @@ function putAside(path: string, now: number): string | null {
   try {
     linkSync(path, aside);
   } catch {
-    // Not every file system knows second names.
+    // Not every file system supports hard links.
     copyFileSync(path, aside);
     sync(aside);
   }
   return aside;
 }
 
-/** Answers whether the database was whole enough for it; who restores may do so because it is not. */
+/** Empties the log into the database; returns false if it is too damaged for that, which may be why it is restored. */
 function foldLog(path: string): boolean {
   let db: Database | undefined;
   try {
     db = new Database(path, { busyMs: 0 });
-    // Only when nobody else has it open.
+    // Works only while nobody else has it open.
     db.get('pragma journal_mode = delete');
     return true;
   } catch (error) {

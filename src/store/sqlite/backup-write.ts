@@ -1,7 +1,4 @@
-/**
- * Writes a backup of a database that others use meanwhile: the state of one moment, under its name only when all of it
- * is on the disk.
- */
+/** Writes a backup of a database in use: a snapshot of one moment, which gets its name once all of it is on the disk. */
 import {
   closeSync,
   existsSync,
@@ -29,18 +26,18 @@ import { inspect, sha256Of } from './backup-check.ts';
 import { type Database, FULL, resultCode } from './database.ts';
 import { holdFile } from './owner.ts';
 
-/** What is written beside the database while the backup grows must find room as well. */
+/** Free space needed, relative to the size of the backup: other files grow meanwhile. */
 const ROOM = 1.1;
 
 /**
- * Makes one, and reads all of it once more before it has a name. `VACUUM INTO` copies what one moment shows, keeps no
- * writer waiting, and leaves out what was deleted; measured: 560 MB/s, a fifth slower than copying the pages.
+ * Makes a backup and verifies it before it gets its name. `VACUUM INTO` copies a snapshot, does not block writers, and
+ * leaves out deleted content; measured: 560 MB/s, a fifth slower than copying the pages.
  *
- * @param db on which no transaction is open; it may be read-only
- * @param input.directory made if it is missing
- * @param input.onProgress told before each part with the file that grows
- * @param input.isWanted asked at the end: when nobody waits for it any more, nothing is left
- * @throws InUseError when another one is being made there, Error with a sentence when there is no room
+ * @param db without an open transaction; may be read-only
+ * @param input.directory created if missing
+ * @param input.onProgress called at the start of each step with the file being written
+ * @param input.isWanted asked at the end; if false, nothing is left
+ * @throws InUseError when another backup is being made there, Error with a sentence when there is no room
  */
 export function writeBackup(
   db: Database,
@@ -63,7 +60,7 @@ export function writeBackup(
     sweepUnfinished(directory);
     const total = bytesOf(db);
     refuseWithoutRoom(directory, total);
-    // Made here, so that nobody else can read it from its first byte on.
+    // Created here, so that nobody else can ever read it.
     closeSync(openSync(unfinished, 'wx', 0o600));
     onProgress({ doing: 'copy', bytes: 0, total }, unfinished);
     db.run('vacuum into ?', unfinished);
@@ -101,14 +98,14 @@ export function writeBackup(
   }
 }
 
-/** How large the backup becomes, about: the pages that are in use. */
+/** About how large the backup becomes: the pages in use. */
 function bytesOf(db: Database): number {
   const number = (name: string) =>
     Object.values(db.get<Record<string, number>>(`pragma ${name}`) ?? {})[0] ?? 0;
   return (number('page_count') - number('freelist_count')) * number('page_size');
 }
 
-/** A disk that a backup fills is full for the database too, if it is the same one. */
+/** A backup must not fill the disk, which is often the database's too. */
 function refuseWithoutRoom(directory: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(directory);
   const [needed, free] = [bytes * ROOM, bavail * bsize].map((one) => Math.ceil(one / 1_000_000));
@@ -119,7 +116,7 @@ function refuseWithoutRoom(directory: string, bytes: number): void {
   );
 }
 
-/** Has the disk keep a file; answers how long it is. */
+/** Flushes a file to the disk; returns its size. */
 function sync(file: string): number {
   const fd = openSync(file, 'r+');
   try {
@@ -130,7 +127,7 @@ function sync(file: string): number {
   return statSync(file).size;
 }
 
-/** Names go by seconds: of two within one the second is called by the next. */
+/** Names are by second: a second backup within one second is named after the next. */
 function freeFile(directory: string, made: Parameters<typeof backupName>[0]): string {
   for (let createdAt = made.createdAt; ; createdAt += 1_000) {
     const file = join(directory, backupName({ ...made, createdAt }));

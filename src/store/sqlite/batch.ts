@@ -1,8 +1,8 @@
 /**
  * One batch of write operations: one transaction, one commit, one wait for the disk.
  *
- * An operation that throws takes only its own changes back; the others of its batch are committed. When the
- * commit itself fails, or the disk or another process stands in the way, the whole batch is refused.
+ * An operation that throws is rolled back alone; the others of its batch are committed. The whole batch is refused when
+ * the commit fails, or the disk or another process prevents it.
  */
 import { FencedError, Problem } from '../../model/error.ts';
 import { NO_QUOTAS, type Quotas } from '../../model/quota.ts';
@@ -15,7 +15,7 @@ import { writeSequences } from './events.ts';
 import { WRITES, type WriteName } from './operations.ts';
 import type { Tx } from './transaction.ts';
 
-/** One operation that waits to be written. */
+/** One write operation. */
 export interface Call {
   name: WriteName;
   input: unknown;
@@ -28,23 +28,23 @@ export interface Batch {
   calls: readonly Call[];
 }
 
-/** What one call came to, in a form that may pass from thread to thread. */
+/** The outcome of one call, in a form that can be cloned between threads. */
 export type Answer = { ok: true; value: unknown } | { ok: false; error: PackedError };
 
 export interface BatchResult {
   /** One for each call, in order. */
   answers: Answer[];
   touched: Touched;
-  /** Whether deliveries of removed webhooks may be left to be canceled: `deliveries.cancelRemoved` does it. */
+  /** Whether there may be more deliveries of removed webhooks for `deliveries.cancelRemoved` to cancel. */
   cancelMore: boolean;
-  /** Why nothing was written, if the disk is at fault. */
+  /** Set if nothing was written because of the disk. */
   trouble?: DiskTrouble;
 }
 
-/** Deliveries that one transaction cancels at most. */
+/** How many deliveries one transaction cancels at most. */
 const MAX_CANCELED = 500;
 
-/** Runs a batch to its commit. Never throws: what went wrong is in the answers. */
+/** Runs a batch and commits it. Never throws: errors are in the answers. */
 export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): BatchResult {
   const touched = untouched();
   const { now, publicUrl } = batch;
@@ -66,7 +66,7 @@ export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS)
   }
 }
 
-/** Hopes that no operation throws; gives up, with nothing changed, when one does. */
+/** Optimistic: without savepoints; rolls back and returns undefined when an operation throws. */
 function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
   tx.db.run('begin immediate');
   const answers: Answer[] = [];
@@ -75,7 +75,7 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
     if (!answer.ok) {
       tx.db.run('rollback');
       tx.sequences.clear();
-      // Alone in its batch it has had its answer.
+      // Alone in its batch, it need not run again.
       return calls.length === 1 ? [answer] : undefined;
     }
     answers.push(answer);
@@ -86,8 +86,8 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
 }
 
 /**
- * Gives each operation a savepoint of its own. Only the batches in which one throws come here, and that is rare:
- * what is expected to happen is a result, not an error. Savepoints for all cost a fifth of all enqueues.
+ * Gives each operation a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
+ * results, not errors. Savepoints for all would cost a fifth of the enqueue throughput.
  */
 function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
   tx.db.run('begin immediate');
@@ -105,7 +105,7 @@ function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
   return answers;
 }
 
-/** Throws only what makes the whole batch impossible. */
+/** Throws only what affects the whole batch. */
 function perform(tx: Tx, call: Call): Answer {
   try {
     const operation = WRITES[call.name] as (tx: Tx, input: unknown) => unknown;
@@ -119,13 +119,13 @@ function perform(tx: Tx, call: Call): Answer {
   }
 }
 
-/** An error without its class, which does not survive the way between threads. */
+/** An error in a form that can be cloned between threads, where its class would be lost. */
 export type PackedError =
   | { kind: 'problem'; code: Problem['code']; sentence: string; headers: Problem['headers']; cause: unknown }
   | { kind: 'fenced'; sentence: string }
   | { kind: 'other'; cause: unknown };
 
-/** Takes an error apart for `unpackError`. */
+/** The opposite of `unpackError`. */
 export function packError(error: unknown): PackedError {
   if (error instanceof Problem) {
     const { code, message, headers, cause } = error;
@@ -135,7 +135,7 @@ export function packError(error: unknown): PackedError {
   return { kind: 'other', cause: cloneable(error) };
 }
 
-/** The error as it was thrown on the other side, with this side's stack. */
+/** The error as it was thrown on the other thread, but with this thread's stack. */
 export function unpackError(packed: PackedError): Error {
   if (packed.kind === 'fenced') return new FencedError(packed.sentence);
   if (packed.kind === 'other') return packed.cause as Error;
@@ -143,7 +143,7 @@ export function unpackError(packed: PackedError): Error {
   return new Problem(code, { sentence, headers, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** A plain Error with the same message and stack: any other thing might not pass between threads. */
+/** A plain Error with the same message and stack: other values might not be cloneable. */
 function cloneable(cause: unknown): unknown {
   if (cause === undefined) return undefined;
   if (!(cause instanceof Error)) return new Error(String(cause));

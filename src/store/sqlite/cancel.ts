@@ -1,4 +1,4 @@
-/** Canceling jobs, and bringing waiting ones forward: what people ask of a job. */
+/** Canceling jobs, and making waiting ones due at once. */
 import { type Held, isWaiting, onCancel } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
@@ -19,11 +19,11 @@ export function cancel(
     return { outcome, job: toJob(endAttempt(tx, job, { follows, reason: null, error: input.by })) };
   }
   tx.touched.cancels = true;
-  return { outcome, job: toJob(noteWish(tx, job, input.by)) };
+  return { outcome, job: toJob(requestCancel(tx, job, input.by)) };
 }
 
-/** Who asked first stays the one who did. */
-function noteWish(tx: Tx, job: JobRow, by: string): JobRow {
+/** Stores who asked, unless somebody asked before. */
+function requestCancel(tx: Tx, job: JobRow, by: string): JobRow {
   if (job.cancel_requested_at !== null) return job;
   return tx.db.get<JobRow>(
     `update job set cancel_requested_at = ?, reason = null, error = ?
@@ -48,7 +48,7 @@ export function runNow(
   const job = jobRow(tx, at);
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
-  // One that has been due for a while does not go to the end of the row.
+  // A job that is already due keeps its place in the queue.
   const due = tx.db.get<JobRow>(
     'update job set run_at = min(run_at, ?) where team_id = ? and id = ? returning *',
     tx.now,

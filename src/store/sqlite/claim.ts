@@ -1,4 +1,4 @@
-/** Claiming: the due jobs that a node takes next, fair between teams. */
+/** Claiming: which due jobs a node takes next, fairly between teams. */
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
@@ -10,9 +10,9 @@ import { type WorkflowRow, workflowRow } from './workflows.ts';
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
 /**
- * Team by team, so that nobody's backlog stands in front of anybody: the one with the fewest running jobs first, and
- * of those with as few the one that was served longest ago. Without that a team with a backlog would always be the
- * one whose job is due longest, and on a node with one slot nobody else would get it.
+ * Team by team, so that no team has to wait behind another's backlog: the one with the fewest running jobs first, on a
+ * tie the one served longest ago. Without that tie-break a team with a backlog would always have the job that is due
+ * longest, and on a node with one slot no other team would ever be served.
  */
 export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
   const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
@@ -30,17 +30,17 @@ export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
   return claimed;
 }
 
-/** A team for which jobs wait. */
+/** A team that has waiting jobs. */
 interface WaitingTeam {
   teamId: string;
   running: number;
-  /** How many it may have running, where that is not as for others. */
+  /** Its own quota of running jobs; null if it has none. */
   most: number | null;
-  /** When a job of it was last claimed. */
+  /** When one of its jobs was last claimed. */
   claimedAt: number;
-  /** The priorities at which its jobs wait, the highest first; one is dropped when nothing is due there. */
+  /** The priorities of its waiting jobs, highest first; one is dropped when no job of it is due. */
   priorities: number[];
-  /** Ids of its workflows whose jobs this node leaves to others, as JSON. */
+  /** Ids of its workflows that this node must not run, as JSON. */
   except: string;
   next: DueJob | undefined;
 }
@@ -53,8 +53,8 @@ function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
   return (one.next?.run_at ?? 0) < (other.next?.run_at ?? 0);
 }
 
-// Each step jumps to the next team, and within it to the next priority, by the index `job_due`, whose condition it
-// repeats: this costs what teams and their priorities are, however many jobs wait. What is parked is not in it.
+// Each step skips to the next team, and within it to the next priority, in the partial index `job_due`, whose condition
+// it repeats. The cost grows with teams and their priorities, not with waiting jobs. Parked jobs are not in the index.
 const WAITING = `
   with recursive
     waiting (team_id) as (
@@ -108,7 +108,7 @@ function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): Waitin
       teamId,
       running: running.get(teamId) ?? 0,
       most: row.most,
-      // A time that is still to come was written before the clock was set back.
+      // A time in the future was stored before the clock was set back.
       claimedAt: row.claimed_at > tx.now ? 0 : row.claimed_at,
       priorities: [row.priority],
       except: JSON.stringify(
@@ -136,10 +136,10 @@ const NEXT = `
   select team_id, id, attempt, run_at, started_at from job indexed by job_due
   where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
     and workflow_id not in (select value from json_each(?))`;
-/** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
+/** No job can wait longer: one dated further ahead was queued before the clock was set back, and counts as due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
-/** The job that a team would get: of the highest priority at which one is due, what is due longest. */
+/** The team's next job: of the highest priority at which one is due, the one due longest. */
 function nextJob(tx: Tx, team: WaitingTeam): DueJob | undefined {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
     const at = [team.teamId, priority, team.except];

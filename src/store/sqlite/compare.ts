@@ -1,15 +1,13 @@
-/** What a run must look up before it knows what to write. Runs on a connection that only reads. */
-import type { Held } from '../../model/job.ts';
+/** Looks up what a run needs to decide what to write. Runs on a read-only connection. */
 import type { ComparedRecord } from '../../model/staging.ts';
-import type { Compared } from '../record-operations.ts';
+import type { Compared, RecordOperations } from '../record-operations.ts';
 import { beforeNext } from './records.ts';
 import { heldWorkflow, MAX_BATCH } from './stage.ts';
 import { snapshot, type View } from './transaction.ts';
 
-export function compare(
-  view: View,
-  { held, ids, sizes }: { held: Held; ids: readonly string[]; sizes?: readonly number[] },
-): Compared {
+type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
+
+export function compare(view: View, { held, ids, sizes }: Input<'compare'>): Compared {
   if (ids.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   return snapshot(view, () => {
     const workflow = heldWorkflow(view, held);
@@ -29,7 +27,7 @@ interface CurrentRow {
   body: string;
 }
 
-// `octet_length` reads only the head of a row, not a body of 1 MiB.
+// `octet_length` reads only the header of a row, not a body of 1 MiB.
 const CURRENT = `
   select seq, added_in, iif(octet_length(body) = coalesce(?, octet_length(body)), body, '') as body
   from record where workflow = ? and id = ? and removed_in is null`;
@@ -37,7 +35,7 @@ const CLOSED = `
   select iif(octet_length(body) = coalesce(?, octet_length(body)), body, '') as body
   from record where workflow = ? and seq = ? and removed_in = ?`;
 
-/** One look-up for each id: in a snapshot it costs some 3 µs, and nothing has to become JSON and back. */
+/** One query for each id: within a snapshot it costs some 3 µs, and needs no detour through JSON. */
 function lookUp(
   view: View,
   workflow: number,
@@ -56,7 +54,7 @@ function lookUp(
 
 export function currentSeqs(
   view: View,
-  { held, afterSeq, rows }: { held: Held; afterSeq: number; rows: number },
+  { held, afterSeq, rows }: Input<'currentSeqs'>,
 ): { seqs: number[]; lastSeq: number; done: boolean } {
   const { number, next_seq } = heldWorkflow(view, held);
   const end = afterSeq + rows;

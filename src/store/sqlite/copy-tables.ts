@@ -1,6 +1,6 @@
 /**
- * An SQLite database as a copy sees it. Here alone stands how its tables differ from PostgreSQL's: a workflow has a
- * number, made anew by the one that it is copied into, and records name their workflow by it.
+ * Reads and writes the tables of an SQLite database for `store/copy/`, in PostgreSQL's shape. The one difference: on
+ * SQLite a workflow has a number, assigned anew by the database it is copied into, and `record` refers to that.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -22,11 +22,11 @@ import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { takeOwnership } from './owner.ts';
 
-/** How a table is read and written in the shape that it has on PostgreSQL. */
+/** How to read and write a table in the shape that it has on PostgreSQL. */
 interface Shape {
   from: string;
   key: readonly string[];
-  /** A column in the words of this database. */
+  /** The SQL expression for a column here. */
   expression: (column: string) => string;
   /** `insert into` with a `?` for each column. */
   insert: (columns: readonly string[]) => string;
@@ -73,9 +73,9 @@ function shapeOf({ name, key }: Table): Shape {
 }
 
 /**
- * Takes the data directory, so that nobody serves from it meanwhile.
+ * Opens the database and owns its data directory, so that no server runs on it meanwhile.
  *
- * @param options.make whether to make the file, and not only to read it
+ * @param options.make whether to create or migrate the file, rather than only read it
  */
 export async function openSqliteTables(options: {
   path: string;

@@ -1,4 +1,4 @@
-/** Erasing a person: what is written for it, each in one short transaction. `find-content.ts` looks. */
+/** Erasing a person: the writes, each in one short transaction. `find-content.ts` does the searching. */
 import type { AfterFailure } from '../../model/job.ts';
 import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
@@ -12,7 +12,7 @@ import { type WorkflowRow, workflowRow } from './workflows.ts';
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
 
-/** Records that one transaction removes. */
+/** How many records one transaction removes. */
 const MAX_REMOVED = 100;
 
 export function workflows(view: View, { teamId }: Input<'workflows'>): Result<'workflows'> {
@@ -29,14 +29,14 @@ export function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): num
   for (const { key, was, text } of texts) {
     const keys = JSON.parse(key) as Value[];
     changed += tx.db.run(rewriteStatement(place), text, teamId, ...keys, was);
-    // A run under way has read the state, and would write it back.
+    // A run under way has read the state and would store it again.
     if (place === 'state') interrupt(tx, { teamId, workflowId: String(keys[0]) });
   }
   if (place === 'event' && changed > 0) noteRewriting(tx, teamId);
   return changed;
 }
 
-/** Bodies that wait in memory are given back, and of those under way no answer is kept. */
+/** Makes senders discard the bodies they hold in memory, and `settle` the responses to requests under way. */
 function noteRewriting(tx: Tx, teamId: string): void {
   tx.db.run('update team set rewrites = rewrites + 1 where id = ?', teamId);
   touchAllLanes(tx);
@@ -52,7 +52,7 @@ export function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): n
   return removed;
 }
 
-/** Takes one record out of the counts of every version, and its rows away. */
+/** Subtracts a record from the counts of every version, and deletes its rows. */
 function removeOne(tx: Tx, { team_id, id, number }: WorkflowRow, seq: number): number {
   const rows = tx.db.all<{ added_in: number; removed_in: number | null; bytes: number }>(
     `select added_in, removed_in, octet_length(body) as bytes from record
@@ -96,8 +96,8 @@ function removeOne(tx: Tx, { team_id, id, number }: WorkflowRow, seq: number): n
 }
 
 /**
- * Ends the attempt that runs: it may have compared records that are no longer there, and have read those of a
- * person who has been suppressed since. The fence keeps what it still writes out.
+ * Ends running attempts: they may have compared records that no longer exist, or read those of a person suppressed
+ * since. The fence rejects whatever they still write.
  */
 function interrupt(tx: Tx, at: { teamId: string; workflowId: string | null }): void {
   const running = tx.db.all<JobRow>(

@@ -1,11 +1,16 @@
-/** Events backwards: what happened in a team, to one workflow, to one job; and where one event went. */
+/** The history of events, newest first: of a team, a workflow or a job; and the deliveries of one event. */
 import { type LookedAt, pageOfEvents, placesOf } from '../event-page.ts';
-import type { DeliverySummary, EventFilter, EventPage } from '../webhook-operations.ts';
+import type {
+  DeliveryOperations,
+  DeliverySummary,
+  EventOperations,
+  EventPage,
+} from '../webhook-operations.ts';
 import { summary } from './deliveries.ts';
 import { get } from './events.ts';
 import type { View } from './transaction.ts';
 
-export function history(view: View, input: EventFilter & { before?: string; limit: number }): EventPage {
+export function history(view: View, input: Parameters<EventOperations['history']>[0]): EventPage {
   const { teamId, workflowId } = input;
   const { first, end, since, until, most } = placesOf(input);
   const looked =
@@ -27,7 +32,7 @@ const OF_WORKFLOW = `
 
 export function ofEvent(
   view: View,
-  { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
+  { teamId, sequence, before = '~', limit }: Parameters<DeliveryOperations['ofEvent']>[0],
 ): DeliverySummary[] {
   return view.db
     .all<{ id: string }>(
@@ -35,7 +40,7 @@ export function ofEvent(
        where team_id = ? and event_sequence = ? and id < ? order by id desc limit ?`,
       teamId,
       sequence,
-      before ?? 'e',
+      before,
       limit,
     )
     .map(({ id }) => summary(view, teamId, id) as DeliverySummary);

@@ -1,10 +1,12 @@
-/** Events, and the deliveries that they cause: written in the transaction of what happened. */
+/** Events, and the deliveries they cause: written in the transaction of what happened. */
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
-import type { StoredEvent } from '../webhook-operations.ts';
+import type { EventOperations, StoredEvent } from '../webhook-operations.ts';
 import type { Tx, View } from './transaction.ts';
+
+type Input<Name extends keyof EventOperations> = Parameters<EventOperations[Name]>[0];
 
 interface EventRow {
   team_id: string;
@@ -20,7 +22,7 @@ interface EventRow {
 interface NewEvent {
   teamId: string;
   type: EventType;
-  /** null: of no workflow, so that only those hear of it who hear of the whole team. */
+  /** null: of the team, so that only webhooks subscribed to the whole team get it. */
   workflowId: string | null;
   jobId: string | null;
   finishedAt: number | null;
@@ -30,8 +32,8 @@ interface NewEvent {
 }
 
 /**
- * Appends an event and, for every webhook that is subscribed to it at this moment, a delivery that is due now.
- * A paused webhook gets its delivery too: it waits until the webhook is resumed or unsubscribed.
+ * Appends an event and, for every webhook subscribed to it at this moment, a delivery that is due now. A paused webhook
+ * gets one too, which waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
   const { sequence } = writeEvent(tx, event);
@@ -42,7 +44,7 @@ export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?
   }
 }
 
-/** Appends an event that goes to one webhook alone, whatever it has subscribed. */
+/** Appends an event for one webhook alone, whatever it is subscribed to. */
 export function appendTestEvent(
   tx: Tx,
   event: NewEvent,
@@ -54,8 +56,8 @@ export function appendTestEvent(
 }
 
 /**
- * The webhooks that hear of an event, of its workflow and of the whole team, in the order in which they were made. Two
- * looks, and sorted here: one for both, in order, filled two tables of its own each time.
+ * The webhooks subscribed to an event, through its workflow or the whole team, in order of creation. Two queries, sorted
+ * here: a single ordered one filled two temporary tables each time.
  */
 function subscribed(tx: Tx, { teamId, workflowId, type }: NewEvent): string[] {
   const of = workflowId === null ? [''] : [workflowId, ''];
@@ -65,7 +67,7 @@ function subscribed(tx: Tx, { teamId, workflowId, type }: NewEvent): string[] {
   return found.map(({ id }) => id).sort();
 }
 
-// The index is named, because the planner would walk through all webhooks of the team, the deleted ones included.
+// Names the index, because the planner would scan all webhooks of the team, deleted ones included.
 const SUBSCRIBED = `
   select id from webhook indexed by webhook_same
   where team_id = ? and coalesce(workflow_id, '') = ? and state <> 'deleted'
@@ -91,7 +93,7 @@ function writeEvent(tx: Tx, event: NewEvent): { id: string; sequence: number } {
   return { id, sequence };
 }
 
-/** The next number of a team's events. Written at the end of the batch, for many of one team come in one. */
+/** The next sequence number of a team. Stored once at the end of the batch, which may hold many events of a team. */
 function nextSequence(tx: Tx, teamId: string): number {
   const last = tx.sequences.get(teamId) ?? lastSequence(tx, teamId);
   if (last === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
@@ -99,7 +101,7 @@ function nextSequence(tx: Tx, teamId: string): number {
   return last + 1;
 }
 
-/** Writes down how far the numbers of events have come: the last thing before a commit. */
+/** Stores the teams' last sequence numbers: the last thing before a commit. */
 export function writeSequences(tx: Tx): void {
   for (const [teamId, sequence] of tx.sequences) {
     tx.db.run('update team set last_sequence = ? where id = ?', sequence, teamId);
@@ -127,10 +129,7 @@ function addDelivery(
   return id;
 }
 
-export function list(
-  view: View,
-  { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
-): StoredEvent[] {
+export function list(view: View, { teamId, afterSequence, limit }: Input<'list'>): StoredEvent[] {
   return view.db
     .all<EventRow>(
       'select * from event where team_id = ? and sequence > ? order by sequence limit ?',
@@ -141,18 +140,15 @@ export function list(
     .map(toEvent);
 }
 
-export function get(view: View, { teamId, id }: { teamId: string; id: string }): StoredEvent | undefined {
+export function get(view: View, { teamId, id }: Input<'get'>): StoredEvent | undefined {
   const row = view.db.get<EventRow>('select * from event where team_id = ? and id = ?', teamId, id);
   return row && toEvent(row);
 }
 
-/** How many events are looked through for one of a type: there is no index over types. */
+/** How many events are searched for one of a type: there is no index over types. */
 const LOOKED_THROUGH = 1_000;
 
-export function latest(
-  view: View,
-  { teamId, type }: { teamId: string; type: EventType },
-): StoredEvent | undefined {
+export function latest(view: View, { teamId, type }: Input<'latest'>): StoredEvent | undefined {
   const row = view.db.get<EventRow>(
     `select * from (select * from event where team_id = ? order by sequence desc limit ?)
      where type = ? order by sequence desc limit 1`,
@@ -163,7 +159,7 @@ export function latest(
   return row && toEvent(row);
 }
 
-export function newest(view: View, { teamId }: { teamId: string }): number {
+export function newest(view: View, { teamId }: Input<'newest'>): number {
   return lastSequence(view, teamId) ?? 0;
 }
 

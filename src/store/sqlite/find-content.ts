@@ -1,5 +1,4 @@
-/** Looking for a person in everything that may hold the content of records, a bounded part at a time. */
-
+/** Searches for a person in everything that may hold content of records, a bounded part at a time. */
 import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
 import { PLACES, type Place } from '../text-places.ts';
 import type { Value } from './database.ts';
@@ -9,9 +8,9 @@ import { type WorkflowRow, workflowRow } from './workflows.ts';
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
 
-/** Bytes of records that one look may go through: measured at some 5 ms. */
-const LOOK_BYTES = 2 * 1_048_576;
-const LOOK_ROWS = 1_000;
+/** How many bytes of records one call scans: measured at some 5 ms. */
+const MAX_SCANNED_BYTES = 2 * 1_048_576;
+const MAX_SCANNED_ROWS = 1_000;
 const FEW_NEEDLES = 4;
 const RECORD_KEYS = `
   select seq, added_in as addedIn from record where workflow = ? and (seq, added_in) > (?, ?)
@@ -31,7 +30,7 @@ export function scanRecords(view: View, input: Input<'scanRecords'>): Result<'sc
     RECORD_KEYS,
     workflow.number,
     ...after,
-    rowsOfALook(Math.min(LOOK_ROWS, LOOK_BYTES / longest(view, workflow)), input.needles),
+    rowsPerCall(Math.min(MAX_SCANNED_ROWS, MAX_SCANNED_BYTES / longest(view, workflow)), input.needles),
   );
   const last = keys.at(-1);
   if (last === undefined) return { rows: [], next: null };
@@ -47,8 +46,8 @@ export function scanRecords(view: View, input: Input<'scanRecords'>): Result<'sc
   return { rows: rows.map((row) => ({ ...row })), next: JSON.stringify(upTo) };
 }
 
-/** Each text is searched for each needle: of many, fewer texts are looked at. */
-function rowsOfALook(rows: number, needles: readonly string[]): number {
+/** Each text is searched for each needle: with many needles, fewer texts are scanned. */
+function rowsPerCall(rows: number, needles: readonly string[]): number {
   return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
 }
 
@@ -62,7 +61,7 @@ function longest(view: View, { team_id, id, staged_largest }: WorkflowRow): numb
   return Math.max(1, bytes ?? 0, staged_largest);
 }
 
-/** The statements of each place; made once. */
+/** The statements for each place, built once. */
 const STATEMENTS = Object.fromEntries(
   Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
 ) as Record<TextPlace, ReturnType<typeof statements>>;
@@ -88,7 +87,7 @@ export function scanTexts(view: View, input: Input<'scanTexts'>): Result<'scanTe
   const { keys, first, rows } = PLACES[place];
   const after = (input.after === null ? first : JSON.parse(input.after)) as Value[];
   const last = view.db
-    .all<Record<string, Value>>(STATEMENTS[place].keys, teamId, ...after, rowsOfALook(rows, input.needles))
+    .all<Record<string, Value>>(STATEMENTS[place].keys, teamId, ...after, rowsPerCall(rows, input.needles))
     .at(-1);
   if (last === undefined) return { texts: [], next: null };
   const keyOf = (row: Record<string, Value>) => keys.map((key) => row[key] as Value);
@@ -112,7 +111,7 @@ export function scanTexts(view: View, input: Input<'scanTexts'>): Result<'scanTe
   return { texts, next: JSON.stringify(keyOf(last)) };
 }
 
-/** Replaces a text: takes the new one, the team, the key and the old one. */
+/** The statement that replaces a text. Its values: new text, team, key columns, old text. */
 export function rewriteStatement(place: TextPlace): string {
   return STATEMENTS[place].rewrite;
 }

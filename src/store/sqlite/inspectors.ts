@@ -1,4 +1,4 @@
-/** Inspectors: receivers of ours for a day, and what they were sent. */
+/** Inspectors: webhook receivers for trying things out, which last a day, and the requests sent to them. */
 import type { Inspector } from '../../model/inspector.ts';
 import type { InspectorOperations } from '../inspector-operations.ts';
 import { type InspectedRow, type InspectorRow, toInspected, toInspector } from '../inspector-row.ts';

@@ -1,4 +1,4 @@
-/** Values that belong to the whole instance, by name. */
+/** Named values of the whole instance. */
 import type { Tx, View } from './transaction.ts';
 
 export function claim(tx: Tx, { name, value }: { name: string; value: string }): string {

@@ -1,11 +1,11 @@
-/** The process that looks through a database file for damage: see `integrity.ts`. */
+/** The process that checks a database file for damage for `integrity.ts`. */
 import { constants, setPriority } from 'node:os';
 import { inspect } from './backup-check.ts';
 import { Database, isOutside } from './database.ts';
 
 export interface IntegrityTask {
   path: string;
-  /** Whether indexes are compared with their tables, and versions with their records, as well. */
+  /** Whether to compare indexes with their tables, and versions with their records, as well. */
   full: boolean;
 }
 

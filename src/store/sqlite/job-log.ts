@@ -1,11 +1,11 @@
-/** What an attempt says while it runs: its progress, and a log of which the beginning and the end are kept. */
+/** What an attempt reports while it runs: its progress, and a log of which the beginning and the end are kept. */
 import type { Held, LogLine } from '../../model/job.ts';
 import { BEGINNING, END, type LogAddition, type LogChunk, planLog, toLogLine } from '../job-log-plan.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { heldJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 
-/** Few rows, and none is long to write again. */
+/** Bytes of lines per row: large enough for few rows, small enough to rewrite one with every report. */
 const CHUNK_BYTES = 32_768;
 
 export function report(tx: Tx, input: Parameters<JobOperations['report']>[0]): void {
@@ -58,7 +58,7 @@ function add(tx: Tx, { teamId, jobId, attempt }: Held, addition: LogAddition): v
   );
 }
 
-/** Deletes what the end of a log has before a line. */
+/** Deletes the rows of the end of a log that begin before a line. */
 function deleteEnd(tx: Tx, { teamId, jobId, attempt }: Held, before: number): void {
   tx.db.run(
     'delete from job_log where team_id = ? and job_id = ? and attempt = ? and part = ? and seq < ?',

@@ -1,4 +1,4 @@
-/** Lanes: the webhooks that have deliveries due, and what is due for one of them. */
+/** Lanes: the webhooks that have deliveries due, and loading what is due in one of them. */
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
@@ -6,13 +6,13 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
-import type { DueLane, LaneName } from '../webhook-operations.ts';
+import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
 import type { Value } from './database.ts';
 import type { View } from './transaction.ts';
 
 /**
- * Steps from team to team and from webhook to webhook through the index `delivery_due`, one seek each. The two
- * levels are apart because SQLite seeks only by the first column of a row value that it has just computed.
+ * All lanes with waiting deliveries: skips from team to team and from webhook to webhook in the index `delivery_due`,
+ * one seek each. In two levels, because SQLite seeks only by the first column of a row value that it has just computed.
  */
 export const WAITING_LANES = `
   with recursive
@@ -51,8 +51,8 @@ const COLUMNS = `
   webhook.settings, webhook.failing_since as failingSince,
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
   iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
-// One seek for each class, for only within a class is the first the one that has been due longest; and another one
-// for what is dated further ahead than anything waits, where nothing is due otherwise.
+// One seek for each class, because the index is in order of `next_at` only within a class; and another one for what is
+// dated further ahead than any delivery can wait, which happens when the clock is set back.
 const HAS_DUE = `
   webhook.state = 'active' and
   case when json_extract(webhook.settings, '$.ordered') then
@@ -70,7 +70,7 @@ const HAS_DUE = `
     )
     .join(' or ')}
   end`;
-/** Both are exported so that a test can ask how they are carried out. */
+/** Both are exported for the test of their query plans. */
 export const NAMES = `${WAITING_LANES} select team_id, webhook_id from lane where webhook_id is not null`;
 export const DUE_OF_NAMED = `
   select ${COLUMNS} from json_each(?2) named
@@ -78,16 +78,16 @@ export const DUE_OF_NAMED = `
   where ${HAS_DUE}`;
 const LANE = `select ${COLUMNS} from webhook where webhook.team_id = ?2 and webhook.id = ?3 and ${HAS_DUE}`;
 
-/** A page of lanes by name: team and webhook. */
+/** A page of lane names. */
 export type LanePage = [teamId: string, webhookId: string][];
 
-/** Lanes whose rows are read in one go. */
+/** Lanes per page. */
 const LANE_PAGE = 100;
 
 /**
- * The lanes that have something waiting. The process that owns the file holds every one, without a lease. What is due
- * in them is asked a page at a time: measured with 1,000 lanes and 100,000 deliveries, all in one statement keep the
- * event loop for 15 ms, the names for 4 and a page for 0.3.
+ * The names of the lanes that have something waiting, in pages for `dueLanes`. The process that owns the file holds all
+ * of them, without leases. In pages, because one statement for all blocks the event loop: measured with 1,000 lanes and
+ * 100,000 deliveries for 15 ms, against 4 for the names and 0.3 for a page.
  */
 export function lanePages(view: View): LanePage[] {
   const names = view.db.arrays<LanePage[number]>(NAMES);
@@ -96,7 +96,7 @@ export function lanePages(view: View): LanePage[] {
   );
 }
 
-/** Those of a page in which something is due. */
+/** The lanes of a page in which something is due. */
 export function dueLanes(view: View, page: LanePage): DueLane[] {
   return view.db.all<LaneRow>(DUE_OF_NAMED, view.now, JSON.stringify(page)).map(toLane);
 }
@@ -111,7 +111,7 @@ function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): DueLane
   return { ...lane, epoch: 0, secrets, settings: JSON.parse(settings) };
 }
 
-// What is due is looked up in the index alone: most of a page may be known already, and its events stay unread.
+// Ids are read from the index alone: the sender may hold most of them already, and then their events need not be read.
 const OF_A_LANE = 'team_id = ? and webhook_id = ?';
 const dueOfAClass = (isDue: string) => `
   select id from delivery indexed by delivery_due
@@ -147,14 +147,7 @@ type DueRow = [
   trace: string | null,
 ];
 
-export function load(
-  view: View,
-  input: LaneName & {
-    limits: Record<DeliveryClass, number>;
-    ordered: boolean;
-    held?: { has(id: string): boolean };
-  },
-): DueDelivery[] {
+export function load(view: View, input: Parameters<DeliveryOperations['load']>[0]): DueDelivery[] {
   const { teamId, webhookId, limits, held } = input;
   const due = input.ordered
     ? ids(view, IN_ORDER, teamId, webhookId, limits.live)
@@ -197,7 +190,7 @@ export function load(
   });
 }
 
-/** What has been due longest; where nothing is, what was dated before the clock was set back. */
+/** Longest due first; if nothing is due, deliveries dated before the clock was set back. */
 function ofAClass(view: View, { teamId, webhookId }: LaneName, place: number, limit: number): string[] {
   const due = ids(view, DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
   if (due.length > 0) return due;

@@ -1,5 +1,4 @@
 /** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
-
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
@@ -13,17 +12,17 @@ import { type Ownership, takeOwnership } from './owner.ts';
 const WAL_MS = 5_000;
 
 /**
- * Runs the migrations that the database has not seen. Of an existing one a backup is made first, in `backups/` beside
- * it. Several processes may do this at the same time: the migrations are claimed by the write lock before they run. Throws an
- * Error with a sentence when the schema is newer than this code, or a server runs on one that is older.
+ * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes may
+ * do this at the same time: migrations run under the write lock. Throws an Error with a sentence when the schema is newer
+ * than this code, or it is older and a server is running on it.
  */
 export function migrate(input: {
   path: string;
   log: Logger;
   now: number;
-  /** Whether this process owns the data directory. Else it takes it meanwhile: no server may run on old tables. */
+  /** Whether this process owns the data directory. Else it takes it meanwhile: no server may be running. */
   own?: boolean;
-  /** Where the .sql files are, if not in `migrations/`. */
+  /** Where the .sql files are; `migrations/` by default. */
   directory?: string;
 }): void {
   const migrations = listMigrations(input.directory ?? MIGRATIONS);
@@ -52,7 +51,7 @@ export function migrate(input: {
   }
 }
 
-/** The version of the tables in a file, and the migrations that wait. Changes nothing, and makes no file. */
+/** The schema version of a file, and its pending migrations. Changes nothing, and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
   const migrations = listMigrations(MIGRATIONS);
   const db = existsSync(path) ? new Database(path, { readOnly: true }) : undefined;
@@ -68,7 +67,7 @@ export function lookAtSchema(path: string): SchemaState {
   }
 }
 
-/** Two that turn to it at the same moment lock each other out, and SQLite does not wait then: one tries again. */
+/** Retries: SQLite does not wait when two processes switch to WAL at the same moment. */
 function useWal(db: Database): void {
   const giveUpAt = performance.now() + WAL_MS;
   for (;;) {
@@ -86,7 +85,7 @@ function schemaVersion(db: Database): number {
   return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
 
-// All or none: who opens a new database at the same moment must not take it for one of an older version.
+/** All or none: a process that opens a new database meanwhile must not take it for one of an older version. */
 function run(db: Database, migrations: readonly Migration[]): void {
   db.exec('begin immediate');
   try {

@@ -1,4 +1,4 @@
-/** Every operation that writes, by name: what the writer thread can be asked for. */
+/** Every write operation by name: what the writer thread can be asked to do. */
 import { beat, fail, reclaim, release, setProcess } from './attempts.ts';
 import { add as addAudit, prune as pruneAudit } from './audit.ts';
 import { cancel, endCanceled, runNow } from './cancel.ts';

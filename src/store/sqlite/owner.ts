@@ -1,10 +1,10 @@
-/** Ownership of a data directory: a lock that the operating system frees when its holder dies. */
+/** Exclusive ownership of a data directory: a file lock that the operating system frees when its holder dies. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError } from '../../model/error.ts';
 import { Database, isBusy } from './database.ts';
 
-/** Held until `release`, or until the process ends in whatever way. */
+/** Held until `release`, or until the process ends in any way. */
 export interface Ownership {
   release(): void;
 }
@@ -22,7 +22,7 @@ export function takeOwnership(databasePath: string): Ownership {
   );
 }
 
-/** Whether another process has the directory of a database file. It is only looked at, and no file is made. */
+/** Whether another process owns the directory of a database file. Creates nothing. */
 export function isOwned(databasePath: string): boolean {
   const path = join(dirname(databasePath), 'owner.db');
   if (!existsSync(path)) return false;
@@ -40,15 +40,15 @@ export function isOwned(databasePath: string): boolean {
 }
 
 /**
- * Holds `BEGIN EXCLUSIVE` on a file, which is made and stays empty.
+ * Holds `BEGIN EXCLUSIVE` on a file, which is created if missing and stays empty.
  *
- * @param refusal what is said when another process holds it
+ * @param refusal the error's sentence when another process holds it
  * @throws InUseError
  */
 export function holdFile(path: string, refusal: string): Ownership {
   let database: Database | undefined;
   try {
-    // The lock also stands in the way of opening, which reads the file.
+    // Opening reads the file, so the lock may already be hit here.
     database = new Database(path, { busyMs: 0 });
     database.exec('begin exclusive');
   } catch (error) {

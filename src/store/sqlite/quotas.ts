@@ -1,4 +1,4 @@
-/** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
+/** Quotas of teams: their limits, how much of them is used, and whether there is room for more. */
 import {
   type Holdings,
   type OwnQuotas,
@@ -15,7 +15,7 @@ export function setQuotas(tx: Tx, { teamId, quotas }: { teamId: string; quotas: 
   for (const [name, most] of Object.entries(quotas)) {
     tx.db.run('insert into quota (team_id, name, most) values (?, ?, ?)', teamId, name, most);
   }
-  // Jobs may wait that are no more too many.
+  // Waiting jobs may fit into the new limits.
   tx.touched.jobs = true;
 }
 
@@ -37,7 +37,7 @@ export function holdings(view: View, { teamId }: { teamId: string }): Holdings {
   };
 }
 
-/** How much of something the team may have; null: any number. */
+/** The team's limit for one quota, its own or the instance's; null: no limit. */
 export function quotaOf(tx: Tx, teamId: string, name: Quota): number | null {
   const own = tx.db.get<{ most: number | null }>(
     'select most from quota where team_id = ? and name = ?',
@@ -47,7 +47,7 @@ export function quotaOf(tx: Tx, teamId: string, name: Quota): number | null {
   return own === undefined ? tx.quotas[name] : own.most;
 }
 
-/** Throws a Problem unless the team may have one more. */
+/** Throws a Problem if the team's quota is used up. */
 export function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): void {
   const most = quotaOf(tx, teamId, name);
   if (most === null) return;
@@ -55,14 +55,14 @@ export function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhook
   if (held >= most) throw quotaReached(name, most);
 }
 
-/** What the team has in its current versions, but for one workflow's. Two rows are read for each workflow. */
+/** What the team has in the current versions of its other workflows. Reads two rows per workflow. */
 export function publishedBeside(tx: Tx, quota: PublishedQuota, teamId: string, workflowId: string): number {
   return count(tx, IN_CURRENT[quota], teamId, workflowId);
 }
 
 /**
- * Counts the bytes of a current version that nobody has counted, as of a copy, and notes them; null for more records
- * than may hold up others.
+ * Counts and stores the bytes of a current version that has no count yet, such as one of a copied database; null if it
+ * has too many records to count without blocking other writes.
  */
 export function countBytes(tx: Tx, workflow: WorkflowRow, records: number): number | null {
   if (records > MAX_COUNTED) return null;
@@ -84,7 +84,7 @@ export function countBytes(tx: Tx, workflow: WorkflowRow, records: number): numb
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = ? and archived_at is null';
-// The index of those that are not deleted is named, because the planner would walk through all that ever were.
+// Names the index of webhooks that are not deleted, because the planner would scan all of the team's.
 const WEBHOOKS =
   "select count(*) as held from webhook indexed by webhook_same where team_id = ? and state <> 'deleted'";
 const inCurrent = (column: 'total' | 'bytes') => `

@@ -1,4 +1,4 @@
-/** The smaller door to a database: for threads that only look things up, and start sooner with little to load. */
+/** Read-only access to a database for worker threads, which start faster because this loads little code. */
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { StoreReader } from '../store.ts';
@@ -8,7 +8,7 @@ import * as records from './records.ts';
 import type { View } from './transaction.ts';
 import * as versions from './versions.ts';
 
-/** Opens a file that `openSqlite` has made and migrated. */
+/** Opens a file that `openSqlite` has created and migrated. */
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
   const read = reading(db, clock);
@@ -18,7 +18,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   };
 }
 
-/** Makes operations that run at once on a connection; what is wrong outside is a Problem. */
+/** Turns read functions into operations on a connection; a database that cannot be used becomes a Problem. */
 export function reading(db: Database, clock: Clock) {
   return <Result, Input = void>(operation: (view: View, input: Input) => Result) =>
     async (input: Input): Promise<Result> => {

@@ -1,16 +1,16 @@
-/** Reading a version's records: its pages, and those in which something is found. */
+/** Reading the records of a version: page by page, or by a search for text. */
 import type { RecordOperations, RecordPage } from '../record-operations.ts';
 import { snapshot, type View } from './transaction.ts';
 
-// A range of numbers, and not the next so many rows: rows that other versions closed are then walked over a bounded
-// part at a time, and no inner select has to count (measured: 5.8 instead of 4.8 M records/s).
+// A range of `seq`, not `limit`: so a page passes over a bounded number of rows of other versions, and no inner select
+// has to count (measured: 5.8 instead of 4.8 M records/s).
 const RANGE = `from record
   where workflow = ? and seq > ? and seq <= ? and added_in <= ? and (removed_in is null or removed_in > ?)`;
-// The page is put together by SQLite: measured at 5.8 M records/s against 0.9 M/s row by row. Its end is known: the
-// largest number of it would cost a tenth of the time.
+// SQLite joins the page: measured at 5.8 M records/s against 0.9 M/s row by row. Its end is known without `max(seq)`,
+// which would cost a tenth of the time.
 const PAGE = `
   select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, null as lastSeq ${RANGE}`;
-// The subquery is a co-routine that hands its rows over in their order, which is the order in which they are joined.
+// The subquery is a co-routine that yields its rows in order, which is the order in which they are joined.
 const FIRST_OF_PAGE = `
   select cast(? || group_concat(body, ?) as blob) as json, count(*) as count, max(seq) as lastSeq
   from (select seq, body ${RANGE} order by seq limit ?)`;
@@ -28,10 +28,10 @@ export function page(view: View, input: Parameters<RecordOperations['page']>[0])
   return toPage(view, row, { ...workflow, end, limit });
 }
 
-/** Bytes of records that one search looks through: it holds up everything else on its thread. */
+/** How many bytes of records one search scans: it blocks its thread meanwhile. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
-// Only the head of each row is read.
+// Reads only the header of each row.
 const AHEAD = `select seq, octet_length(body) as bytes ${RANGE} order by seq`;
 // `lower` knows only the letters of ASCII.
 const FOUND = `
@@ -74,7 +74,7 @@ export function search(view: View, input: Parameters<RecordOperations['search']>
   });
 }
 
-/** The number before the next one after `end` that has a row at all: `end`, or the end of a gap that erasing or pruning left. */
+/** Skips a gap that erasing or pruning has left: the last number from `end` on before the next row. */
 export function beforeNext(view: View, workflow: number, end: number): number {
   const next = view.db.get<{ seq: number | null }>(
     'select min(seq) as seq from record where workflow = ? and seq > ?',
@@ -97,7 +97,7 @@ const NOTHING: RecordPage = {
   done: true,
 };
 
-/** @param looked the range ended at `end`, unless as many as `limit` were found before it */
+/** @param looked the range that was read, to `end` unless `limit` rows were found before it */
 function toPage(
   view: View,
   row: PageRow | undefined,
@@ -112,7 +112,7 @@ function toPage(
   return { json: row.json, count: row.count, lastSeq, done: lastSeq >= nextSeq - 1 };
 }
 
-/** What the table calls the workflow, and the number that its next new record will get. */
+/** The number that identifies the workflow in `record`, and the `seq` that its next new record will get. */
 function numbersOf(
   view: View,
   { teamId, workflowId }: { teamId: string; workflowId: string },

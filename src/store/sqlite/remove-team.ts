@@ -1,4 +1,4 @@
-/** Deleting a team: first nobody can use it any more, then its rows go, a little at a time. */
+/** Deleting a team: `retire` puts it out of use at once, `remove` then deletes its rows a few at a time. */
 import type { Table } from '../copy/tables.ts';
 import type { TeamOperations } from '../store.ts';
 import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
@@ -50,22 +50,22 @@ export function retired(view: View): Result<'retired'> {
     .map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
 }
 
-/** Begins with the first table every time: what was under way may have written there once more. */
+/** Starts with the first table every time, because work under way may have written there again. */
 export function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Result<'delete'> {
   const team = tx.db.get<{ slug: string }>('select slug from team where id = ?', teamId);
   if (team === undefined) return { done: true };
   if (!team.slug.startsWith(RETIRED)) throw new Error(`Team ${teamId} must be retired before it is deleted`);
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
   for (const table of TEAM_TABLES) {
-    for (const place of placesOf(tx, table, teamId)) empty(tx, { ...table, ...place }, room);
+    for (const selector of selectorsOf(tx, table, teamId)) empty(tx, { ...table, ...selector }, room);
     if (room.rows <= 0 || room.bytes <= 0) return { done: false };
   }
   tx.db.run('delete from team where id = ?', teamId);
   return { done: true };
 }
 
-/** The condition for rows of the team: records know the numbers of their workflows, not the team. */
-function placesOf(tx: Tx, { name, key }: Table, teamId: string) {
+/** Conditions that select the team's rows: `record` has no team, only the number of the workflow. */
+function selectorsOf(tx: Tx, { name, key }: Table, teamId: string) {
   if (name !== 'record') return [{ key, where: 'team_id = ?', value: teamId as Value }];
   return tx.db
     .all<{ number: number }>('select number from workflow where team_id = ?', teamId)
@@ -76,7 +76,7 @@ function placesOf(tx: Tx, { name, key }: Table, teamId: string) {
     }));
 }
 
-/** One row at a time: to look at a row of 1 MiB takes milliseconds, so that none is looked at for nothing. */
+/** One row at a time, so that none is read in vain: a row of 1 MiB takes milliseconds. */
 function empty(
   tx: Tx,
   { name, key, long = [], where, value }: Table & { where: string; value: Value },

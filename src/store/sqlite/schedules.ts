@@ -1,4 +1,4 @@
-/** Schedules: which workflows are due to run by themselves, and moving them on. */
+/** Schedules: which workflows are due to run, and advancing them to their next time. */
 import type { Schedule } from '../../model/workflow.ts';
 import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
 import { enqueue } from './jobs.ts';
@@ -6,7 +6,7 @@ import type { Tx, View } from './transaction.ts';
 
 type FireInput = Parameters<ScheduleOperations['fire']>[0];
 
-/** Served by the index `workflow_next_run`, whose condition it repeats. */
+/** Uses the partial index `workflow_next_run`, whose condition it repeats. */
 export function due(view: View, { limit }: { limit: number }): DueSchedule[] {
   return view.db
     .all<{ team_id: string; id: string; next_run_at: number; schedule: string }>(
@@ -24,7 +24,7 @@ export function due(view: View, { limit }: { limit: number }): DueSchedule[] {
     }));
 }
 
-/** Compare and set: whoever moves the time on is the one who queues. */
+/** Compare-and-set: whoever advances the time also queues the job. */
 export function fire(tx: Tx, input: FireInput): Awaited<ReturnType<ScheduleOperations['fire']>> {
   const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
   const moved = tx.db.run(

@@ -1,20 +1,20 @@
-/** The process that scrubs a database file: see `scrub.ts`. It is told its task over IPC, answers, and ends. */
+/** The process that scrubs a database file for `scrub.ts`: gets its task over IPC, answers, and ends. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { Database, isOutside } from './database.ts';
 
 export interface ScrubTask {
   /** The database file. */
   path: string;
-  /** What must not stand in it any more; ASCII letters without regard to case. */
+  /** What must no longer occur in it, ignoring the case of ASCII letters. */
   traces: readonly string[];
   /** The size up to which the file is rewritten when traces are found. */
   rewriteBytes: number;
 }
 
-/** How long readers and writers may keep the log from being emptied. */
+/** How long to wait for readers and writers that keep the log from being emptied. */
 const PATIENCE_MS = 10_000;
 const PAUSE_MS = 50;
-/** How long one try waits for them, and makes writers wait. */
+/** How long one try waits for them, and blocks writers. */
 const BUSY_MS = 20;
 const CHUNK_BYTES = 1_048_576;
 
@@ -35,7 +35,7 @@ function scrub({ path, traces, rewriteBytes }: ScrubTask) {
   return { logEmptied, rewritten, tracesLeft };
 }
 
-/** Nothing of this process may be open on the file while `holds` reads it. */
+/** Closes the database afterwards: this process may have no connection open while `holds` reads the file. */
 function withDatabase<T>(path: string, busyMs: number, use: (db: Database) => T): T {
   const db = new Database(path, { busyMs });
   try {
@@ -45,7 +45,7 @@ function withDatabase<T>(path: string, busyMs: number, use: (db: Database) => T)
   }
 }
 
-/** Moves the log into the database and cuts it to nothing; most of it goes while others write. */
+/** Checkpoints the WAL and truncates it; most of that does not block writers. */
 function emptyLog(db: Database): boolean {
   const giveUpAt = performance.now() + PATIENCE_MS;
   while (performance.now() < giveUpAt) {
@@ -57,8 +57,8 @@ function emptyLog(db: Database): boolean {
 }
 
 /**
- * Writes every page anew. Nobody else can write meanwhile: some 1 s for each 100 MB. Needs as much room beside the
- * file and in the directory for temporary files: without it nothing is changed, and the traces are reported.
+ * Rewrites every page. Blocks all writers, for some 1 s per 100 MB. Needs as much free space beside the file and in the
+ * directory for temporary files; without it nothing is changed and false is returned.
  */
 function rewrite(db: Database): boolean {
   try {

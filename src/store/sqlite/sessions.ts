@@ -1,4 +1,4 @@
-/** Sessions of the dashboard and the links that begin one: never what is shown, only its hash. */
+/** Dashboard sessions and the links that begin one: never their secrets, only the hashes. */
 import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import type { SessionOperations } from '../session-operations.ts';

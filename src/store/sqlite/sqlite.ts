@@ -1,4 +1,4 @@
-/** The Store on SQLite: writes go to the writer thread, reads run at once on a connection of this thread. */
+/** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -56,14 +56,14 @@ export interface SqliteOptions {
   path: string;
   clock: Clock;
   publicUrl: () => string;
-  /** What teams may have of which nothing else was said. */
+  /** For teams that have no quotas of their own. */
   quotas: Quotas;
   log: Logger;
   synchronous: 'FULL' | 'OFF';
   own: boolean;
 }
 
-/** Opens the file: owns it if asked to, migrates it, starts the writer thread. */
+/** Opens the file: takes ownership if asked to, migrates it, starts the writer thread. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, clock, log, synchronous } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -101,16 +101,14 @@ function compose(parts: {
 }): Store {
   const { path, reader, writer, clock, listeners, ownership } = parts;
   let closing: Promise<void> | undefined;
-  /** One process at a time looks at the file. */
+  /** One scrub at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
-  /** Jobs are pruned a few workflows a call: where the next one goes on. */
-  let prunedUpTo = history.PRUNE_START;
-  /** Events are pruned a few a call. */
+  // Cursors of chores that do a bounded part per call and start over at the end of a round.
+  let prunedJobs = history.PRUNE_START;
   let prunedEvents = PRUNE_START;
-  /** Deliveries are given up, and replays taken further, a few a call. */
-  let expiredUpTo = EXPIRE_START;
-  let replayedUpTo = REPLAY_START;
-  let forgottenUpTo = FORGET_START;
+  let expired = EXPIRE_START;
+  let replayed = REPLAY_START;
+  let forgotten = FORGET_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -129,7 +127,7 @@ function compose(parts: {
   async function close(): Promise<void> {
     listeners.clear();
     await scrubbing;
-    // The writer is the last to close, so that it folds the WAL back into the file.
+    // The writer closes last, so that it can checkpoint the WAL into the file.
     reader.close();
     await writer.close();
     ownership?.release();
@@ -201,8 +199,8 @@ function compose(parts: {
       recent: read(glance.recent),
       counts: read(glance.counts),
       prune: async (input) => {
-        const { next } = await write('jobs.prune')({ ...input, after: prunedUpTo });
-        prunedUpTo = next ?? history.PRUNE_START;
+        const { next } = await write('jobs.prune')({ ...input, after: prunedJobs });
+        prunedJobs = next ?? history.PRUNE_START;
         return { done: next === null };
       },
     },
@@ -257,9 +255,9 @@ function compose(parts: {
       resume: write('webhooks.resume'),
       test: write('webhooks.test'),
       forget: async (input) => {
-        const { forgotten, next } = await write('webhooks.forget')({ ...input, after: forgottenUpTo });
-        forgottenUpTo = next ?? FORGET_START;
-        return { forgotten, done: next === null };
+        const { next, ...result } = await write('webhooks.forget')({ ...input, after: forgotten });
+        forgotten = next ?? FORGET_START;
+        return { ...result, done: next === null };
       },
     },
     deliveries: {
@@ -284,13 +282,13 @@ function compose(parts: {
       startReplay: write('deliveries.startReplay'),
       getReplay: read(getReplay),
       stepReplays: async (input) => {
-        const { done, next } = await write('deliveries.stepReplays')({ ...input, after: replayedUpTo });
-        replayedUpTo = next ?? REPLAY_START;
+        const { done, next } = await write('deliveries.stepReplays')({ ...input, after: replayed });
+        replayed = next ?? REPLAY_START;
         return { done };
       },
       expire: async (input) => {
-        const { next } = await write('deliveries.expire')({ ...input, after: expiredUpTo });
-        expiredUpTo = next ?? EXPIRE_START;
+        const { next } = await write('deliveries.expire')({ ...input, after: expired });
+        expired = next ?? EXPIRE_START;
         return { done: next === null };
       },
       prune: async (input) => {

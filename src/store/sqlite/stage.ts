@@ -1,27 +1,28 @@
 /**
- * Writing a run's records under the next version N, unseen by readers, as `model/staging.ts` has decided.
+ * Staging: writes a run's records under the next version N, which no reader sees yet, as `model/staging.ts` decided.
  *
- * What changes is counted in the workflow's row at once, so that publishing need not count. A row that is not
- * what was compared ends the run: only one attempt writes at a time, so it would be a mistake of ours.
+ * Changes are counted in the workflow's row at once, so that publishing need not count. A row that is not what was
+ * compared ends the run: only one attempt writes at a time, so that would be a bug of ours.
  */
 import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
+import type { RecordOperations } from '../record-operations.ts';
 import { heldJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
-/** Records that one transaction may write: it holds up every other writer. */
+/** How many records one transaction may write: every other write waits for it. */
 export const MAX_BATCH = 500;
 /**
- * Bytes of records that one transaction may touch, one record at least: closing a row writes it anew, however
- * long it is, and deleting one writes zeros over it. Measured: some 15 ms for a record of 1 MiB.
+ * How many bytes of records one transaction may touch (but at least one record): closing a row rewrites all of it, and
+ * deleting one overwrites it with zeros. Measured: some 15 ms for a record of 1 MiB.
  */
 export const MAX_BATCH_BYTES = 1_048_576;
 
-/** Makes the first of the writes, as many as one transaction should; answers their `seq`s. */
+/** Carries out the first of the writes, as many as one transaction should; returns their `seq`s. */
 export function stage(
   tx: Tx,
-  { held, writes }: { held: Held; writes: readonly StagedWrite[] },
+  { held, writes }: Parameters<RecordOperations['stage']>[0],
 ): { seqs: number[] } {
   if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const workflow = heldWorkflow(tx, held);
@@ -55,7 +56,7 @@ export function stage(
   return { seqs };
 }
 
-/** A run as it writes one batch. */
+/** The state of writing one batch. */
 interface Run {
   workflow: number;
   /** N, the version that is being written. */
@@ -63,11 +64,11 @@ interface Run {
   nextSeq: number;
   added: number;
   changed: number;
-  /** Of the records it has written, in bytes. */
+  /** Bytes of the longest record written. */
   largest: number;
-  /** Of all rows that it has touched. */
+  /** Bytes of all rows touched. */
   bytes: number;
-  /** By how many bytes there are more of records now. */
+  /** By how many bytes the records have grown; negative if they have shrunk. */
   grown: number;
 }
 
@@ -134,7 +135,7 @@ function rewrite(tx: Tx, run: Run, { seq, body }: { seq: number; body: string })
   return seq;
 }
 
-/** Takes a change back: deletes what the run has written and opens again what it had closed. */
+/** Reverts a change: deletes the row that the run has written and reopens the one that it had closed. */
 function restore(tx: Tx, run: Run, seq: number): number {
   const closed = tx.db.get<{ added_in: number; bytes: number }>(
     `select added_in, octet_length(body) as bytes from record
@@ -144,7 +145,7 @@ function restore(tx: Tx, run: Run, seq: number): number {
     run.version,
   );
   if (closed === undefined) return alreadyRestored(tx, run, seq);
-  // In this order: only one row of an id may be current.
+  // In this order, because only one row of an id may be current.
   const deleted = tx.db.get<{ bytes: number }>(
     `delete from record where workflow = ? and seq = ? and added_in = ?
      returning octet_length(body) as bytes`,

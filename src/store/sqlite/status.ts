@@ -1,4 +1,4 @@
-/** How the database file and the work in it stand. */
+/** Status of the database file and of its workload. */
 import { statSync } from 'node:fs';
 import { DELIVERY_CLASSES } from '../../model/delivery.ts';
 import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
@@ -37,7 +37,7 @@ const JOBS = `
   select state, count(*) as count from
     (select state from job indexed by job_slot where finished_at is null limit ?)
   group by state`;
-// One seek for each lane, so that what is counted are entries of an index that wait.
+// One seek for each lane, so that only index entries of waiting deliveries are counted.
 const OF_A_LANE = `
   cross join delivery d indexed by delivery_history
     on d.team_id = lane.team_id and d.webhook_id = lane.webhook_id and d.state = 'waiting'`;
@@ -65,7 +65,7 @@ export function work(view: View, { most }: Parameters<StatusOperations['work']>[
   };
 }
 
-// One seek for each lane and class; of a lane that keeps its order what stands first decides.
+// One seek for each lane and class; in an ordered lane the first delivery decides.
 const firstDue = (place: number) => `
   ifnull((select min(d.next_at) from delivery d indexed by delivery_due
           where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id

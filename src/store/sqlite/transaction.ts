@@ -1,4 +1,4 @@
-/** What the functions of the store are handed: a connection, the time, and what a commit will have touched. */
+/** The context that the functions of this driver receive: a connection, the time, and what the commit will touch. */
 import type { Quotas } from '../../model/quota.ts';
 import type { Touched } from '../store.ts';
 import type { Database } from './database.ts';
@@ -11,21 +11,21 @@ export interface View {
 
 /** For writing, inside a transaction of the writer thread. */
 export interface Tx extends View {
-  /** Where the service is reached from outside; stands in the bodies of events. */
+  /** The service's external URL, for the bodies of events. */
   readonly publicUrl: string;
-  /** What teams may have of which nothing else was said. */
+  /** For teams that have no quotas of their own. */
   readonly quotas: Quotas;
   /** What the watchers will be told after the commit. */
   readonly touched: Touched;
-  /** Deliveries that it may still cancel: a removed webhook may have any number, and others wait for the commit. */
+  /** How many deliveries it may still cancel: a removed webhook may have any number, and other writes wait. */
   cancelable: number;
-  /** The number of the last event of each team that has got one here: see `events.ts`. */
+  /** The last sequence number of each team that got an event in this batch: see `events.ts`. */
   readonly sequences: Map<string, number>;
-  /** The operation has found done what it was asked for, by an earlier call: whatever it tells was told then. */
+  /** Set when the operation changed nothing because an earlier call had done it: then it leaves no audit line. */
   repeated?: boolean;
 }
 
-/** Runs several reads on one state of the database: for connections that only read. */
+/** Runs several reads on one snapshot of the database: for read-only connections. */
 export function snapshot<Result>({ db }: View, read: () => Result): Result {
   db.run('begin');
   try {

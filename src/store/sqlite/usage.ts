@@ -1,7 +1,7 @@
-/** How much teams have done: counted now and then from events and attempts, so that nothing counts while it works. */
+/** Usage statistics: aggregated periodically from events and attempts, so that no other operation has to count. */
 import { addUsage, noUsage, type UsageCounts } from '../../model/usage.ts';
 import { RETIRED } from '../team-tables.ts';
-import type { UsageQuery } from '../usage-operations.ts';
+import type { UsageOperations, UsageQuery } from '../usage-operations.ts';
 import {
   COUNTED_UNTIL,
   type CountedAttempt,
@@ -10,6 +10,8 @@ import {
   UsageTally,
 } from '../usage-tally.ts';
 import type { Tx, View } from './transaction.ts';
+
+type Input<Name extends keyof UsageOperations> = Parameters<UsageOperations[Name]>[0];
 
 const OF_A_TEAM_IN_USE = `team.slug not like '${RETIRED}%'`;
 
@@ -35,16 +37,16 @@ const ATTEMPTS = `
   left join delivery on delivery.team_id = attempt.team_id and delivery.id = attempt.delivery_id
   where started_at > ? and started_at <= ?`;
 
-export function count(tx: Tx, { graceMs, limit }: { graceMs: number; limit: number }): { done: boolean } {
+export function count(tx: Tx, { graceMs, limit }: Input<'count'>): { done: boolean } {
   const tally = new UsageTally();
   const room = countEvents(tx, tally, limit);
-  // Attempts come last: when they are counted up to a time, events are as well.
+  // Attempts come last, so that when they are counted up to some time, events are too.
   const done = room > 0 && countAttempts(tx, tally, { graceMs, limit: room });
   writeUsage(tx, tally.rows);
   return { done };
 }
 
-/** Answers how many more may be counted. */
+/** Returns how many more may be counted in this call. */
 function countEvents(tx: Tx, tally: UsageTally, limit: number): number {
   let room = limit;
   for (const team of tx.db.all<{ teamId: string; sequence: number }>(TEAMS_BEHIND, limit)) {
@@ -62,12 +64,12 @@ function countEvents(tx: Tx, tally: UsageTally, limit: number): number {
   return room;
 }
 
-/** Answers whether those are all. */
+/** Returns whether none are left. */
 function countAttempts(tx: Tx, tally: UsageTally, input: { graceMs: number; limit: number }): boolean {
   const end = tx.now - input.graceMs;
   const before = countedUntil(tx);
   if (before >= end && before <= tx.now) return true;
-  // A time that has not come yet was noted before the clock was set back.
+  // A time in the future was stored before the clock was set back.
   const from = Math.min(before, end);
   const last = tx.db.get<{ at: number }>(LAST_OF_A_STEP, from, end, input.limit - 1);
   const until = last?.at ?? end;
@@ -87,7 +89,7 @@ function countedUntil({ db }: View): number {
 
 const SAME = 'team_id = ? and kind = ? and subject = ? and period = ?';
 
-/** Adds to what has been counted of the same hours and days. */
+/** Adds counts to the stored rows of the same hours and days. */
 export function writeUsage(tx: Tx, rows: readonly UsageRow[]): void {
   for (const { teamId, kind, subject, period, start, counts } of rows) {
     const key = [teamId, kind, subject, period, start] as const;
@@ -126,10 +128,7 @@ export function read(
   };
 }
 
-export function prune(
-  tx: Tx,
-  { hoursMs, daysMs, limit }: { hoursMs: number; daysMs: number; limit: number },
-): { done: boolean } {
+export function prune(tx: Tx, { hoursMs, daysMs, limit }: Input<'prune'>): { done: boolean } {
   const pruned = [pruneOf(tx, 'hour', hoursMs, limit), pruneOf(tx, 'day', daysMs, limit)];
   return { done: pruned.every((rows) => rows < limit) };
 }

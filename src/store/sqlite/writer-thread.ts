@@ -1,13 +1,13 @@
-/** The writer thread: owns the only connection that writes, runs one batch at a time, answers after its commit. */
+/** The writer thread: owns the only connection that writes; runs one batch at a time and answers after its commit. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
 import { type Batch, type BatchResult, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
 
-/** How often another process's commits are looked for. */
+/** How often it checks for commits of other processes. */
 const FOREIGN_POLL_MS = 250;
-/** How often it is tried whether a disk that took nothing takes something again. */
+/** How often it checks whether a failed disk can be written again. */
 const PROBE_MS = 1_000;
 const CANCEL_REMOVED: Batch = {
   now: 0,
@@ -22,15 +22,16 @@ export interface WriterData {
   quotas: Quotas;
 }
 
-/** What the thread is told. Batches are answered in the order in which they came. */
+/** Messages to the thread. Batches are answered in order. */
 export type ToWriter = { batch: Batch } | { close: true };
 
-/** What the thread says. */
+/** Messages from the thread. */
 export type FromWriter =
   | { ready: true }
   | { result: BatchResult }
+  /** Another process has committed something. */
   | { foreign: true }
-  /** After a result with `trouble`: what has failed works again. */
+  /** After a result with `trouble`: the disk can be written again. */
   | { recovered: true }
   | { closed: true };
 
@@ -38,7 +39,7 @@ if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
 function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): void {
   const db = new Database(path, { synchronous });
-  // The number changes only when another connection commits: this one is the only one here that does.
+  // This number changes only when another connection commits, and in this process only this connection does.
   let seen = dataVersion(db);
   const poll = setInterval(() => {
     const found = dataVersion(db) ?? seen;
@@ -61,16 +62,16 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     clearInterval(poll);
     clearImmediate(canceling);
     clearTimeout(probing);
-    foldLog(db);
+    emptyLog(db);
     db.close();
     say({ closed: true });
     port.close();
   });
   say({ ready: true });
-  // What an earlier life left: it may have ended between removing a webhook and canceling all that waited.
+  // The process before may have ended between removing a webhook and canceling all its waiting deliveries.
   cancelMore();
 
-  /** Cancels what waits for removed webhooks, a part at a time, with batches in between. */
+  /** Cancels waiting deliveries of removed webhooks, a part at a time, letting batches in between. */
   function cancelMore(): void {
     canceling ??= setImmediate(() => {
       canceling = undefined;
@@ -78,7 +79,7 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     });
   }
 
-  /** Nobody may be there to write who would find it out: a node that is not ready is not asked. */
+  /** Needed because a node that is not ready gets no requests, and so no write would show that the disk works again. */
   function probe(): void {
     probing ??= setTimeout(() => {
       probing = undefined;
@@ -92,16 +93,16 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   }
 }
 
-/** Leaves an empty log, also where another process has the file open and closing it would not. */
-function foldLog(db: Database): void {
+/** Empties the WAL; closing alone would not while another process has the file open. */
+function emptyLog(db: Database): void {
   try {
     db.exec('pragma busy_timeout = 200; pragma wal_checkpoint(truncate)');
   } catch {
-    // Somebody reads, or the disk is full: the log is as good as the file.
+    // Somebody is reading, or the disk is full: the data is as safe in the WAL as in the file.
   }
 }
 
-/** Nothing while the file cannot be read: the next write will say so to somebody who can act on it. */
+/** Undefined while the file cannot be read; the next write will report that to its caller. */
 function dataVersion(db: Database): number | undefined {
   try {
     return db.get<{ data_version: number }>('pragma data_version')?.data_version;
