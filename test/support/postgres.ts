@@ -101,6 +101,17 @@ function testServer(): Promise<string> {
   return shared;
 }
 
+/**
+ * The server of this run, and its socket for proxies that pass on what clients send: one that lets everybody in. Where
+ * the environment names a server that is reached otherwise it is one of its own.
+ */
+export async function serverWithSocket(): Promise<{ url: string; socketPath: string }> {
+  let url = await testServer();
+  if (!new URL(url).searchParams.has('host')) ({ url } = await startCluster());
+  const { port, searchParams } = new URL(url);
+  return { url, socketPath: join(searchParams.get('host') ?? '', `.s.PGSQL.${port || 5432}`) };
+}
+
 let made = 0;
 
 /** Makes an empty database on the server of this run; `drop` takes it away, whoever is still connected. */
