@@ -1,30 +1,25 @@
-/** Asks for one address as a run would (guarded, in turn, by robots.txt) and proposes a workflow for the answer. */
-import { setTimeout as pause } from 'node:timers/promises';
+/** Requests one URL as a run would, with the address guard and robots.txt, and proposes a workflow for the response. */
 import type { HttpSource } from '../../model/http-source.ts';
-import { createCookieJar } from '../../net/cookies.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
-import { createAuthorization } from '../sources/http/authorization.ts';
-import { createClient } from '../sources/http/client.ts';
+import { connectSource } from '../sources/http/connect.ts';
 import { readCsv } from '../sources/http/csv.ts';
-import { createExchange } from '../sources/http/exchange.ts';
-import { createHidden } from '../sources/http/hidden.ts';
 import { whole } from '../sources/http/items.ts';
 import { parseMarkup } from '../sources/http/markup.ts';
 import { namedOrigins } from '../sources/http/origins.ts';
 import { createOutbound } from '../sources/http/outbound.ts';
+import { createRedactor } from '../sources/http/redactor.ts';
 import { FIRST_PAGE, pageRequest } from '../sources/http/request.ts';
-import { createRobotsCheck } from '../sources/http/robots-check.ts';
 import { proposeJson } from './json-proposal.ts';
 import { proposeMarkup } from './markup-proposal.ts';
 import type { Proposal } from './proposal.ts';
 
-const PACE = { perHost: 1, delayMs: 0 };
-/** Of a list of lines, these are enough. */
+const NO_STATE: ReadonlyMap<string, string> = new Map();
+/** Rows of CSV and NDJSON to look at. */
 const LOOKED_AT = 100;
 
 /**
- * @param source nothing but its address
- * @throws SourceError, UnreadableError; Error with a sentence when no records are found
+ * @param source a definition with nothing but the URL
+ * @throws SourceError, UnreadableError; Error when no records are found
  */
 export async function proposeFor(
   source: HttpSource,
@@ -35,35 +30,21 @@ export async function proposeFor(
     proxy: null,
     named: namedOrigins(source),
   });
-  const request = pageRequest(source, source.urls[0] as string, FIRST_PAGE, new Map());
-  const turns = createHostTurns();
-  const hidden = createHidden();
-  const client = createClient({
-    hidden,
-    dispatcher,
-    turns,
-    pace: PACE,
-    answerMs: null,
-    cookies: createCookieJar(),
-    agent: input.agent,
-    trusted: new Set([new URL(request.url).origin]),
-    signal: input.signal,
-    log: (level, text) => {
-      if (level !== 'debug') input.onLog(text);
+  const request = pageRequest(source, source.urls[0] as string, FIRST_PAGE, NO_STATE);
+  const { exchange } = connectSource(
+    source,
+    {
+      dispatcher,
+      turns: createHostTurns(),
+      agent: input.agent,
+      signal: input.signal,
+      log: (level, text) => {
+        if (level !== 'debug') input.onLog(text);
+      },
+      redactor: createRedactor(),
     },
-    wait: (ms, signal) => pause(ms, undefined, { signal }),
-    random: Math.random,
-    now: Date.now,
-  });
-  const robots = createRobotsCheck({
-    setting: null,
-    parse: null,
-    agent: input.agent,
-    client,
-    slowDown: turns.slowDown,
-  });
-  const auth = createAuthorization(null, { client, hidden, now: Date.now });
-  const exchange = createExchange({ source, client, auth, robots, warn: input.onLog });
+    NO_STATE,
+  );
   try {
     const answer = await exchange.ask(request, []);
     const body = await exchange.open(answer, null);
@@ -75,9 +56,9 @@ export async function proposeFor(
       case 'html':
         return proposeMarkup({ url, document: parseMarkup(await whole(body), { xml: false }) });
       case 'csv':
-        return lines(url, 'csv', await first(readCsv(body.chunks, null)));
+        return proposeRows(url, 'csv', await firstRows(readCsv(body.chunks, null)));
       case 'ndjson':
-        return lines(
+        return proposeRows(
           url,
           'ndjson',
           (await whole(body))
@@ -96,13 +77,13 @@ export async function proposeFor(
   }
 }
 
-/** Each line or row is a record: the properties of a list of them. */
-function lines(url: string, parse: string, rows: unknown[]): Proposal {
+/** The proposal for a response whose rows are its records. */
+function proposeRows(url: string, parse: string, rows: unknown[]): Proposal {
   const proposal = proposeJson({ url, value: rows, linkHeader: undefined });
   return { ...proposal, source: { type: 'http', url, parse } };
 }
 
-async function first(batches: AsyncIterable<{ value: unknown }[]>): Promise<unknown[]> {
+async function firstRows(batches: AsyncIterable<{ value: unknown }[]>): Promise<unknown[]> {
   const rows: unknown[] = [];
   for await (const batch of batches) {
     rows.push(...batch.map(({ value }) => value));

@@ -1,31 +1,33 @@
-/** Adds what proves to a source who asks. */
+/** Authenticates requests, as `source.auth` says. */
 import type { HttpAuth } from '../../../model/http-source.ts';
 import type { Client } from './client.ts';
-import type { Hidden } from './hidden.ts';
+import type { Redactor } from './redactor.ts';
 import type { HttpRequest } from './request.ts';
 import { SourceError } from './source-error.ts';
 
-/** A token is asked for anew so long before it expires, or after half of its life. */
+/** A token is renewed this long before it expires, but not before half of its life. */
 const EARLY_MS = 60_000;
+/** A token that is refused within this time after a renewal is not renewed again. */
 const RENEWAL_MS = 10_000;
+/** The life of tokens without `expires_in`. */
 const LIFE_MS = 300_000;
 const MAX_TOKEN_BYTES = 64 * 1024;
 
 export interface Authorization {
-  /** The request with it. */
+  /** The request with its credentials. */
   sign(request: HttpRequest): Promise<HttpRequest>;
-  /** The source did not take this request. Answers whether another try is worth it. */
+  /** To be called when the server answered 401. @returns whether to try again */
   refused(signed: HttpRequest): boolean;
 }
 
-/** @param deps.client what tokens are asked for with; `hidden` is told whatever is sent */
+/** @param deps.client sends token requests; all credentials are added to `deps.redactor` */
 export function createAuthorization(
   auth: HttpAuth | null,
-  deps: { client: Client; hidden: Hidden; now(): number },
+  deps: { client: Client; redactor: Redactor; now(): number },
 ): Authorization {
-  const { hidden } = deps;
+  const { redactor } = deps;
   function fixed(name: string, value: string, ...secrets: string[]): Authorization {
-    hidden.add(value, ...secrets);
+    redactor.add(value, ...secrets);
     return {
       sign: async (request) => ({ ...request, headers: { ...request.headers, [name]: value } }),
       refused: () => false,
@@ -47,10 +49,10 @@ export function createAuthorization(
   }
 }
 
-/** RFC 6749, section 4.4. */
+/** OAuth 2.0 client credentials, RFC 6749 section 4.4. */
 function byClientCredentials(
   auth: Extract<HttpAuth, { type: 'oauth2' }>,
-  { client, hidden, now }: { client: Client; hidden: Hidden; now(): number },
+  { client, redactor, now }: { client: Client; redactor: Redactor; now(): number },
 ): Authorization {
   let token: Promise<{ value: string; until: number }> | undefined;
   let current: string | undefined;
@@ -61,7 +63,7 @@ function byClientCredentials(
     if (auth.scope !== null) form.set('scope', auth.scope);
     if (auth.audience !== null) form.set('audience', auth.audience);
     const [id, secret] = [auth.clientId, auth.clientSecret].map((text) => encodeURIComponent(text));
-    hidden.add(`${id}:${secret}`, auth.clientSecret);
+    redactor.add(`${id}:${secret}`, auth.clientSecret);
     const answer = await client.send({
       method: 'POST',
       url: auth.tokenUrl,
@@ -82,12 +84,12 @@ function byClientCredentials(
     try {
       said = JSON.parse(text) as typeof said;
     } catch {
-      // Told below, without its text: it may hold a token.
+      // Reported below, without the text, which may hold a token.
     }
     if (typeof said.access_token !== 'string') {
       throw new SourceError(`${auth.tokenUrl} answered ${answer.status} without an \`access_token\``);
     }
-    hidden.add(said.access_token);
+    redactor.add(said.access_token);
     current = said.access_token;
     const life = Number(said.expires_in ?? Number.NaN) * 1_000 || LIFE_MS;
     return { value: said.access_token, until: now() + Math.max(life - EARLY_MS, life / 2) };
@@ -101,9 +103,9 @@ function byClientCredentials(
       return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
     },
     refused({ headers }) {
-      // Requests that were under way together are refused together: the first of them had it renewed.
+      // Concurrent requests are refused together; the first of them has already renewed the token.
       if (headers.authorization !== `Bearer ${current}`) return true;
-      // One that is refused although it is new would be refused again.
+      // A new token that is refused would be refused again.
       if (now() - renewedAt < RENEWAL_MS) return false;
       renewedAt = now();
       token = undefined;

@@ -1,4 +1,4 @@
-/** The bytes of an answer as UTF-8 text, whatever they were compressed with and in whatever character set they came. */
+/** Decodes the body of a response to UTF-8: undoes its compression and converts its character set. */
 import type { Readable, Transform } from 'node:stream';
 import {
   createBrotliDecompress,
@@ -12,9 +12,9 @@ import { charsetOf } from './charset.ts';
 import { detectFormat } from './detect-format.ts';
 import { UnreadableError } from './source-error.ts';
 
-/** What is looked at before anything is decided. */
+/** Bytes to look at before the format and the character set are decided. */
 const PEEKED_BYTES = 64 * 1024;
-/** Servers use one, rarely two; each is a decoder with its own memory. */
+/** Servers use one, rarely two. Each takes a decoder with its own memory. */
 const MAX_ENCODINGS = 4;
 
 /** What the definition and the headers say about a body. */
@@ -28,15 +28,15 @@ interface BodyHints {
 
 export interface Body {
   parse: Parse;
-  /** The label of the character set that it came in. */
+  /** The label of its original character set. */
   charset: string;
-  /** Why that character set was taken although the answer names another. */
+  /** Says so when the response names another character set. */
   warning: string | undefined;
-  /** UTF-8, without a byte order mark where it was converted. */
+  /** UTF-8; without a byte order mark if it was converted. */
   chunks: AsyncIterable<Uint8Array>;
 }
 
-/** @throws UnreadableError; whatever the stream itself fails with */
+/** @throws UnreadableError; the errors of the stream */
 export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   const source = withoutCompression(await peek(raw, 4), hints.contentEncoding);
   const { head, rest, ended } = await peek(source, PEEKED_BYTES);
@@ -53,7 +53,7 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   return { parse, charset: label, warning, chunks: label === 'utf-8' ? all : toUtf8(all, label) };
 }
 
-/** A page of HTML where data was expected is an error page, a login or a consent form. */
+/** HTML where data was expected is an error page, a login or a consent form. */
 function refuseOther(parse: Parse, text: string, { url, contentType }: BodyHints): void {
   if (parse === 'html' || parse === 'xml' || !/^\s*<(?:!doctype|html|head|body)\b/i.test(text)) return;
   throw new UnreadableError(
@@ -96,7 +96,7 @@ async function* chain(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncG
   }
 }
 
-/** Files that are compressed themselves (`contacts.csv.gz`) are known by their first bytes. */
+/** Compressed files (`contacts.csv.gz`) have no content encoding, and are recognised by their first bytes. */
 function withoutCompression({ head, rest }: Peeked, contentEncoding: string): AsyncIterable<Uint8Array> {
   const encodings = contentEncoding
     .toLowerCase()

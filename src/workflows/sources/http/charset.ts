@@ -1,19 +1,17 @@
-/** Finds the character set of an answer: said in the definition, by a byte order mark, by the server or by the text. */
+/** Finds the character set of a response: from the definition, a byte order mark, the server or the text itself. */
 import { isUtf8 } from 'node:buffer';
 
-/** What an answer that is not UTF-8 and names nothing is taken for: what browsers take it for in most of the world. */
+/** For text that is not UTF-8 and names no character set; browsers assume the same in most of the world. */
 const FALLBACK = 'windows-1252';
 
-export interface Charset {
-  /** As TextDecoder names it. */
+interface Charset {
+  /** TextDecoder's name for it. */
   label: string;
+  /** Says so when the response claims UTF-8 and is not. */
   warning: string | undefined;
 }
 
-/**
- * @param head the first bytes; `whole` when there are no more
- * @throws Error with a sentence when the definition names one that is not known
- */
+/** @param head the first bytes; `hints.whole` when there are no more */
 export function charsetOf(
   head: Uint8Array,
   hints: { charset: string | null; contentType: string; whole: boolean },
@@ -36,7 +34,7 @@ export function charsetOf(
   };
 }
 
-/** The name that TextDecoder has for a label, if it knows it. */
+/** TextDecoder's name for a label; undefined if it does not know it. */
 export function known(label: string): string | undefined {
   try {
     return new TextDecoder(label).encoding;
@@ -53,7 +51,7 @@ function byMark(head: Uint8Array): string | undefined {
   return undefined;
 }
 
-/** UTF-16 of letters that ASCII has holds a zero in every other byte. */
+/** ASCII letters in UTF-16 have a zero in every other byte. */
 function byZeros(head: Uint8Array): string | undefined {
   if (head.length < 2) return undefined;
   if (head[0] === 0 && head[1] !== 0) return 'utf-16be';
@@ -61,8 +59,8 @@ function byZeros(head: Uint8Array): string | undefined {
 }
 
 /**
- * `<meta charset=…>`, `<meta … content="text/html; charset=…">`, `<?xml … encoding="…"?>`. In JSON or CSV the same
- * words are a value.
+ * `<meta charset=…>`, `<meta … content="text/html; charset=…">` or `<?xml … encoding="…"?>`. Only in markup: in JSON or
+ * CSV such a text would be a value.
  */
 function saidInText(head: Uint8Array): string | undefined {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, 2_048)).toString('latin1');
@@ -71,7 +69,7 @@ function saidInText(head: Uint8Array): string | undefined {
   return (xml ?? /<meta\b[^>]*\bcharset\s*=\s*["']?([\w.:-]+)/i.exec(text))?.[1];
 }
 
-/** Without a last character that the next bytes complete. */
+/** Leaves out a last character that is cut in the middle. */
 function upToCharacter(head: Uint8Array, whole: boolean): Uint8Array {
   if (whole) return head;
   let end = head.length;

@@ -1,31 +1,32 @@
-/** Sends requests politely: in turn with other jobs, with redirects, cookies and patience. */
+/** Sends requests: within the per-host limits of all jobs, with redirects, cookies, time limits and retries. */
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import type { CookieJar } from '../../../net/cookies.ts';
 import type { HostTurns, Pace } from '../../../net/host-turns.ts';
-import type { Hidden } from './hidden.ts';
 import { isAtOrigin } from './origins.ts';
 import { PLAIN_HEADERS } from './plain-headers.ts';
+import type { Redactor } from './redactor.ts';
 import type { HttpRequest } from './request.ts';
 import { type Retry, retryOf } from './retry.ts';
 import { SourceError } from './source-error.ts';
 
 const MAX_REDIRECTS = 10;
 const ENCODINGS = 'gzip, br, zstd, deflate';
-/** Silence: before the headers, and between two parts of the body. */
+/** Limit of silence before the headers, and between two chunks of the body. */
 const SILENCE_MS = 60_000;
-/** What a definition calls itself is for the hosts that it names. */
-const OWN_WORDS = ['user-agent', 'accept-language'];
-/** Headers that have one value; the first counts where there are several. */
+/** Of the plain headers, those that only trusted origins get. */
+const TRUSTED_ONLY = ['user-agent', 'accept-language'];
+/** Headers with a single value; of several, the first counts. */
 const ONCE = ['retry-after', 'location', 'content-type', 'etag', 'last-modified'];
 const MAX_EXCERPT_BYTES = 2_048;
+
 export interface Answer {
   status: number;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
-  /** Where it came from in the end. */
+  /** The URL after redirects. */
   url: string;
-  /** To be read or destroyed. */
+  /** Must be read or destroyed. */
   body: Readable;
 }
 
@@ -33,27 +34,29 @@ export interface ClientDeps {
   dispatcher: Dispatcher;
   turns: HostTurns;
   pace: Pace;
-  /** For one answer to its last byte; null: as long as something comes. */
+  /** Time limit for a response up to its last byte; null: as long as bytes keep coming. */
   answerMs: number | null;
-  /** Undefined where cookies are not kept. */
+  /** Undefined when cookies are not kept. */
   cookies: CookieJar | undefined;
-  /** Says who asks. */
+  /** The user agent, unless the definition sets another. */
   agent: string;
   /** Origins that may be sent the definition's own headers, cookies and body. */
   trusted: ReadonlySet<string>;
-  hidden: Hidden;
+  redactor: Redactor;
   signal: AbortSignal;
   log(level: 'debug' | 'info' | 'warn', text: string): void;
-  /** Between two tries; rejects with the signal's reason. */
+  /** Waits between two attempts; rejects with the signal's reason. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
   /** In [0, 1). */
   random(): number;
+  /** Epoch milliseconds. */
   now(): number;
 }
 
 export interface Client {
   /**
-   * The answer to a request: 2xx, 304 where it was asked whether something has changed, or one of `accepted`. Others are tried again where that may help.
+   * The response to a request: 2xx, 304 to a conditional request, or one of the statuses `accepted`. Any other is retried
+   * where that may help.
    *
    * @throws SourceError
    */
@@ -70,7 +73,7 @@ export function createClient(deps: ClientDeps): Client {
       const trusted = isAtOrigin(target, deps.trusted);
       const sent: Record<string, string> = { 'user-agent': deps.agent, 'accept-encoding': ENCODINGS };
       for (const [name, value] of Object.entries(headers)) {
-        if (trusted || (PLAIN_HEADERS.includes(name) && !OWN_WORDS.includes(name))) sent[name] = value;
+        if (trusted || (PLAIN_HEADERS.includes(name) && !TRUSTED_ONLY.includes(name))) sent[name] = value;
       }
       if (body !== null && !trusted) {
         throw new SourceError(
@@ -177,7 +180,7 @@ export function createClient(deps: ClientDeps): Client {
         });
         if (answer !== undefined && retry.again) discard(answer);
         if (!retry.again) {
-          const words = answer === undefined ? '' : await excerptOf(answer, deps.hidden);
+          const words = answer === undefined ? '' : await excerptOf(answer, deps.redactor);
           throw new SourceError(`${retry.sentence}${words}`, {
             cause: failure,
             ...(answer === undefined ? {} : { status: answer.status }),
@@ -191,7 +194,7 @@ export function createClient(deps: ClientDeps): Client {
   };
 }
 
-/** Ends an answer that drips: each byte of it comes in time, and all of it never. */
+/** Limits the whole time of a response: one that drips never runs into the limit of silence. */
 function limitTime(target: URL, ms: number | null): { signal: AbortSignal; clear(): void } | undefined {
   if (ms === null) return undefined;
   const late = new AbortController();
@@ -204,13 +207,13 @@ function isConditional({ headers }: HttpRequest): boolean {
   return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined;
 }
 
-/** Lets go of an answer that is not read. */
+/** Releases the connection of a response that is not read. */
 export function discard({ body }: Pick<Answer, 'body'>): void {
   body.on('error', () => {}).destroy();
 }
 
-/** The first words of an answer that is an error. */
-async function excerptOf({ body, headers }: Answer, hidden: Hidden): Promise<string> {
+/** The first words of an error response, for the error message. */
+async function excerptOf({ body, headers }: Answer, redactor: Redactor): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -222,15 +225,15 @@ async function excerptOf({ body, headers }: Answer, hidden: Hidden): Promise<str
       }
     }
   } catch {
-    // What came before it broke off will do.
+    // What came before the connection broke is enough.
   } finally {
     discard({ body });
   }
   const raw = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString();
-  const text = hidden
+  const text = redactor
     .mask(raw)
-    // What is cut off in the middle of a secret is not known as one.
-    .slice(0, bytes > MAX_EXCERPT_BYTES ? -hidden.longest() : undefined)
+    // A secret that the cut splits would not be masked.
+    .slice(0, bytes > MAX_EXCERPT_BYTES ? -redactor.longest() : undefined)
     .replace(/<(script|style)\b.*?<\/\1>|<[^>]*>/gis, ' ')
     .replace(/\s+/g, ' ')
     .trim();

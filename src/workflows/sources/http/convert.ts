@@ -1,16 +1,18 @@
-/** What becomes of a text on its way into a field: a number or a date as programs read them. */
+/** Converts texts of fields to numbers and dates. */
 
 const UNITS = ['YYYY', 'YY', 'MMMM', 'MMM', 'MM', 'M', 'DD', 'D', 'HH', 'H', 'mm', 'ss'] as const;
 const TOKEN = new RegExp(UNITS.join('|'), 'g');
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** What stands between thousands beside the mark that is not the decimal one. */
+/** Characters that may group thousands, besides the point or comma that is not the decimal mark. */
 const GROUPS = " \u00a0\u2009\u202f'’";
 const NUMBERS = { '.': numbers('.', ','), ',': numbers(',', '.') };
 
 /**
- * A number in a text such as `1.234,50 €`, or undefined when there is not exactly one, or one that a double would
- * change. Marks between thousands are such only before three digits: with the decimal mark `.`, `1,50` is none.
+ * The number in a text such as `1.234,50 €`. Thousands are grouped by threes: with the decimal mark `.`, `1,50` is not a
+ * number.
+ *
+ * @returns undefined when the text does not hold exactly one number, or one that a double would change
  */
 export function readNumber(text: string, decimal: '.' | ','): number | undefined {
   const [found, second] = text.replace(/\u2212/g, '-').matchAll(NUMBERS[decimal]);
@@ -31,11 +33,11 @@ function numbers(decimal: string, group: string): RegExp {
 }
 
 /**
- * Reads a date by a pattern of YYYY, YY, MMMM or MMM (English names), MM, M, DD, D, HH, H, mm and ss; or, with
- * `auto`, one in ISO 8601, of HTTP and mail, or in epoch seconds or milliseconds.
+ * Parses a date by a pattern of YYYY, YY, MMMM or MMM (English names), MM, M, DD, D, HH, H, mm and ss. With `auto`, a
+ * date in ISO 8601, in the format of HTTP and mail, or in epoch seconds or milliseconds.
  *
- * @returns ISO 8601: a day (`2026-01-31`) where the pattern has no hour, else a time in UTC; undefined when it does
- *   not fit or there is no such day
+ * @returns ISO 8601: a day (`2026-01-31`) if the pattern has no hour, else a time in UTC; undefined when the text does
+ *   not match or there is no such time
  */
 export function readDate(text: string, pattern: string): string | undefined {
   return pattern === 'auto' ? readAnyDate(text.trim()) : byPattern(text.trim(), pattern);
@@ -45,7 +47,7 @@ function readAnyDate(text: string): string | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return byPattern(text, 'YYYY-MM-DD');
   if (/^\d{10}$/.test(text)) return new Date(Number(text) * 1_000).toISOString();
   if (/^\d{13}$/.test(text)) return new Date(Number(text)).toISOString();
-  // Anything else that Date.parse takes depends on the machine's time zone.
+  // Other forms that Date.parse accepts depend on the machine's time zone.
   if (
     !/^\d{4}-\d\d-\d\d[T ].*(?:Z|[+-]\d\d:?\d\d)$/i.test(text) &&
     !/^\w{3}, .*(?:GMT|[+-]\d{4})$/.test(text)
@@ -83,13 +85,20 @@ function byPattern(text: string, pattern: string): string | undefined {
     read[unit[0] as keyof typeof read] = unit === 'YY' ? 2000 + number : number;
   }
   const at = new Date(Date.UTC(read.Y, read.M - 1, read.D, read.H, read.m, read.s));
-  if (at.getUTCMonth() !== read.M - 1 || at.getUTCDate() !== read.D || read.H > 23 || read.m > 59)
-    return undefined;
+  // Values out of range roll over to the next unit, and `Date.UTC` takes years below 100 for those of the last century.
+  const isSame =
+    at.getUTCFullYear() === read.Y &&
+    at.getUTCMonth() === read.M - 1 &&
+    at.getUTCDate() === read.D &&
+    at.getUTCHours() === read.H &&
+    at.getUTCMinutes() === read.m &&
+    at.getUTCSeconds() === read.s;
+  if (!isSame) return undefined;
   const hasTime = units.some((unit) => unit.startsWith('H'));
   return hasTime ? at.toISOString() : at.toISOString().slice(0, 10);
 }
 
-/** Whether a text is such a pattern. */
+/** Whether a text is a pattern for `readDate`. */
 export function isDatePattern(pattern: string): boolean {
   return pattern === 'auto' || (pattern.match(TOKEN)?.length ?? 0) > 0;
 }

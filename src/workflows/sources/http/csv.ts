@@ -1,4 +1,4 @@
-/** CSV with a row of names: each further row is an object. */
+/** Reads CSV: the first row has the names, and each further row becomes an object. */
 import { type CsvSplitter, splitCsv } from '../../../std/csv-rows.ts';
 import { MalformedError } from '../../../std/splitter.ts';
 import type { Item } from './items.ts';
@@ -7,11 +7,11 @@ const MAX_ROW_CHARACTERS = 16 << 20;
 const MAX_COLUMNS = 10_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 
-/** Of spreadsheets: a first line that says what stands between fields. */
+/** A first line that spreadsheets write to name the delimiter. */
 const SEPARATOR_LINE = /^(?:\ufeff)?sep=(.)\r?\n/i;
 const MAX_SEPARATOR_BYTES = 16;
 
-/** Rows of one stream. An empty field is left out, one in quotes (`""`) is an empty text. */
+/** An empty field is left out; an empty field in quotes (`""`) is an empty text. */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   delimiter: string | null,
@@ -42,11 +42,11 @@ export async function* readCsv(
   let before: Uint8Array = Buffer.alloc(0);
   for await (const chunk of chunks) {
     if (splitter === undefined) {
-      // The first row is needed whole before its delimiter is known.
+      // The whole first row is needed to find its delimiter.
       before = Buffer.concat([before, chunk]);
       const needed = delimiter === null ? MAX_ROW_CHARACTERS : MAX_SEPARATOR_BYTES;
       const newline = before.indexOf(10);
-      // Behind `sep=;` stands one more row.
+      // A short first line may be `sep=;`: then the row after it is needed.
       const isWhole =
         newline >= MAX_SEPARATOR_BYTES || (newline !== -1 && before.indexOf(10, newline + 1) !== -1);
       if (before.length < needed && !isWhole) continue;
@@ -58,7 +58,7 @@ export async function* readCsv(
   if (names === undefined) throw new MalformedError('It is empty where CSV with a row of names was expected');
 }
 
-/** Of the first row, without what stands in quotes. */
+/** The most frequent delimiter of the first row, outside of quotes. */
 function delimiterOf(bytes: Uint8Array): string {
   const [row = ''] = Buffer.from(bytes)
     .toString()
@@ -80,7 +80,7 @@ function namesOf(row: readonly (string | null)[]): string[] {
   for (const [at, name] of row.entries()) {
     const text = name?.trim() || `column${at + 1}`;
     let own = text;
-    // A second `email` is `email_2`: it would write over the first.
+    // A second `email` becomes `email_2`, so that it does not replace the first.
     for (let count = (counts.get(text) ?? 1) + 1; taken.has(own); count++) {
       own = `${text}_${count}`;
       counts.set(text, count);

@@ -1,4 +1,4 @@
-/** Follows records to their detail pages, whose fields are added to them. */
+/** Reads the detail pages of records, and adds their fields (`source.follow`). */
 import type { Follow, HttpSource } from '../../../model/http-source.ts';
 import { parseExactly } from '../../../model/record.ts';
 import { discard } from './client.ts';
@@ -22,7 +22,7 @@ export interface DetailDeps extends RereadDeps {
   onPage(url: string): void;
 }
 
-/** The records of a page with their details, as lines of JSON in the order of the page. */
+/** Yields the records of a page with their details, as lines of JSON in the order of the page. */
 export async function* withDetails(
   batches: AsyncIterable<Item[]>,
   page: PageKind,
@@ -31,7 +31,7 @@ export async function* withDetails(
 ): AsyncGenerator<string[]> {
   const { follow } = source;
   const { find } = compileText(follow.url, page.grammar, { trim: true });
-  // Taken from the connection first: a host would not wait for all the detail pages.
+  // All are read from the connection first: the host would not wait for the detail pages.
   const taken: Item[] = [];
   for await (const batch of batches) taken.push(...batch);
 

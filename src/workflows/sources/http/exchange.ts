@@ -1,4 +1,4 @@
-/** One question and its answer: permitted, authorized, and opened as text. */
+/** One request and its response: checked against robots.txt, authorized, and decoded. */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import type { Authorization } from './authorization.ts';
 import { type Body, openBody } from './body.ts';
@@ -10,7 +10,7 @@ import { SourceError } from './source-error.ts';
 export interface Exchange {
   /** @throws SourceError */
   ask(request: HttpRequest, accepted: readonly number[]): Promise<Answer>;
-  /** @throws UnreadableError, SourceError when it turns out that it may not be used */
+  /** @throws UnreadableError; SourceError when robots.txt turns out to forbid it */
   open(answer: Answer, parse: Parse | null): Promise<Body>;
 }
 

@@ -1,14 +1,14 @@
-/** Makes the fields of a record out of one part of an answer, and says which of them found nothing. */
+/** Extracts the fields of a record from one part of a response, and reports which of them were empty. */
 import type { Field } from '../../../model/http-source.ts';
 import { readDate, readNumber } from './convert.ts';
 import type { Grammar, Lookup } from './grammar.ts';
 
-/** What became of a field. `unread`: something was there, and was not the date or number that it should be. */
+/** The result for a field. `unread` holds a text that is not the date, number or URL that it should be. */
 export type Outcome = 'filled' | 'empty' | { unread: string };
 
 export interface FieldReader {
   names: string[];
-  /** Adds the fields to a record. What is empty and has no default is left out. */
+  /** Adds the fields to a record. Empty fields without a default are left out. */
   read(
     part: unknown,
     input: { base: string; record: Record<string, unknown>; tell(name: string, outcome: Outcome): void },
@@ -17,7 +17,7 @@ export interface FieldReader {
 
 const PLACE = /\{\{(.+?)\}\}/gs;
 
-/** A text as a template of paths, or as one path. */
+/** Compiles a path, or a template of paths such as `{{first}} {{last}}`. */
 export function compileText(
   text: string,
   grammar: Grammar,
@@ -39,13 +39,13 @@ export function compileText(
         if (value !== '') found = true;
         return value;
       });
-      // Only the words between the places are no value.
+      // The text between the placeholders alone is not a value.
       return found ? [filled.join('').trim()] : [];
     },
   };
 }
 
-/** @param whole what a text is trimmed of unless the field says otherwise */
+/** @param options.trim whether texts are trimmed unless the field says otherwise */
 export function compileFields(
   fields: Readonly<Record<string, Field>>,
   grammar: Grammar,
@@ -62,7 +62,7 @@ export function compileFields(
         const { value, outcome } = read(part, base);
         tell(name, outcome);
         if (value === undefined) continue;
-        // A plain assignment to __proto__ would set the prototype and lose the field.
+        // Assigning to __proto__ would set the prototype and lose the field.
         if (name === '__proto__')
           Object.defineProperty(record, name, { value, enumerable: true, configurable: true });
         else record[name] = value;
@@ -90,13 +90,13 @@ function compileField(
 
   function convert(raw: unknown, base: string): Read {
     if (plain) return { value: raw, outcome: isEmpty(raw) ? 'empty' : 'filled' };
-    // Lists and maps have no text, and a number is one, also where a double would change it.
+    // Lists and maps are not converted, and neither are numbers, including those that a double would change.
     if (typeof raw === 'object' && raw !== null && (field.number !== null || !JSON.isRawJSON(raw)))
       return { value: raw, outcome: 'filled' };
     if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
     let text = textOfValue(raw);
     if (absolute && text.trim() !== '') {
-      // Before anything is replaced in it: `mailto:` is an address too.
+      // Before `replace`, because `mailto:` is a URL too.
       const url = URL.parse(text.trim(), base);
       if (url === null) return { value: undefined, outcome: { unread: text } };
       text = url.href;
@@ -131,7 +131,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** A value as text: numbers as they stand, nothing for null, lists and maps as JSON. */
+/** A value as text: empty for null, JSON for lists and maps. */
 export function textOfValue(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;

@@ -142,6 +142,9 @@ test('numbers are read as people write them', () => {
 
 test('dates are read by their pattern, and only those that there are', () => {
   const cases: [text: string, pattern: string, date: string | undefined][] = [
+    ['0050-03-01', 'YYYY-MM-DD', undefined],
+    ['01.03.2026 10:20:75', 'DD.MM.YYYY HH:mm:ss', undefined],
+    ['01.03.2026 10:20:59', 'DD.MM.YYYY HH:mm:ss', '2026-03-01T10:20:59.000Z'],
     ['2026-01-31', 'auto', '2026-01-31'],
     ['2026-01-31T10:00:00+02:00', 'auto', '2026-01-31T08:00:00.000Z'],
     ['Sat, 31 Jan 2026 10:00:00 GMT', 'auto', '2026-01-31T10:00:00.000Z'],

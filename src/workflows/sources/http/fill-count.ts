@@ -1,17 +1,18 @@
-/** Counts how many records each field is filled in: a field that finds nothing any more tells that a page has changed. */
+/** Counts in how many records each field is filled: a field that is suddenly empty shows that a page has changed. */
 import type { HttpSource } from '../../../model/http-source.ts';
 import type { Outcome } from './field.ts';
 
 export interface FillCount {
-  /** A record begins: `records` of the answers below. */
+  /** Counts one record. */
   record(): void;
+  /** Counts the result for one field of it. */
   tell(name: string, outcome: Outcome): void;
   records(): number;
   /** How often each field was filled, in the order of the definition. */
   filled(): ReadonlyMap<string, number>;
-  /** What to say in the log about fields that were not always filled. */
+  /** Log lines about fields that were not always filled. */
   sentences(): string[];
-  /** The sentence of the guard that refuses these counts. */
+  /** The error message of the guard on filled fields, if it refuses these counts. */
   mistake(filled: HttpSource['filled']): string | undefined;
 }
 

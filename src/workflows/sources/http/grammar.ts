@@ -1,20 +1,20 @@
-/** What the paths of a definition mean in one kind of answer. */
+/** The path language of each format: JSONPath for data, CSS selectors for markup. */
 import type { AnyNode } from 'domhandler';
 import type { Parse } from '../../../model/http-source.ts';
 import { MalformedError } from '../../../std/splitter.ts';
 import { compileJsonPath } from './json-path.ts';
 import { compileSelector, LINK_ATTRIBUTES, readSelector, textOf } from './selector.ts';
 
-/** No record can be longer; elements within one another each have the texts of all below them. */
+/** Limit of the text that a path finds in one record; nested elements each repeat the text of those in them. */
 const MAX_TEXTS = 16 << 20;
 
-/** All that a path leads to from one part of an answer. */
+/** Returns everything that a path matches in one record as it came. */
 export type Lookup = (part: unknown) => unknown[];
 
 export interface Grammar {
-  /** @param options.trim texts of HTML and XML without the white space that nobody sees */
+  /** @param options.trim whether to trim and fold the white space of texts in HTML and XML */
   compile(path: string, options: { trim: boolean }): Lookup;
-  /** Whether what this path leads to is an address, to be made absolute. */
+  /** Whether this path leads to a URL, to be made absolute. */
   isLink(path: string): boolean;
 }
 

@@ -1,32 +1,33 @@
 /**
- * The program inside the child process of an `http` source: reads it and writes down its records.
+ * The program in the child process of an `http` source: reads the source and writes its records.
  *
- * Descriptors: 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 turns (see `child.ts`).
+ * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * request limits of the server.
  */
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { HttpSource } from '../../../model/http-source.ts';
 import { remoteTurns } from '../../../net/host-turns-channel.ts';
 import { createProgress, createWriter, tellLog, writeResult } from '../harness-output.ts';
-import { createHidden } from './hidden.ts';
 import { namedOrigins } from './origins.ts';
 import { createOutbound } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
 import { readSource } from './read-source.ts';
+import { createRedactor } from './redactor.ts';
 
 export interface HarnessInput {
-  /** With the secrets in it. */
+  /** With its secrets filled in. */
   source: HttpSource;
-  /** Those secrets alone: not to be told. */
+  /** The values of those secrets, to be masked. */
   secrets: string[];
   state: unknown;
   definitionHash: string;
   agent: string;
-  /** What may be connected to, as FLOWHOOK_ALLOW_NETWORKS. */
+  /** What may be connected to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 
-/** What is left on the result pipe. */
+/** The result, as descriptor 4 gets it. */
 export type HarnessResult =
   | { ok: true; state: unknown; unchanged: boolean }
   | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };
@@ -38,12 +39,11 @@ if (import.meta.main) {
 }
 
 async function run(input: HarnessInput): Promise<void> {
-  const stopping = new AbortController();
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();
   const writer = createWriter();
   const reading = readSource(
-    { ...input, hidden: createHidden(input.secrets) },
+    { ...input, redactor: createRedactor(input.secrets) },
     {
       dispatcher: await createOutbound({
         allowNetworks: input.allowNetworks,
@@ -52,7 +52,7 @@ async function run(input: HarnessInput): Promise<void> {
       }),
       turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
       agent: input.agent,
-      signal: stopping.signal,
+      signal: new AbortController().signal,
       log: tellLog,
       onPage: (pages, url) => progress.report({ pages, message: url }),
     },

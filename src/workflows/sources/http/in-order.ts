@@ -1,7 +1,6 @@
-/** Works on several things at a time and hands the results out in order. */
-
 /**
- * At most `atOnce` are under way or waiting to be taken. The first failure ends it, once those under way have ended.
+ * Works on several values concurrently and yields the results in order. At most `atOnce` are in progress or waiting to be
+ * taken. The first failure ends it, once all that are in progress have ended.
  */
 export async function* inOrder<T, R>(
   values: AsyncIterable<T>,
@@ -12,7 +11,7 @@ export async function* inOrder<T, R>(
   try {
     for await (const value of values) {
       const working = work(value);
-      // Whoever takes it hears of its failure; until then it must not count as unhandled.
+      // A failure is thrown when the result is taken; until then it must not count as unhandled.
       working.catch(() => undefined);
       under.push(working);
       if (under.length >= atOnce) yield await (under.shift() as Promise<R>);

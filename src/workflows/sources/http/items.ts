@@ -1,4 +1,4 @@
-/** Takes the records out of one answer, piece by piece where its kind allows that. */
+/** Extracts the records of one response, as a stream where its format allows that. */
 import { isUtf8 } from 'node:buffer';
 import type { Document } from 'domhandler';
 import type { HttpSource } from '../../../model/http-source.ts';
@@ -13,22 +13,19 @@ import { parseMarkup } from './markup.ts';
 import { compileSelector } from './selector.ts';
 import { UnreadableError } from './source-error.ts';
 
-/** A line or an element may be this long: no record can be longer. */
+/** Limit of a line or an array element; no record can be longer. */
 const MAX_ELEMENT_BYTES = 16 << 20;
-/** Answers that can only be read whole: HTML, XML, and JSON with a path that leads to many places. */
+/** Limit of responses that must be held in memory: HTML, XML, and JSON whose path matches several places. */
 const MAX_WHOLE_BYTES = 128 << 20;
 
-/** One answer, taken apart. */
 export interface Items {
-  /** The parts that are records, in small batches. To be read to the end. */
+  /** The records, in small batches. To be read to the end. */
   batches: AsyncIterable<Item[]>;
-  /** What is left around them, for links and cursors: JSON without the records, or the document. After `batches`. */
+  /** The rest of the response, for links and cursors: JSON without the records, or the document. After `batches`. */
   around(): unknown;
-  /** Whether a failure of the connection can come after records have been handed out. */
-  streams: boolean;
 }
 
-/** One part that is a record; `text` where it is JSON that stands in one line as it came. */
+/** A record as it came. `text` is set instead of `value` where it is JSON in one line that need not be parsed. */
 export interface Item {
   value: unknown;
   text: string | undefined;
@@ -42,12 +39,11 @@ export async function readItems(
 ): Promise<Items> {
   switch (body.parse) {
     case 'ndjson':
-      return { batches: told(ndjson(body, input.parsed), input.url), around: () => undefined, streams: true };
+      return { batches: wrapErrors(ndjson(body, input.parsed), input.url), around: () => undefined };
     case 'csv':
       return {
-        batches: told(readCsv(body.chunks, source.delimiter), input.url),
+        batches: wrapErrors(readCsv(body.chunks, source.delimiter), input.url),
         around: () => undefined,
-        streams: true,
       };
     case 'json':
       return json(body, source, input);
@@ -62,7 +58,7 @@ async function* ndjson(body: Body, parsed: boolean): AsyncGenerator<Item[]> {
   yield splitter.end().map((text) => item(text, parsed));
 }
 
-/** Unless somebody looks into it, a record goes on as it came. */
+/** A record that nobody looks into is passed on as text. */
 function item(text: string, parsed: boolean): Item {
   return parsed || text.includes('\n') ? { value: parse(text), text: undefined } : { value: undefined, text };
 }
@@ -87,7 +83,7 @@ async function json(
   if (names !== undefined) {
     const splitter = splitElements(names, MAX_ELEMENT_BYTES);
     let around: unknown;
-    const batches = told(
+    const batches = wrapErrors(
       elements(
         body,
         splitter,
@@ -99,20 +95,20 @@ async function json(
       ),
       input.url,
     );
-    return { batches, around: () => around, streams: true };
+    return { batches, around: () => around };
   }
   const find = compileJsonPath(path);
   const text = await whole(body);
-  const found = tellOnce(() => {
+  const found = wrapErrorsSync(() => {
     const value = parse(text);
     const places = find(value);
     if (places.length === 0 && plainSteps(path) !== undefined) throw leadsNowhere(path, value);
     return { value, parts: places.flatMap((one) => (Array.isArray(one) ? one : one === null ? [] : [one])) };
   }, input.url);
-  return { batches: inBatches(found.parts), around: () => found.value, streams: false };
+  return { batches: inBatches(found.parts), around: () => found.value };
 }
 
-/** Whether the way to the next page begins in the records themselves, which are gone once they have been handed out. */
+/** Whether the path to the next page leads through the records, which are gone once they have been handed out. */
 function looksInto(paginate: HttpSource['paginate'], records: string): boolean {
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return false;
   const [to, from] = [plainSteps(records), plainSteps(paginate.from)];
@@ -131,7 +127,7 @@ async function* elements(
   const around = parse(splitter.around().replace(/^\ufeff/, ''));
   keep(around);
   if (splitter.found()) return;
-  // No array stands there: one object alone is one record.
+  // There is no array at that place: a single object is one record.
   const [alone] = records === null ? [around] : compileJsonPath(records)(around);
   if (typeof alone === 'object' && alone !== null && !Array.isArray(alone)) {
     yield [{ value: alone, text: undefined }];
@@ -151,7 +147,7 @@ function leadsNowhere(path: string, value: unknown): MalformedError {
   return new MalformedError(`\`records\` (${path}) leads to nothing. The answer has: ${namesIn(value)}`);
 }
 
-/** What an answer consists of, so that a wrong path can be put right. */
+/** The properties of a response, which help to correct a wrong path. */
 function namesIn(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value).slice(0, 80);
   return (
@@ -166,7 +162,7 @@ async function markup(body: Body, records: string | null): Promise<Items> {
   const xml = body.parse === 'xml';
   const document: Document = parseMarkup(await whole(body), { xml });
   const found = records === null ? [document] : compileSelector(records, { xml })(document);
-  return { batches: inBatches(found), around: () => document, streams: false };
+  return { batches: inBatches(found), around: () => document };
 }
 
 async function* inBatches(values: readonly unknown[]): AsyncGenerator<Item[]> {
@@ -175,7 +171,7 @@ async function* inBatches(values: readonly unknown[]): AsyncGenerator<Item[]> {
   }
 }
 
-/** The whole text of an answer. */
+/** The whole text of a body. @throws UnreadableError when it is over 128 MiB */
 export async function whole(body: Body): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -189,11 +185,11 @@ export async function whole(body: Body): Promise<string> {
     chunks.push(chunk);
   }
   const all = Buffer.concat(chunks);
-  // A page may begin in ASCII and turn out not to be UTF-8 much later.
+  // The character set was decided by the first bytes, which may be ASCII when the rest is not UTF-8.
   return isUtf8(all) ? all.toString().replace(/^\ufeff/, '') : new TextDecoder('windows-1252').decode(all);
 }
 
-async function* told<T>(batches: AsyncIterable<T>, url: string): AsyncGenerator<T> {
+async function* wrapErrors<T>(batches: AsyncIterable<T>, url: string): AsyncGenerator<T> {
   try {
     yield* batches;
   } catch (error) {
@@ -201,7 +197,7 @@ async function* told<T>(batches: AsyncIterable<T>, url: string): AsyncGenerator<
   }
 }
 
-function tellOnce<T>(read: () => T, url: string): T {
+function wrapErrorsSync<T>(read: () => T, url: string): T {
   try {
     return read();
   } catch (error) {

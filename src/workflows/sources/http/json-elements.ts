@@ -1,4 +1,4 @@
-/** Cuts the elements of one array, at a place within a JSON text, out of it; what stands around them is kept. */
+/** Splits a stream of JSON text into the elements of one array in it; the text around them is kept. */
 import { isUtf8 } from 'node:buffer';
 import { MalformedError, type Splitter } from '../../../std/splitter.ts';
 
@@ -10,26 +10,27 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const OPEN_MAP = 0x7b;
 const CLOSE_MAP = 0x7d;
-/** Around the array: metadata, whose length does not grow with the records. */
+/** Limit of the text around the array, which is metadata and does not grow with the records. */
 const MAX_AROUND_BYTES = 16 << 20;
 
 export interface ElementSplitter extends Splitter {
-  /** After `end`: the text without the elements, as JSON; and whether the array was there. */
+  /** After `end`: the JSON text without the elements. */
   around(): string;
+  /** Whether the array exists. */
   found(): boolean;
 }
 
 /**
- * @param steps the names that lead to the array from the root; none for the root itself
- * @param maxBytes a longer element is a MalformedError
+ * @param steps the property names that lead from the root to the array; none if the root is the array
+ * @param maxBytes limit of an element; `push` throws MalformedError for a longer one
  */
 export function splitElements(steps: readonly string[], maxBytes: number): ElementSplitter {
   let depth = 0;
-  /** How many of the steps the containers that are open follow. */
+  /** How many of the steps the open containers match. */
   let matched = 0;
   let inString = false;
   let escaped = false;
-  /** What the string that is being read is: a name on the way to the array, or anything else. */
+  /** The bytes of the string that is being read, if it is a name on the way to the array. */
   let name: number[] | undefined;
   let lastName: string | undefined;
   let expectsName = false;
@@ -69,7 +70,7 @@ export function splitElements(steps: readonly string[], maxBytes: number): Eleme
     return new MalformedError(`Element ${count + 1} of the array is longer than ${maxBytes} bytes`);
   }
 
-  /** Where the string ends, or the end of the chunk. Native code finds quotes faster than a loop does. */
+  /** The end of the string, or of the chunk. `indexOf` finds quotes faster than a loop would. */
   function endOfString(chunk: Buffer, from: number): number {
     for (let quote = chunk.indexOf(QUOTE, from); quote !== -1; quote = chunk.indexOf(QUOTE, quote + 1)) {
       if (backslashes(chunk, from, quote) % 2 === 0) return quote;
@@ -172,7 +173,7 @@ export function splitElements(steps: readonly string[], maxBytes: number): Eleme
       }
       const left = chunk.subarray(start);
       if (within) {
-        // A copy: the chunk may be a slice of a larger buffer, which it would hold.
+        // Copied, because the chunk may be a slice of a larger buffer, which would be kept alive.
         partial.push(Buffer.from(left));
         partialBytes += left.length;
         if (partialBytes > maxBytes) throw tooLong();
@@ -197,7 +198,7 @@ export function splitElements(steps: readonly string[], maxBytes: number): Eleme
   }
 }
 
-/** How many stand directly before a place. */
+/** How many backslashes are directly before a position. */
 function backslashes(chunk: Buffer, from: number, before: number): number {
   let at = before;
   while (at > from && chunk[at - 1] === BACKSLASH) at -= 1;

@@ -1,16 +1,16 @@
-/** Paths into JSON: RFC 9535, and the plain name of a property. */
+/** Paths into JSON: JSONPath (RFC 9535), or the plain name of a property. */
 import { createRequire } from 'node:module';
 import { MalformedError } from '../../../std/splitter.ts';
 
-/** Everything in a value that a path leads to, in order. */
-export type Finder = (value: unknown) => unknown[];
+/** Returns everything in a value that a path matches, in order. */
+type Finder = (value: unknown) => unknown[];
 
 const STEP =
   /\.([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)|\[(?:'([^'\\]*)'|"([^"\\]*)"|(\d{1,9}))\]/uy;
 
 /**
- * The names and positions of a path that leads to one place at most, such as `$.data['e-mail'][0]`; undefined for
- * any other. A text that does not begin with `$` is the name of a property.
+ * The names and positions of a path that matches one place at most, such as `$.data['e-mail'][0]`; undefined for any
+ * other. A text that does not begin with `$` is the name of a property.
  */
 export function plainSteps(path: string): (string | number)[] | undefined {
   if (!path.startsWith('$')) return [path];
@@ -25,7 +25,7 @@ export function plainSteps(path: string): (string | number)[] | undefined {
   return steps;
 }
 
-/** @throws Error with a sentence that says what is wrong with the path */
+/** @throws Error that says what is wrong with the path */
 export function compileJsonPath(path: string): Finder {
   const steps = plainSteps(path);
   if (steps !== undefined) {
@@ -34,7 +34,7 @@ export function compileJsonPath(path: string): Finder {
       return found === undefined ? [] : [found];
     };
   }
-  // Loaded when a path needs it: most lead straight to one place.
+  // Loaded when a path needs it; most match one place only.
   const { jsonpath } = createRequire(import.meta.url)('json-p3') as typeof import('json-p3');
   let query: ReturnType<typeof jsonpath.compile>;
   try {
@@ -46,7 +46,7 @@ export function compileJsonPath(path: string): Finder {
     try {
       return query.query(value as Parameters<typeof query.query>[0]).values();
     } catch (error) {
-      // Lists and maps may be nested more deeply than it goes.
+      // The value may be nested more deeply than the library supports.
       throw new MalformedError(`${path} cannot be followed: ${(error as Error).message}`);
     }
   };

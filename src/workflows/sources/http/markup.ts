@@ -1,14 +1,14 @@
-/** Parses HTML as a browser does, and XML without what it could be made to do: no entities of its own, no files. */
+/** Parses HTML as browsers do, and XML without custom entities or external files. */
 import { createRequire } from 'node:module';
 import type { AnyNode, Document, Element } from 'domhandler';
 
 /**
- * As browsers do. What is nested more deeply is put beside what it is in: to take the texts of each of 100,000
- * elements within one another would take minutes, for each holds those of all below it.
+ * Limit of nesting, as in browsers; deeper elements become siblings. The text of an element includes that of all
+ * elements in it, so reading the text of each of 100,000 nested elements would take minutes.
  */
 const MAX_DEPTH = 512;
 
-/** Each parser is loaded when an answer needs it. */
+/** Each parser is loaded when a response needs it. */
 const require = createRequire(import.meta.url);
 
 export function parseMarkup(text: string, options: { xml: boolean }): Document {
@@ -37,7 +37,7 @@ function flattened(document: Document): Document {
   return document;
 }
 
-/** Makes all elements below one its children, in order; each keeps only the text that is its own. */
+/** Makes all descendants of an element its children, in order. Each keeps only its own text. */
 function flatten(root: Element): void {
   const below: AnyNode[] = [];
   const open = root.children.toReversed();
@@ -63,12 +63,12 @@ function adopt(parent: Element, children: AnyNode[]): void {
   }
 }
 
-/** What links of a page are relative to: its own address, or its `<base href>`. */
+/** The base URL of the links of a page: its `<base href>`, or its own URL. */
 export function baseOf(document: Document, url: string): string {
   const open: { children?: unknown[]; name?: string; attribs?: Record<string, string> }[] = [
     document as never,
   ];
-  // Only the head may hold one, and it comes first.
+  // Only the head may contain one, and the head comes first.
   for (let looked = 0; looked < 200; looked++) {
     const node = open.shift();
     if (node === undefined) break;

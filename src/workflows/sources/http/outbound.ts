@@ -1,8 +1,10 @@
 /**
- * The way out of an `http` source: only to addresses that are allowed, by a proxy where one is named.
+ * The dispatcher for the requests of an `http` source: it connects only to allowed addresses, through a proxy if one is
+ * set.
  *
- * What `FLOWHOOK_ALLOW_NETWORKS` opens is open for the hosts that the definition names. Where those redirect or link
- * to is theirs to say, and may be public addresses only: else any page could have a neighbour of this machine read.
+ * The private networks that `FLOWHOOK_ALLOW_NETWORKS` opens are open only for hosts that the definition names.
+ * Redirects and links may lead to public addresses only: otherwise any page could make Flowhook read its neighbours in
+ * the network.
  */
 import { isIP } from 'node:net';
 import { Dispatcher, ProxyAgent } from 'undici';
@@ -12,11 +14,12 @@ import { createResolver, type Resolver } from '../../../net/resolver.ts';
 import { isAtOrigin } from './origins.ts';
 
 /**
- * With a proxy its own address is judged, and each target as far as this machine knows it: an address that is written
- * out, and all that a name resolves to here. The proxy looks names up for itself: one that is unknown here, or that
- * it resolves to something else, is for whoever runs it to refuse.
+ * With a proxy, its own address is checked, and each target as far as this machine can: literal addresses, and all
+ * addresses that a name resolves to here. The proxy resolves names itself, so a name that is unknown here, or resolves
+ * to something else there, is for its operator to refuse.
  *
- * @param options.named origins that the definition itself names, see `namedOrigins`
+ * @param options.named see `namedOrigins`
+ * @throws Error when the proxy itself may not be used
  */
 export async function createOutbound(options: {
   allowNetworks: string;
@@ -72,14 +75,14 @@ function publicOnly(policy: AddressPolicy): AddressPolicy {
   };
 }
 
-/** Sends each request by one of several ways. */
+/** Sends each request through one of several dispatchers. */
 class Fork extends Dispatcher {
-  readonly #ways: readonly Dispatcher[];
+  readonly #dispatchers: readonly Dispatcher[];
   readonly #choose: (target: URL) => Dispatcher;
 
-  constructor(ways: readonly Dispatcher[], choose: (target: URL) => Dispatcher) {
+  constructor(dispatchers: readonly Dispatcher[], choose: (target: URL) => Dispatcher) {
     super();
-    this.#ways = ways;
+    this.#dispatchers = dispatchers;
     this.#choose = choose;
   }
 
@@ -88,11 +91,11 @@ class Fork extends Dispatcher {
   }
 
   override async close(): Promise<void> {
-    await Promise.all(this.#ways.map((way) => way.close()));
+    await Promise.all(this.#dispatchers.map((one) => one.close()));
   }
 
   override async destroy(): Promise<void> {
-    await Promise.all(this.#ways.map((way) => way.destroy()));
+    await Promise.all(this.#dispatchers.map((one) => one.destroy()));
   }
 }
 

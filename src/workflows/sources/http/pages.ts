@@ -1,4 +1,4 @@
-/** Where the next page is: one small machine for each kind of pagination. */
+/** Finds the next page: one small state machine for each kind of pagination. */
 import { createHash, type Hash } from 'node:crypto';
 import type { Paginate } from '../../../model/http-source.ts';
 import { linkTo } from '../../../net/link-header.ts';
@@ -8,31 +8,32 @@ import { FIRST_PAGE, type PageAt } from './request.ts';
 
 /** What is known of a page once it has been read. */
 export interface PageRead {
-  /** Where it came from, and what its links are relative to. */
+  /** The URL after redirects. */
   url: string;
+  /** The base URL of its links. */
   base: string;
   linkHeader: string | undefined;
   records: number;
-  /** Of its records. */
+  /** Of its records; empty unless the pager asks for `digests`. */
   digest: string;
-  /** What stood around the records. */
+  /** What is left of the response without the records, see `items.ts`. */
   around: unknown;
   grammar: Grammar;
 }
 
-/** The next page; `url` where it has an address of its own. `said` is worth a line in the log. */
+/** The next page, with its `url` where a link leads to it. `said` is a warning for the log. */
 export type Next = { at: PageAt; url: string | undefined } | { end: true; said?: string };
 
-export interface Pager {
+interface Pager {
   first: PageAt;
-  /** Pages that are numbered may end with 404. */
+  /** Numbered pages may end with 404. */
   numbered: boolean;
-  /** Tells two pages with the same records apart from two that differ; needed by some kinds only. */
+  /** Whether `next` needs the digests of pages, to notice that a page repeats the one before it. */
   digests: boolean;
   next(page: PageRead): Next;
 }
 
-/** For the pages that begin with one start URL. */
+/** A pager for the pages of one start URL. */
 export function createPager(paginate: Paginate | null): Pager {
   switch (paginate?.type) {
     case undefined:

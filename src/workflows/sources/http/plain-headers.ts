@@ -1,4 +1,4 @@
-/** Headers that may be told to anybody: also to hosts that a definition does not name. In lower case. */
+/** Headers that may also be sent to hosts that the definition does not name, in lower case. */
 export const PLAIN_HEADERS: readonly string[] = [
   'accept',
   'accept-encoding',

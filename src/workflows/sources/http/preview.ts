@@ -1,54 +1,54 @@
-/** Looks at the first records of a source without a job: what its paths find, and which pages it would go on to. */
+/** Previews a source without a job: its first records, how often each field is filled, and the next request. */
 import { createReadStream } from 'node:fs';
 import type { HttpSource } from '../../../model/http-source.ts';
 import { createHostTurns } from '../../../net/host-turns.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
 import { countFills } from './fill-count.ts';
-import { createHidden } from './hidden.ts';
 import { namedOrigins } from './origins.ts';
 import { createOutbound } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
 import { readSource, type SourceEnd } from './read-source.ts';
 import { fieldNames } from './record-maker.ts';
+import { createRedactor } from './redactor.ts';
 import type { HttpRequest } from './request.ts';
 
-/** With detail pages each record is a request. */
+/** With detail pages, each record takes a request. */
 const MAX_FOLLOWED = 5;
 const MAX_RECORDS = 10_000;
 const SHOWN = 10;
 
-export interface PreviewInput {
+interface PreviewInput {
   source: HttpSource;
-  /** A file that is taken for the first answer; nothing is sent then. */
+  /** A file to use as the first response, instead of sending requests. */
   from: string | undefined;
-  /** Pages that are read of each start URL. */
+  /** Pages to read of each start URL. */
   pages: number;
   allowNetworks: string;
   agent: string;
-  /** What must not be shown, but in records. */
+  /** Texts to mask, except in records. */
   secrets: readonly string[];
   signal: AbortSignal;
-  /** Told at once what is worth a word, such as that a host wants to be waited for. */
+  /** Called at once with log lines, such as that a host asks to wait. */
   onLog(text: string): void;
 }
 
 export interface Preview {
-  /** The first, as they would be handed to the job. */
+  /** The first records, as the job would get them. */
   records: Record<string, unknown>[];
   /** How many were read. */
   read: number;
-  /** How many of those have each field. */
+  /** How many of those have each field filled. */
   filled: Record<string, number>;
   requests: { method: string; url: string; status: number; ms: number }[];
-  /** What would be asked for next. */
+  /** The next request that a run would send. */
   next: { method: string; url: string } | null;
-  /** About fields that were not always filled. */
+  /** Sentences about fields that were not always filled. */
   unfilled: string[];
-  /** Why it went no further, if something is wrong. */
+  /** Why it failed; null if it did not. */
   error: string | null;
 }
 
-/** Raised instead of the request that would lead beyond what is looked at. */
+/** Thrown in place of the first request or record beyond the preview. */
 class Enough extends Error {}
 
 export async function previewSource(input: PreviewInput): Promise<Preview> {
@@ -62,7 +62,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
     unfilled: [],
     error: null,
   };
-  const hidden = createHidden(input.secrets);
+  const redactor = createRedactor(input.secrets);
   const fills = countFills(fieldNames(source));
   const dispatcher = await createOutbound({
     allowNetworks: input.allowNetworks,
@@ -74,20 +74,21 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       source: from === undefined ? source : { ...source, robots: 'ignore' },
       state: null,
       definitionHash: '',
-      hidden,
+      redactor,
     },
     {
       dispatcher,
       turns: createHostTurns(),
       agent: input.agent,
       signal,
-      // Requests are told with the rest.
+      // Requests, logged as `debug`, are part of the result.
       log: (level, text) => {
         if (level !== 'debug') input.onLog(text);
       },
       onPage() {},
       fills,
-      connect: (deps) => watched(from === undefined ? createClient(deps) : saved(from), input, preview, deps),
+      connect: (deps) =>
+        limited(from === undefined ? createClient(deps) : fromFile(from), input, preview, deps),
     },
   );
   const outcome = await outcomeOf(async () => {
@@ -110,8 +111,8 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
   });
   signal.throwIfAborted();
   if (!outcome.ok) preview.error = outcome.error;
-  preview.unfilled.push(...fills.sentences().map(hidden.mask));
-  // What a default stands in is not filled; with detail pages, some are counted that were not looked at.
+  preview.unfilled.push(...fills.sentences().map(redactor.mask));
+  // Defaults do not count as filled. With detail pages, records beyond the preview may have been counted.
   for (const [name, count] of fills.filled()) preview.filled[name] = Math.min(count, preview.read);
   return preview;
 }
@@ -123,18 +124,23 @@ function add(preview: Preview, line: string): void {
   if (preview.records.length < SHOWN) preview.records.push(record);
 }
 
-/** Notes each request, and refuses the one that is too many. */
-function watched(client: Client, input: PreviewInput, preview: Preview, { now, hidden }: ClientDeps): Client {
+/** Records each request in the preview, and refuses the first one beyond it. */
+function limited(
+  client: Client,
+  input: PreviewInput,
+  preview: Preview,
+  { now, redactor }: ClientDeps,
+): Client {
   const { source, pages } = input;
   let left = input.from === undefined ? pages * source.urls.length : 1;
   const isPage = (request: HttpRequest) => new URL(request.url).pathname !== '/robots.txt';
   return {
     async send(request, options) {
-      // Detail pages end with the records that are looked at.
+      // With detail pages, the number of records is the limit.
       if (isPage(request) && (source.follow === null || input.from !== undefined)) {
         left -= 1;
         if (left < 0) {
-          preview.next ??= { method: request.method, url: hidden.mask(request.url) };
+          preview.next ??= { method: request.method, url: redactor.mask(request.url) };
           throw new Enough();
         }
       }
@@ -142,7 +148,7 @@ function watched(client: Client, input: PreviewInput, preview: Preview, { now, h
       const answer = await client.send(request, options);
       preview.requests.push({
         method: request.method,
-        url: hidden.mask(request.url),
+        url: redactor.mask(request.url),
         status: answer.status,
         ms: now() - startedAt,
       });
@@ -151,12 +157,12 @@ function watched(client: Client, input: PreviewInput, preview: Preview, { now, h
   };
 }
 
-function saved(file: string): Client {
+function fromFile(file: string): Client {
   return {
     send: async (request) => ({
       status: 200,
       headers: {},
-      // Its name tells its kind as well as that of the address does.
+      // The command line makes the URL from the file name, which helps to detect the format.
       url: URL.parse(request.url)?.href ?? request.url,
       body: createReadStream(file),
     }),

@@ -1,4 +1,4 @@
-/** Reads one page: its records are handed out while it is read. */
+/** Reads one page, and hands out its records while it is being read. */
 import type { Follow, HttpSource, Parse } from '../../../model/http-source.ts';
 import { type Answer, discard } from './client.ts';
 import type { ConditionalRequests } from './conditional-requests.ts';
@@ -18,8 +18,9 @@ export interface PageDeps extends DetailDeps {
 }
 
 /**
- * @param options.digests whether what it brought must be told from what another page brought
+ * @param options.digests whether to compute a digest of its records
  * @param options.accepted statuses that mean that there is no such page
+ * @returns what is known of the page; `unchanged` for 304, `missing` for an accepted status
  */
 export async function* readPage(
   request: HttpRequest,
@@ -60,7 +61,7 @@ export async function* readPage(
     const body = await exchange.open(answer, source.parse);
     const { parse } = body;
     refuseBlindPaging(source, parse);
-    const items = await readItems(body, source, { url: answer.url, parsed: deps.maker.looks });
+    const items = await readItems(body, source, { url: answer.url, parsed: deps.maker.parses });
     const base = isMarkup(parse) ? baseOf(items.around() as never, answer.url) : answer.url;
     const page: PageKind = { parse, grammar: grammarOf(parse), base };
     const digest = options.digests ? createDigest() : undefined;
@@ -100,7 +101,7 @@ async function* linesOf(
   for await (const batch of batches) yield batch.map((item) => maker.line(item, page));
 }
 
-/** Where nothing stands around the records, the next page would never be found. */
+/** These formats have nothing but records, so the next page would never be found in them. */
 function refuseBlindPaging({ paginate }: HttpSource, parse: Parse): void {
   if (parse !== 'csv' && parse !== 'ndjson') return;
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return;

@@ -3,88 +3,68 @@
  *
  *     start URLs ──▶ pages ──▶ parts that are records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
 import { DEFAULT_MAX_PAGES, type HttpSource } from '../../../model/http-source.ts';
-import { createCookieJar } from '../../../net/cookies.ts';
-import type { HostTurns } from '../../../net/host-turns.ts';
-import { createAuthorization } from './authorization.ts';
-import { type Client, type ClientDeps, createClient } from './client.ts';
 import { createConditionalRequests } from './conditional-requests.ts';
-import { createExchange } from './exchange.ts';
+import { type ConnectDeps, connectSource } from './connect.ts';
 import { countFills, type FillCount } from './fill-count.ts';
-import { createHidden, type Hidden } from './hidden.ts';
 import { readState, trackState } from './kept-state.ts';
 import { createPager } from './pages.ts';
 import { type PageDeps, readPage } from './read-page.ts';
 import { createRecordMaker, fieldNames } from './record-maker.ts';
-import { FIRST_PAGE, linkedRequest, type PageAt, pageRequest } from './request.ts';
-import { createRobotsCheck } from './robots-check.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
+import { linkedRequest, type PageAt, pageRequest } from './request.ts';
 import { SourceError } from './source-error.ts';
 
-export interface SourceDeps {
-  dispatcher: Dispatcher;
-  turns: HostTurns;
-  /** `flowhook/1.2.3`: what hosts are told, and with its first word what robots.txt is asked for. */
-  agent: string;
-  signal: AbortSignal;
-  log(level: 'debug' | 'info' | 'warn', text: string): void;
-  /** Pages that were read. */
+export interface SourceDeps extends ConnectDeps {
+  /** Called after each page with the number of pages read. */
   onPage(pages: number, url: string): void;
-  random?(): number;
-  /** Epoch milliseconds. */
-  now?(): number;
-  wait?(ms: number, signal: AbortSignal): Promise<void>;
-  /** More pages than this are a loop, unless the definition says how many there may be. */
+  /** More pages than this are taken for a loop, unless the definition has `maxPages`; 10,000 by default. */
   mostPages?: number;
-  /** Where fields are counted, for whoever looks before the end. */
+  /** Counts the fields, for callers that need the counts before the end. */
   fills?: FillCount;
-  /** What sends requests; a client that really does unless told. */
-  connect?(deps: ClientDeps): Client;
 }
 
-export interface SourceInput {
+interface SourceInput {
   source: HttpSource;
-  /** What the last published run left, as it stood in `SourceEnd.state`. */
+  /** The `SourceEnd.state` of the last published run. */
   state: unknown;
-  /** Tells one definition from another: what was unchanged for another one is read again. */
+  /** Cache validators in the state that belong to another definition are ignored. */
   definitionHash: string;
-  /** What must not be told; more is added to it. */
-  hidden?: Hidden;
+  /** Masks secrets in log lines and errors. Credentials that are found during the run are added to it. */
+  redactor?: Redactor;
 }
 
 export interface SourceEnd {
   state: unknown;
-  /** Every answer was that nothing has changed: nothing was read. */
+  /** All responses were 304, so no records were read. */
   unchanged: boolean;
-  /** The sentence of the guard that refuses what was read. */
+  /** The error message of the guard on filled fields, if it refuses what was read. */
   guard: string | undefined;
   fills: FillCount;
   pages: number;
 }
 
 /**
- * Yields lines, each one record's JSON text, in batches.
+ * Yields batches of lines, each the JSON text of one record.
  *
- * @returns what came of it, once all has been read
  * @throws SourceError, UnreadableError; the signal's reason
  */
 export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGenerator<string[], SourceEnd> {
-  const hidden = input.hidden ?? createHidden();
-  const discreet: SourceDeps = {
+  const redactor = input.redactor ?? createRedactor();
+  const masked: SourceDeps = {
     ...deps,
-    log: (level, text) => deps.log(level, hidden.mask(text)),
-    onPage: (pages, url) => deps.onPage(pages, hidden.mask(url)),
+    log: (level, text) => deps.log(level, redactor.mask(text)),
+    onPage: (pages, url) => deps.onPage(pages, redactor.mask(url)),
   };
   try {
-    return yield* readAll({ ...input, hidden }, discreet);
+    return yield* readAll({ ...input, redactor }, masked);
   } catch (error) {
-    throw hidden.masked(error);
+    throw redactor.masked(error);
   }
 }
 
 async function* readAll(
-  input: SourceInput & { hidden: Hidden },
+  input: SourceInput & { redactor: Redactor },
   deps: SourceDeps,
 ): AsyncGenerator<string[], SourceEnd> {
   const { source } = input;
@@ -93,7 +73,7 @@ async function* readAll(
   const memory = trackState(source.remember, kept, new Date(now()).toISOString());
   const conditional = createConditionalRequests(source, kept, input.definitionHash);
   const fills = deps.fills ?? countFills(fieldNames(source));
-  const { exchange, wait } = connect(source, { ...deps, now, hidden: input.hidden }, memory.values);
+  const { exchange, wait } = connectSource(source, { ...deps, redactor: input.redactor }, memory.values);
   const firstRequest = (start: string) =>
     pageRequest(source, start, createPager(source.paginate).first, memory.values);
   let pages = 0;
@@ -113,7 +93,7 @@ async function* readAll(
     },
   };
 
-  // What has not changed is read all the same once something else has: a run brings everything.
+  // A run must bring all records: as soon as one start URL has changed, the unchanged ones are read too.
   const unchanged: string[] = [];
   for (const start of source.urls) {
     if (!(yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES))) unchanged.push(start);
@@ -139,7 +119,7 @@ async function* readAll(
   };
 }
 
-/** A start URL with its further pages. Answers whether anything was read: false when nothing has changed. */
+/** Reads a start URL and the pages that follow it. @returns false if it is unchanged and nothing was read */
 async function* readPages(
   start: string,
   deps: PageDeps,
@@ -156,7 +136,7 @@ async function* readPages(
     const accepted = pager.numbered && count > 1 ? [404, 410] : [];
     const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
     if (page === 'unchanged' && count > 1) {
-      // Only headers of the definition's own can have asked for it.
+      // Only a header of the definition itself can have made this request conditional.
       throw new SourceError(`${request.url} answered 304 Not Modified, and the page before it has been read`);
     }
     if (page === 'unchanged') return false;
@@ -178,39 +158,4 @@ async function* readPages(
     at = next.at;
     url = next.url;
   }
-}
-
-/** Puts together what asks. */
-function connect(
-  source: HttpSource,
-  deps: SourceDeps & { now(): number; hidden: Hidden },
-  state: ReadonlyMap<string, string>,
-) {
-  const pace = { perHost: source.perHost, delayMs: source.delayMs };
-  const clientDeps: ClientDeps = {
-    ...deps,
-    pace,
-    // A definition that was applied before this setting has none.
-    answerMs: source.answerMs ?? null,
-    cookies: source.cookies ? createCookieJar() : undefined,
-    trusted: new Set(
-      source.urls.map((url) => new URL(pageRequest(source, url, FIRST_PAGE, state).url).origin),
-    ),
-    wait: deps.wait ?? ((ms, signal) => pause(ms, undefined, { signal })),
-    random: deps.random ?? Math.random,
-  };
-  const client = (deps.connect ?? createClient)(clientDeps);
-  // Tokens come from a host of their own, which learns nothing of the requests.
-  const trusted = new Set(source.auth?.type === 'oauth2' ? [new URL(source.auth.tokenUrl).origin] : []);
-  const tokens = createClient({ ...clientDeps, trusted });
-  const robots = createRobotsCheck({
-    setting: source.robots,
-    parse: source.parse,
-    agent: deps.agent,
-    client,
-    slowDown: deps.turns.slowDown,
-  });
-  const auth = createAuthorization(source.auth, { client: tokens, hidden: deps.hidden, now: deps.now });
-  const warn = (text: string) => deps.log('warn', text);
-  return { exchange: createExchange({ source, client, auth, robots, warn }), wait: clientDeps.wait };
 }

@@ -1,4 +1,4 @@
-/** Makes records out of the parts of answers. */
+/** Makes records: passes them on as they came, or builds them from `fields`. */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { compileFields, type FieldReader } from './field.ts';
 import type { FillCount } from './fill-count.ts';
@@ -7,36 +7,36 @@ import type { Item } from './items.ts';
 import type { StateTracker } from './kept-state.ts';
 import { SourceError } from './source-error.ts';
 
-/** What the parts of one page have in common. */
+/** What the records of one page have in common. */
 export interface PageKind {
   parse: Parse;
   grammar: Grammar;
-  /** What its links are relative to. */
+  /** The base URL of its links. */
   base: string;
 }
 
 export interface RecordMaker {
-  /** Whether it looks into the parts: else they can go on as they came. */
-  looks: boolean;
+  /** Whether it needs records parsed. If not, they can be passed on as text. */
+  parses: boolean;
   /** The record as JSON text. */
   line(item: Item, page: PageKind): string;
-  /** The record, to be added to. */
+  /** The record as an object, to which details can be added. */
   record(item: Item, page: PageKind): Record<string, unknown>;
 }
 
-/** Of the records, in order. */
+/** The names of the fields of the records, in the order of the definition. */
 export function fieldNames({ fields, follow }: HttpSource): string[] {
   return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
 }
 
 export function createRecordMaker(source: HttpSource, memory: StateTracker, fills: FillCount): RecordMaker {
-  const asTheyAre = Object.keys(source.fields).length === 0;
+  const hasFields = Object.keys(source.fields).length > 0;
   const readers = new Map<Parse, FieldReader>();
 
   function readerOf(parse: Parse): FieldReader {
     let reader = readers.get(parse);
     if (reader === undefined) {
-      if (asTheyAre)
+      if (!hasFields)
         throw new SourceError(`The answer is ${parse}: \`fields\` must say what its records consist of`);
       reader = compileFields(source.fields, grammarOf(parse), { trim: isMarkup(parse) });
       readers.set(parse, reader);
@@ -44,24 +44,24 @@ export function createRecordMaker(source: HttpSource, memory: StateTracker, fill
     return reader;
   }
 
-  function taken(item: Item, { parse, grammar, base }: PageKind): unknown {
+  function recordValue(item: Item, { parse, grammar, base }: PageKind): unknown {
     memory.look?.(item.value, grammar);
     fills.record();
-    if (asTheyAre && !isMarkup(parse)) return item.value;
+    if (!hasFields && !isMarkup(parse)) return item.value;
     const record: Record<string, unknown> = {};
     readerOf(parse).read(item.value, { base, record, tell: fills.tell });
     return record;
   }
 
   return {
-    looks: !asTheyAre || source.follow !== null || memory.look !== undefined,
+    parses: hasFields || source.follow !== null || memory.look !== undefined,
     line(item, page) {
-      if (item.text === undefined) return JSON.stringify(taken(item, page));
+      if (item.text === undefined) return JSON.stringify(recordValue(item, page));
       fills.record();
       return item.text;
     },
     record(item, page) {
-      const value = taken(item, page);
+      const value = recordValue(item, page);
       return typeof value === 'object' && value !== null ? { ...value } : { value };
     },
   };

@@ -1,4 +1,4 @@
-/** Makes the request for one page out of the definition, the state and where the pages stand. */
+/** Builds the request for one page from the definition, the state and the position in the pagination. */
 import type { HttpSource, Parse } from '../../../model/http-source.ts';
 import { fillIn, fillInAll, type Values } from './placeholders.ts';
 import { SourceError } from './source-error.ts';
@@ -11,7 +11,7 @@ export interface HttpRequest {
   body: string | null;
 }
 
-/** Where the pages stand: parameters that are added, and what `${page}` is. */
+/** A position in the pagination: the parameters to add, and the value of `${page}`. */
 export interface PageAt {
   params: Record<string, string | number>;
   page: number | undefined;
@@ -19,7 +19,7 @@ export interface PageAt {
 
 export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
 
-/** What an answer may be, in the order in which it is liked: some hosts have the same in several forms. */
+/** Accepted formats, preferred first: some hosts serve several. */
 const ACCEPT: Readonly<Record<Parse, string>> = {
   json: 'application/json, */*;q=0.5',
   ndjson: 'application/x-ndjson, application/jsonl, */*;q=0.5',
@@ -30,7 +30,7 @@ const ACCEPT: Readonly<Record<Parse, string>> = {
 const ACCEPT_ANY =
   'application/json, application/x-ndjson, text/csv, text/html;q=0.9, application/xml;q=0.9, */*;q=0.8';
 
-/** @param url one of the source's URLs, with its places */
+/** @param url one of the source's URLs, with its placeholders */
 export function pageRequest(
   source: HttpSource,
   url: string,
@@ -72,7 +72,7 @@ export function pageRequest(
   return { method: source.method, url: target.href, headers, body };
 }
 
-/** @throws SourceError when a value would lead elsewhere than into its own place */
+/** @throws SourceError when a value would change the path around its placeholder */
 function addressOf(url: string, values: Values): string {
   const address = fillIn(url, values, encodeURIComponent) ?? '';
   const [path = ''] = address.split(/[?#]/, 1);
@@ -84,12 +84,12 @@ function addressOf(url: string, values: Values): string {
   return address;
 }
 
-/** As it stands between quotes. */
+/** Escapes a value for a place between quotes. */
 function withinJson(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }
 
-/** A page that has an address of its own is asked for like the first, without what its address already says. */
+/** The request for a page that a link leads to: with the headers of the first page, without its query and body. */
 export function linkedRequest(
   source: HttpSource,
   url: string,
@@ -105,7 +105,7 @@ export function linkedRequest(
   return { method: 'GET', url, headers: like.headers, body: null };
 }
 
-/** `variables.after` is a member of a member. */
+/** Sets a nested member: `variables.after` has two steps. */
 function setWithin(json: unknown, [first = '', ...rest]: string[], value: unknown): void {
   if (typeof json !== 'object' || json === null) return;
   const map = json as Record<string, unknown>;

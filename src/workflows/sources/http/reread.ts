@@ -1,4 +1,4 @@
-/** Decides about an answer that a broken connection has cut short: read again from its beginning, or the end. */
+/** Decides whether a response that a broken connection cut short is requested again. */
 import { SourceError } from './source-error.ts';
 
 const MAX_READS = 4;
@@ -11,11 +11,11 @@ export interface RereadDeps {
 }
 
 /**
- * Waits until the answer may be asked for again.
+ * Waits until the response may be requested again.
  *
- * @param read.reads how often it was read, at least once
- * @param read.handedOut records of it that are on their way already: they cannot be taken back
- * @throws what it was given, when that is no broken connection; SourceError when it is not read again
+ * @param read.reads how often it was read, from 1
+ * @param read.handedOut records of it that were already handed out, and cannot be taken back
+ * @throws the given error, unless it is a broken connection; SourceError when it is not requested again
  */
 export async function waitToReread(
   error: unknown,

@@ -1,4 +1,4 @@
-/** Decides whether a request that went wrong is sent again, when, and what to say of it. */
+/** Decides whether and when a failed request is retried, and describes the failure. */
 import { retryAfterMs } from '../../../net/retry-after.ts';
 import { fullJitterMs } from '../../../std/backoff.ts';
 import { STATUS_CODES } from '../../../std/http-names.ts';
@@ -7,21 +7,21 @@ import type { HttpRequest } from './request.ts';
 const MAX_TRIES = 5;
 const BASE_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
-/** A host that wants to rest for longer is left alone; the job itself may be tried again later. */
+/** A longer Retry-After fails the run; the job itself may be retried later. */
 const MAX_REST_MS = 5 * 60_000;
-/** The answer may be another one soon. */
+/** Statuses that may be temporary. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
 
 export type Retry =
   | { again: false; sentence: string }
-  /** `restHost`: the host itself named the time, and other requests wait for it too. */
+  /** `restHost`: the host itself asked for the wait, so all requests to it wait. */
   | { again: true; sentence: string; waitMs: number; restHost: boolean };
 
 export function retryOf(input: {
   request: HttpRequest;
   answer: { status: number; headers: Readonly<Record<string, string>> } | undefined;
   failure: unknown;
-  /** How often it was sent, at least once. */
+  /** How often it was sent, from 1. */
   tries: number;
   random: number;
   nowMs: number;
@@ -40,7 +40,7 @@ export function retryOf(input: {
   });
   const times = tries > 1 ? ` (after ${tries} tries)` : '';
   if (answer === undefined) {
-    // The host may have done what it was asked before the connection broke.
+    // The host may have processed the request before the connection broke, so only GET is repeated.
     const again = tries < MAX_TRIES && request.method === 'GET' && mayPass(input.failure);
     return again
       ? { again, sentence, waitMs, restHost: false }
@@ -68,7 +68,7 @@ function adviceFor(status: number): string {
   return '';
 }
 
-/** What our own address guard refuses stays refused, and so does a name that does not exist. */
+/** A refusal by our address guard and a name that does not exist are permanent, and so are errors of TLS and HTTP. */
 function mayPass(failure: unknown): boolean {
   const { name, code, none } = rootOf(failure) as Error & { code?: string; none?: boolean };
   if (name === 'BlockedAddressError' || none === true) return false;

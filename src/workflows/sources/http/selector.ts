@@ -1,15 +1,15 @@
-/** Paths into HTML and XML: a CSS selector, and behind it `@attribute` where the text is not meant. */
+/** Paths into HTML and XML: a CSS selector, followed by `@attribute` to take an attribute instead of the text. */
 import { createRequire } from 'node:module';
 import type { AnyNode, Element } from 'domhandler';
 
-export interface Selector {
+interface Selector {
   /** Null: the element itself. */
   css: string | null;
   /** Null: the text. */
   attribute: string | null;
 }
 
-/** Attributes that hold addresses, which are made absolute. */
+/** Attributes that hold URLs, which are made absolute. */
 export const LINK_ATTRIBUTES = ['href', 'src', 'action', 'data', 'poster', 'cite', 'formaction'];
 
 /** `a.next@href`, `@id` (of the element itself), `td:nth-child(2)`, `.` (the element's own text). */
@@ -20,9 +20,9 @@ export function readSelector(path: string): Selector {
 }
 
 /**
- * Finds elements below others.
+ * Compiles a selector into a function that finds elements within a node.
  *
- * @throws Error with a sentence that says what is wrong with the selector
+ * @throws Error that says what is wrong with the selector
  */
 export function compileSelector(css: string, options: { xml: boolean }): (within: AnyNode) => Element[] {
   const { compile, selectAll } = cssSelect();
@@ -35,7 +35,7 @@ export function compileSelector(css: string, options: { xml: boolean }): (within
   return (within) => selectAll<AnyNode, Element>(query, within, { xmlMode: options.xml });
 }
 
-/** Without recursion: pages nest as deeply as they like. White space that no browser shows is folded. */
+/** The text of a node. Trimming also folds white space, as browsers do. Not recursive, because pages may nest deeply. */
 export function textOf(node: AnyNode, options: { trim: boolean }): string {
   const parts: string[] = [];
   const open: AnyNode[] = [node];
@@ -51,7 +51,7 @@ export function textOf(node: AnyNode, options: { trim: boolean }): string {
   return options.trim ? text.replace(/[\s\u00a0]+/gu, ' ').trim() : text;
 }
 
-/** Elements between whose texts a browser shows a gap even where the page has no white space. */
+/** Elements whose texts browsers separate even where the page has no white space. */
 const SEPARATES = new Set(['br', 'p', 'div', 'li', 'tr', 'td', 'th', 'dt', 'dd', 'h1', 'h2', 'h3', 'h4']);
 
 function cssSelect(): typeof import('css-select') {

@@ -1,19 +1,19 @@
-/** Hides in what a source says whatever proves who asks: what was sent is not always a secret as it was set. */
+/** Masks credentials in what a source logs and reports, including those derived from secrets or received during a run. */
 import { createMask, type Mask } from '../mask.ts';
 
-export interface Hidden {
-  /** From now on this is hidden as well, however it is written. */
+export interface Redactor {
+  /** Masks these texts too from now on, in all forms of `mask.ts`. */
   add(...texts: string[]): void;
-  /** The same text with `***` in the place of each. */
+  /** The text with `***` for each credential. */
   mask(text: string): string;
-  /** The same error, with a message that is masked. */
+  /** The same error, with its message and stack masked. */
   masked(error: unknown): unknown;
-  /** How long the longest is: what is cut off is cut before it is masked, by so much more. */
+  /** The length of the longest masked text. Within so many characters of a cut, part of one may remain unmasked. */
   longest(): number;
 }
 
-/** @param secrets as they are set */
-export function createHidden(secrets: readonly string[] = []): Hidden {
+/** @param secrets the first texts to mask */
+export function createRedactor(secrets: readonly string[] = []): Redactor {
   const known = new Set(secrets);
   let made: Mask | undefined;
   function current(): Mask {
