@@ -1,19 +1,19 @@
-/** What a scrape asks of the parts of this node, and of the database; requests, jobs and deliveries count themselves. */
+/** Metrics that are read when somebody scrapes, from the parts of this node and from the database. Requests, jobs and deliveries are counted as they happen: see `observe/work-metrics.ts`. */
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../observe/metrics.ts';
 import type { RepresentationCache } from '../records/representation-cache.ts';
 import { listBackups } from '../store/backup-files.ts';
 import type { Store } from '../store/store.ts';
-import type { Lanes } from '../webhooks/lanes.ts';
+import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
+import type { InFlight } from './in-flight.ts';
 import type { Overload } from './overload.ts';
-import type { UnderWay } from './under-way.ts';
 
-/** Jobs and deliveries are counted up to here. */
+/** The highest count of jobs and deliveries. */
 const MOST = 10_000;
-/** Of the database. */
+/** How long a reading of the database is kept, and how long a scrape waits for one. */
 const READ = { keepMs: 3_000, withinMs: 2_000 };
-/** Of disks and directories. */
+/** The same for disks and directories. */
 const LOOK = { keepMs: 30_000, withinMs: 1_000 };
 
 export interface MeasuredNode {
@@ -21,13 +21,13 @@ export interface MeasuredNode {
   role: string;
   databaseKind: 'sqlite' | 'postgres';
   store: Store;
-  lanes: Lanes;
+  lanes: DeliveryEngine;
   representations: RepresentationCache;
   overload: Overload;
-  underWay: UnderWay;
+  inFlight: InFlight;
   isReady(): boolean;
   dataDirectory: string;
-  /** Where backups are, and how often one is made; nothing where the database has tools of its own. */
+  /** Where backups are and how often they are made; undefined for PostgreSQL, which has its own tools. */
   backups: { directory: string; everyMs: number | null } | undefined;
 }
 
@@ -39,7 +39,7 @@ export function nodeMetrics(metrics: Metrics, node: MeasuredNode): void {
   ofDisks(metrics, node);
 }
 
-/** Beside them what only the wire knows. */
+/** In addition, what only the HTTP application knows. */
 export function streamMetrics(metrics: Metrics, streams: { readonly size: number }): void {
   metrics.gauge({
     name: 'flowhook_streams_open',
@@ -63,11 +63,11 @@ function ofItself(metrics: Metrics, { version, role, databaseKind, isReady }: Me
   });
 }
 
-function ofRequests(metrics: Metrics, { overload, underWay, representations }: MeasuredNode): void {
+function ofRequests(metrics: Metrics, { overload, inFlight, representations }: MeasuredNode): void {
   metrics.gauge({
     name: 'http_server_active_requests',
     help: 'Requests whose answer is not complete, streams and waits included.',
-    read: () => underWay.size,
+    read: () => inFlight.size,
   });
   metrics.gauge({
     name: 'flowhook_http_concurrency_limit',
@@ -159,7 +159,7 @@ function ofTheDatabase(metrics: Metrics, store: Store): void {
   });
 }
 
-/** One after the other: reads of an embedded database end within the turn in which they begin. */
+/** One after the other: a read of SQLite blocks the event loop until it is done. */
 async function readAll({ status }: Store) {
   const database = await status.database();
   const work = await status.work({ most: MOST });
@@ -167,7 +167,7 @@ async function readAll({ status }: Store) {
   return { database, work, due: await status.due() };
 }
 
-function ofLanes(metrics: Metrics, lanes: Lanes): void {
+function ofLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   metrics.gauge({
     name: 'flowhook_lanes',
     help: 'Webhooks that this node sends to or has lately, by the state of their circuit: `closed`, `half_open`, `open` (left alone for now).',

@@ -11,11 +11,11 @@ import { VERSION } from '../config/version.ts';
 import { doctorOfNode } from '../doctor/doctor.ts';
 import { Certificate } from '../http/certificate.ts';
 import { drain } from '../http/drain.ts';
+import { InFlight } from '../http/in-flight.ts';
 import { nodeMetrics } from '../http/node-metrics.ts';
 import { Overload } from '../http/overload.ts';
 import { openDashboard } from '../http/ui/dashboard.ts';
 import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
-import { UnderWay } from '../http/under-way.ts';
 import { Engine } from '../jobs/engine.ts';
 import { PushJobs } from '../jobs/push-job.ts';
 import { createScheduler } from '../jobs/schedule.ts';
@@ -46,7 +46,7 @@ import { Authenticator } from '../teams/keys.ts';
 import { LastUsed } from '../teams/last-used.ts';
 import { openSealer } from '../teams/open-sealer.ts';
 import { makeLink } from '../teams/sessions.ts';
-import { Lanes } from '../webhooks/lanes.ts';
+import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { ApplyReport } from '../workflows/apply.ts';
 import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts';
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
@@ -68,7 +68,7 @@ export interface Service {
   url: string;
   store: Store;
   engine: Engine;
-  lanes: Lanes;
+  lanes: DeliveryEngine;
   team: Team;
   /** The key that this start minted, if it is the first: shown once. */
   firstKey: string | undefined;
@@ -196,7 +196,7 @@ export async function startService(
     const resolver = createResolver();
     const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
     started.push(() => dispatcher.destroy());
-    const lanes = new Lanes({
+    const lanes = new DeliveryEngine({
       store,
       sealer,
       dispatcher,
@@ -268,8 +268,8 @@ export async function startService(
     const listening = { host: config.host, port: config.port };
     let ready = false;
     let stopping = false;
-    const underWay = new UnderWay();
-    const overload = kept(new Overload({ underWay, waitMs: () => store.waitMs(), log }));
+    const inFlight = new InFlight();
+    const overload = kept(new Overload({ inFlight, waitMs: () => store.waitMs(), log }));
     overload.start();
     if (metrics !== undefined) {
       processMetrics(metrics, eventLoop);
@@ -282,7 +282,7 @@ export async function startService(
         lanes,
         representations,
         overload,
-        underWay,
+        inFlight,
         isReady: () => ready,
         dataDirectory: config.dataDirectory,
         backups: isShared ? undefined : { directory: config.backupDirectory, everyMs: config.backupEveryMs },
@@ -293,7 +293,7 @@ export async function startService(
       doubts: misspeltVariables(config.environment),
       store,
       resolver,
-      node: () => ({ port: listening.port, openCircuits: lanes.openCircuits }),
+      node: () => ({ port: listening.port, openCircuits: lanes.load.circuits.open }),
     });
     const app = createWire(config, {
       store,
@@ -310,7 +310,7 @@ export async function startService(
         startedAt,
         url: publicUrl(),
         listening,
-        openCircuits: lanes.openCircuits,
+        openCircuits: lanes.load.circuits.open,
         eventLoop: eventLoop.read(),
         settings: config.settings,
       }),
@@ -322,7 +322,7 @@ export async function startService(
       isReady: () => ready,
       isStopping: () => stopping,
       overload,
-      underWay,
+      inFlight,
       servesApi: has('api'),
       ...(metrics === undefined ? {} : { metrics }),
       ...(certificate === undefined ? {} : { certificate }),
@@ -333,7 +333,7 @@ export async function startService(
       const { part } = started;
       const { workMs: withinMs } = stopMs;
       const [requests, jobs, deliveries] = await Promise.all([
-        part('requests', () => drain({ app, underWay, withinMs })),
+        part('requests', () => drain({ app, inFlight, withinMs })),
         part('jobs', async () => {
           await scheduler.stop();
           return engine.stop();

@@ -1,10 +1,9 @@
-/** Changes how a webhook is called: its settings and its own headers, checked field by field. */
+/** Changes the settings and custom headers of a webhook; each field is validated. */
 import { Problem } from '../model/error.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
 import { nearest } from '../std/nearest.ts';
+import { headersMistake, sealHeaders } from './custom-headers.ts';
 import type { WebhookDeps } from './deps.ts';
-import { headersMistake } from './headers.ts';
-import { openHeaders, sealHeaders } from './own-headers.ts';
 
 export const MIN_RATE = 0.01;
 export const MAX_RATE = 1_000;
@@ -13,12 +12,12 @@ export const MAX_TIMEOUT_MS = 30_000;
 
 const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
 
-/** What is not named stays; `headers: null` takes them away. */
+/** Fields that are missing stay unchanged; `headers: null` removes the custom headers. */
 export interface WebhookChanges extends Partial<WebhookSettings> {
   headers?: Record<string, string> | null;
 }
 
-/** @throws Problem `field_invalid` that names the first field that is wrong, and what it may be */
+/** @throws Problem `field_invalid`, whose sentence names the first invalid field and its valid values */
 export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   const mistake = changesMistake(fields);
   if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
@@ -26,8 +25,8 @@ export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
 }
 
 /**
- * @param input.expected changes nothing unless it still is so
- * @throws Problem webhook_not_found; precondition_failed
+ * @param input.expected the state that the webhook must still have, or nothing is changed
+ * @throws Problem `webhook_not_found`; `precondition_failed`
  */
 export async function changeWebhook(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -53,24 +52,6 @@ export async function changeWebhook(
   if (webhook !== undefined) return webhook;
   const isThere = expected !== undefined && (await deps.store.webhooks.get({ teamId, id })) !== undefined;
   throw new Problem(isThere ? 'precondition_failed' : 'webhook_not_found');
-}
-
-/**
- * The names of a webhook's own headers. Their values are told to nobody: whoever set them knows them.
- *
- * @returns null when they cannot be opened, such as with another encryption key: to be set anew
- */
-export async function headerNames(
-  { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<string[] | null> {
-  const sealed = (await store.webhooks.headers({ teamId, id })) ?? null;
-  try {
-    return Object.keys(openHeaders(sealer, { teamId, sealed }));
-  } catch (error) {
-    log?.warn({ err: error, teamId, webhookId: id }, 'webhook.headers_not_opened');
-    return null;
-  }
 }
 
 function changesMistake(fields: Record<string, unknown>): string | undefined {

@@ -1,31 +1,30 @@
-/** A delivery as a command: what a receiver would be sent now, signed for this moment. */
+/** A delivery as a `curl` command, signed anew for this moment. */
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
-import { headerNames } from './change.ts';
+import { headerNames } from './custom-headers.ts';
 import type { WebhookDeps } from './deps.ts';
+import { HIDDEN } from './logged-headers.ts';
 import { openSecretKey } from './secret.ts';
 import { signatureHeaders } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
-/** So long receivers believe a signature: Standard Webhooks 1.0. */
-const BELIEVED_MS = 300_000;
-/** For values that nobody is shown again, whatever their key may do. */
-const HIDDEN = '***';
+/** How long receivers accept a signature: Standard Webhooks 1.0. */
+const SIGNATURE_VALID_MS = 300_000;
 
 export interface DeliveryCommand {
   /** For a POSIX shell, over several lines. */
   command: string;
-  /** Headers whose values have to be put in the place of `***`. */
+  /** Names of the headers whose values must be filled in for `***`: they are never shown again. */
   hidden: string[];
-  /** Until then its signature is believed. ISO 8601. */
+  /** When receivers stop accepting the signature. ISO 8601. */
   validUntil: string;
 }
 
 /**
- * The command that sends the event of a delivery to its webhook once more, past everything that is counted and kept
- * here. It is signed anew, for a signature is believed for five minutes only.
+ * The command that sends the event of a delivery to its webhook once more. The service neither counts nor logs that
+ * request.
  *
- * @throws Problem delivery_not_found, also when its webhook is gone
+ * @throws Problem `delivery_not_found`, also when its webhook is gone
  */
 export async function deliveryCommand(
   deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
@@ -43,7 +42,7 @@ export async function deliveryCommand(
     });
   }
   const url = new URL(webhook.url);
-  // The webhook's own may be this one as well.
+  // A custom header may be named `authorization` as well.
   const hidden = [
     ...new Set([
       ...(url.username + url.password === '' ? [] : ['authorization']),
@@ -53,7 +52,7 @@ export async function deliveryCommand(
   const now = store.now();
   const { body } = delivery;
   const timestamp = Math.floor(now / 1_000);
-  const signature = await signatureHeaders(
+  const signature = signatureHeaders(
     { id: delivery.eventId, timestamp, body },
     {
       secrets: [openSecretKey(sealer, { teamId, sealed })],
@@ -68,12 +67,12 @@ export async function deliveryCommand(
     'webhook-attempt': String(Math.max(1, delivery.attempt)),
   };
   const lines = [
-    // Else brackets and braces of a URL would stand for several.
+    // `--globoff`, because curl would expand brackets and braces in the URL.
     `curl -sS -i --globoff -X POST ${quoted(url.origin + url.pathname + url.search)}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     `--data-binary ${quoted(body)}`,
   ];
-  return { command: lines.join(' \\\n  '), hidden, validUntil: toIso(now + BELIEVED_MS) };
+  return { command: lines.join(' \\\n  '), hidden, validUntil: toIso(now + SIGNATURE_VALID_MS) };
 }
 
 function quoted(text: string): string {

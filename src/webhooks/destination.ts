@@ -1,6 +1,6 @@
-/** Where a webhook's requests go, with all that is the same for each of them: worked out once, not once a delivery. */
+/** The parts of a webhook's requests that are the same for every delivery, computed once. */
 import { hideEchoes } from './echo.ts';
-import { hiddenValues, loggedRequest } from './headers.ts';
+import { hiddenValues, loggedRequest } from './logged-headers.ts';
 
 export interface Destination {
   origin: string;
@@ -8,22 +8,19 @@ export interface Destination {
   path: string;
   /** For the log: without user, password and fragment. */
   url: string;
-  /** Those that every request carries: names and values in turn. */
+  /** The headers of every request: names and values alternate. */
   headers: readonly string[];
-  /** The same for the log, with an empty `content-length`. */
+  /** The same headers for the log, with an empty `content-length`. */
   loggedHeaders: Readonly<Record<string, string>>;
-  /** Takes the credentials that are sent out of a text that came back. */
+  /** Masks the credentials of the request in a text of the response. */
   hide(text: string): string;
 }
 
-/** Made for each delivery, whatever a webhook has of its own. */
-const OF_A_DELIVERY = /^webhook-(?:id|timestamp|signature|event|attempt)$/;
-
 /**
- * The webhook's own headers come after ours that may be changed, and before those that make the delivery.
+ * Custom headers override those defaults of the service that a webhook may change.
  *
- * @param input.headers the webhook's own, as `headersMistake` lets them through
- * @throws TypeError when the URL cannot be read; subscribe takes none such
+ * @param input.headers the custom headers, validated by `headersMistake`
+ * @throws TypeError when the URL is invalid; subscribing refuses such URLs
  */
 export function destinationOf(input: {
   url: string;
@@ -31,12 +28,12 @@ export function destinationOf(input: {
   userAgent: string;
 }): Destination {
   const url = new URL(input.url);
-  const own = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const custom = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const sent: Record<string, string> = {
     'accept-encoding': 'identity',
     'user-agent': input.userAgent,
     ...basicAuthorization(url),
-    ...Object.fromEntries(own.filter(([name]) => !OF_A_DELIVERY.test(name))),
+    ...Object.fromEntries(custom),
     'content-type': 'application/json',
   };
   const path = url.pathname + url.search;
@@ -50,7 +47,7 @@ export function destinationOf(input: {
   };
 }
 
-/** User and password of a URL never belong into the request line. */
+/** User and password of the URL become a header: they must not appear in the request line. */
 function basicAuthorization({ username, password }: URL): { authorization?: string } {
   if (username === '' && password === '') return {};
   const plain = `${decoded(username)}:${decoded(password)}`;
@@ -61,7 +58,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign is allowed in a URL and stands for itself.
+    // A URL may contain a percent sign that is no escape; it is taken literally.
     return text;
   }
 }

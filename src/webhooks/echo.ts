@@ -1,13 +1,13 @@
-/** Hides the credentials that a webhook sends where its endpoint sends them back: answers are stored and shown. */
+/** Masks the credentials of a webhook in responses that echo them, because responses are stored and shown. */
+import { HIDDEN } from './logged-headers.ts';
 
-/** Shorter values are not hidden: they would hide ordinary text. */
+/** Shorter values are not masked, because they would also match ordinary text. */
 const MIN_CHARACTERS = 8;
-const HIDDEN = '***';
 
 /**
- * Answers a function that puts `***` in the place of each of these header values: as it was sent, without its scheme
- * (`Bearer …`), with what is encoded in it (`Basic …`), as it stands in JSON or in an address, and cut off at the end
- * of a text, of which only the beginning is kept.
+ * Returns a function that replaces each of these header values by `***`: as it was sent, without its scheme
+ * (`Bearer …`), decoded (`Basic …`), escaped as in JSON or in a URL, and cut off at the end of the text, because only
+ * the start of a response is kept.
  */
 export function hideEchoes(values: readonly string[]): (text: string) => string {
   const hidden = [...new Set(values.flatMap(meanings).flatMap(spellings))]
@@ -33,7 +33,7 @@ function spellings(text: string): string[] {
   return [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())];
 }
 
-/** How many characters at the end of a text are the beginning of a secret; 0 when they are too few to tell. */
+/** How many characters at the end of a text are the start of a secret; 0 when they are too few to tell. */
 function cutLength(text: string, secret: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= MIN_CHARACTERS; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;

@@ -1,13 +1,16 @@
-/** One request and the start of its answer, as undici tells of them: no stream is made for an answer of a few bytes. */
+/** One POST request and the start of its response, through undici's `dispatch`: no stream for a few bytes of response. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import { type RequestTrace, traceRequest } from '../net/connection.ts';
-import { Answer } from './answer.ts';
 import { CutOffError, endedUnanswered } from './failure.ts';
 
-/** Answers 1xx before the real one; more are a flood that would only cost time. */
+/** Interim responses (1xx) accepted before the final one. */
 const MAX_INTERIM = 32;
+/** No more than this is read of a response, so that its sender does not decide how long an attempt takes. */
+const MAX_READ_BYTES = 64 * 1024;
+/** How much of a response is kept, for the log. */
+const KEPT_BYTES = 2 * 1024;
 
 export class Exchange implements Dispatcher.DispatchHandler {
   trace: RequestTrace;
@@ -17,16 +20,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #dispatcher: Dispatcher;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #body: Buffer;
-  readonly #answer = new Answer();
+  readonly #excerpt = new ResponseExcerpt();
   readonly #answered = Promise.withResolvers<string>();
   #controller: Dispatcher.DispatchController | undefined;
   #interim = 0;
-  #isOnceMore = false;
+  #isRetried = false;
   #isOver = false;
-  /** With what undici is to end a request that is over for us. */
+  /** The error with which undici is to abort a request that is over for us. */
   #endedWith: Error | undefined;
 
-  /** Sends at once. There is no limit of time but `cutOff`. */
+  /** Sends at once. There is no timeout: the caller ends it by `cutOff`. */
   constructor(
     dispatcher: Dispatcher,
     request: { origin: string; path: string; headers: string[]; body: Buffer },
@@ -38,12 +41,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     dispatcher.dispatch(this.#options, this);
   }
 
-  /** The start of the answer's body as text. Rejects with what undici throws, or with what it was cut off with. */
+  /** The start of the response body as text. Rejects with undici's error, or with the one given to `cutOff`. */
   get answered(): Promise<string> {
     return this.#answered.promise;
   }
 
-  /** Ends it now, wherever it is. */
+  /** Ends the exchange now, in any phase. */
   cutOff(error: Error): void {
     if (this.#isOver) return;
     this.#answered.reject(error);
@@ -51,7 +54,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Undici asks only once the connection is made. What is over by then is not sent.
+    // Called once the connection is established. If the exchange is over by then, nothing is sent.
     if (this.#endedWith === undefined) this.#controller = controller;
     else controller.abort(this.#endedWith);
   }
@@ -70,26 +73,26 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#isOver || this.#answer.add(chunk)) return;
-    this.#answered.resolve(this.#answer.text(this.headers['content-encoding']));
+    if (this.#isOver || this.#excerpt.add(chunk)) return;
+    this.#answered.resolve(this.#excerpt.text(this.headers['content-encoding']));
     this.#end(new CutOffError('protocol', 'Enough of the answer was read'));
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#answered.resolve(this.#answer.text(this.headers['content-encoding']));
+    this.#answered.resolve(this.#excerpt.text(this.headers['content-encoding']));
   }
 
   /**
-   * An endpoint may close a connection that was kept open just as a request is written to it: that one was never
-   * read, so it goes once more instead of becoming a failed attempt.
+   * An endpoint may close a kept-alive connection just as a request is written to it. That request was not read, so it
+   * is sent once more instead of counting as a failed attempt.
    */
   onResponseError(_: unknown, error: Error): void {
     if (this.#isOver) return;
     const { reused } = this.trace;
-    if (reused && this.status === null && !this.#isOnceMore && endedUnanswered(error)) {
-      this.#isOnceMore = true;
+    if (reused && this.status === null && !this.#isRetried && endedUnanswered(error)) {
+      this.#isRetried = true;
       this.trace = traceRequest(this.#body);
       this.#controller = undefined;
       this.#dispatcher.dispatch(this.#options, this);
@@ -99,10 +102,38 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#answered.reject(error);
   }
 
-  /** Destroys the connection, for its sender must not decide how long an attempt takes. */
+  /** Aborts the request, which destroys the connection. */
   #end(error: Error): void {
     this.#isOver = true;
     this.#endedWith = error;
     this.#controller?.abort(error);
+  }
+}
+
+/** The start of a response body. */
+class ResponseExcerpt {
+  readonly #kept: Buffer[] = [];
+  #bytes = 0;
+
+  /** Returns whether more should be read. */
+  add(chunk: Buffer): boolean {
+    // Copied, because a slice would keep the whole chunk in memory.
+    if (this.#bytes < KEPT_BYTES) this.#kept.push(Buffer.from(chunk.subarray(0, KEPT_BYTES - this.#bytes)));
+    this.#bytes += chunk.length;
+    return this.#bytes < MAX_READ_BYTES;
+  }
+
+  /** The first 2 KiB as text; of a compressed response only its size and encoding. */
+  text(encoding: string | string[] | undefined): string {
+    const bytes = this.#bytes;
+    // Nothing is decompressed, so that a small response cannot become a huge one.
+    if (encoding !== undefined && encoding !== 'identity') {
+      const size = bytes >= MAX_READ_BYTES ? `${MAX_READ_BYTES} bytes or more` : `${bytes} bytes`;
+      return `(${size}, ${[encoding].flat().join(', ').slice(0, 100)})`;
+    }
+    if (bytes === 0) return '';
+    const text = new TextDecoder().decode(Buffer.concat(this.#kept), { stream: true });
+    // PostgreSQL does not allow NUL in text.
+    return text.replaceAll('\0', '\ufffd');
   }
 }

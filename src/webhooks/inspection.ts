@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { type InspectedRequest, MAX_INSPECTED } from '../model/inspector.ts';
 import type { Clock } from '../std/clock.ts';
-import { addressRemark } from './address-remark.ts';
+import { addressWarning } from './address-warning.ts';
 import type { WebhookDeps } from './deps.ts';
 import { inspectSignature } from './inspect-signature.ts';
 
@@ -59,7 +59,7 @@ export class Inspection {
 
   /** Why deliveries to inspectors will be refused, as a sentence; null when they will not. */
   async refusal(): Promise<string | null> {
-    const remark = await addressRemark(this.#deps, this.#publicUrl());
+    const remark = await addressWarning(this.#deps, this.#publicUrl());
     if (remark === '') return null;
     return `${remark} The address of inspectors is FLOWHOOK_PUBLIC_URL, or else where the service listens`;
   }

@@ -1,4 +1,4 @@
-/** What follows from an attempt: for its delivery, for its lane, for its webhook. */
+/** Concludes an attempt: what follows for its delivery, for its lane and for its webhook. */
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Observer } from '../observe/observer.ts';
@@ -7,30 +7,32 @@ import type { Settlement } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 import type { Sent } from './send.ts';
 
-/** That a webhook is well is written down so often at most. */
-const WELL_EVERY_MS = 60_000;
-/** A lane that rests for longer gives its queue back meanwhile. */
+/** A continued success is written down for the webhook this often at most. */
+const WRITE_WELL_EVERY_MS = 60_000;
+/** A lane that rests longer than this gives its queue back. */
 const LONG_REST_MS = 1_000;
 
-export interface Concluded {
+export interface Conclusion {
+  /** To be written by the settler. */
   settlement: Settlement;
-  /** Whether what the lane has queued is to be given back. */
+  /** Whether the lane must give back what it has queued. */
   drops: boolean;
   /** Why the webhook is to be paused, or null. */
   pauses: string | null;
 }
 
-/** Decides, makes the lane remember, and tells of the attempt. */
+/** Decides what follows, updates the health of the lane, and reports the attempt to the observer. */
 export function conclude(input: {
   lane: Lane;
   delivery: DueDelivery;
   sent: Sent;
   traced: Traced;
+  /** Whether it was the probe of an open circuit breaker. */
   probe: boolean;
   nowMs: number;
   random: number;
   observer: Observer;
-}): Concluded {
+}): Conclusion {
   const { lane, delivery, sent, probe, nowMs, random } = input;
   const { attempt, retryAfterMs } = sent;
   const { outcome, status, durationMs: tookMs, error } = attempt;
@@ -43,7 +45,8 @@ export function conclude(input: {
   lane.health = learn(before, { verdict, tookMs, probe, restMs, nowMs, random });
   let health: Settlement['health'] = null;
   if (verdict !== 'well') health = before.failingSince === null ? 'failing' : null;
-  else if (before.failingSince !== null || Math.abs(nowMs - lane.wellAt) >= WELL_EVERY_MS) health = 'well';
+  else if (before.failingSince !== null || Math.abs(nowMs - lane.wellAt) >= WRITE_WELL_EVERY_MS)
+    health = 'well';
   if (health === 'well') lane.wellAt = nowMs;
 
   const { teamId, id: deliveryId, webhookId, eventId, eventType } = delivery;
@@ -67,7 +70,7 @@ export function conclude(input: {
     waitedMs: attempt.details?.timing.queuedMs ?? 0,
     ...input.traced,
   });
-  const isLong = lane.health.restsUntil - nowMs > LONG_REST_MS;
+  const isLongRest = lane.health.restsUntil - nowMs > LONG_REST_MS;
   return {
     settlement: {
       teamId,
@@ -80,7 +83,7 @@ export function conclude(input: {
       next,
       health,
     },
-    drops: next.state === 'canceled' || isLong || (lane.ordered && next.state === 'waiting'),
+    drops: next.state === 'canceled' || isLongRest || (lane.ordered && next.state === 'waiting'),
     pauses: next.state === 'canceled' ? null : pauseReason(lane.health, nowMs, error),
   };
 }

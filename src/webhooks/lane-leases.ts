@@ -19,7 +19,7 @@ const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
 /** A lane that has had nothing to do for so long is given back. */
 const IDLE_MS = 10_000;
-/** Lanes that one look takes at most: others find the rest, and so load spreads. */
+/** DeliveryEngine that one look takes at most: others find the rest, and so load spreads. */
 const TAKE_AT_ONCE = 500;
 
 export class LaneLeases {

@@ -203,7 +203,7 @@ test('what was noted before the clock was set back holds up neither a rate, nor 
   resting.health = { ...resting.health, state: 'open', restsUntil: 1_000_000 + MAX_REST_MS };
   assert.equal(resting.startsAt(1_000_000), resting.health.restsUntil, 'so long a lane may rest');
   assert.equal(resting.startsAt(999_999), 999_999);
-  resting.troubledUntil = 9_000_000;
+  resting.giveBack('another', 9_000_000);
   assert.equal(resting.take(1_000_000)?.id, 'a');
 
   const ordered = newLane({ ordered: true });

@@ -1,15 +1,16 @@
 /**
- * One webhook's lane: the deliveries that are in memory, which ids must not be taken again, and when it may send.
+ * The in-memory queue of one webhook: the deliveries that are loaded, the ids that must not be loaded again, and when
+ * the next one may be sent.
  *
  *     load ──▶ queues ──▶ in flight ──▶ settling ──▶ released
  *
- * In the table a delivery stays `waiting` until its settle has committed, so every load finds those in memory
- * once more. `held` is what keeps them from being sent twice: an id enters it when it is loaded, and leaves it
- * when its settle has returned *and* every load begun before that has returned too, for such a load may have
- * read the row as it was before.
+ * In the table a delivery stays `waiting` until its settlement has committed, so every load finds again those that are
+ * in memory. `held` keeps them from being sent twice: an id enters it when it is loaded, and leaves it when its
+ * settlement has committed *and* every load that began earlier has returned, because such a load may have read the
+ * row as it was before.
  *
- * An ordered lane sends one delivery at a time, and the next one only when that is written down; what it knows of the
- * order is forgotten whenever one fails, because that one stays the first until it is delivered or dead.
+ * An ordered lane sends one delivery at a time, and the next one only when the result is written. When one fails, its
+ * queue is dropped and read again, because the failed one stays the first until it is delivered or dead.
  */
 import {
   DELIVERY_CLASSES,
@@ -21,39 +22,39 @@ import { isSlow, type LaneHealth, MAX_REST_MS, rested, startHealth } from '../mo
 import { asOf, type Bucket, FULL_BUCKET, nextClass, refill, tokenAt } from '../model/lane-turn.ts';
 import type { DueLane } from '../store/webhook-operations.ts';
 
-/** Deliveries of a class that a queue is filled up to, once it holds less than a quarter of it. */
+/** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };
 const REFILL_SHARE = 1 / 4;
-/** An ordered lane is read anew after every failure. */
+/** Smaller, because an ordered lane reads its queue again after every failure. */
 const ORDERED_PAGE = 16;
 
 export type Limits = Record<DeliveryClass, number>;
 
 export class Lane {
-  /** As the store named it last. */
+  /** What the store said of it last. */
   due: DueLane;
   health: LaneHealth;
-  /** Whether something was to be loaded while a load was under way, which may have read too early for it. */
+  /** Whether a load was requested while another one was under way, which may have read too early for it. */
   missed = false;
-  /** Requests under way for so long that its other ones count as slow too. */
+  /** Requests that have been under way for more than a second; while there are any, the lane counts as slow. */
   aged = 0;
-  /** When its lease was last asked for, by the clock that is never set back; undefined when it is not this node's. */
+  /** When its lease was last requested, by the monotonic clock; undefined when this node does not hold it. */
   leasedAtMs: number | undefined;
-  /** When it was last given back or lost, by the same clock: an answer to what was asked before is stale. */
+  /** When it was last released or lost, by the monotonic clock: answers to earlier requests are stale. */
   goneAtMs = Number.NEGATIVE_INFINITY;
-  /** When it last had something to do, by the same clock. */
+  /** When the store last named it as due, by the monotonic clock. */
   usedAtMs = 0;
-  /** When a success was last written down; 0 when that is not known. */
+  /** When a success was last written to the webhook; 0 when that is not known. */
   wellAt = 0;
-  /** Until when nothing is sent because of a trouble of ours: see `lane-trouble.ts`. */
-  troubledUntil = 0;
-  /** Whether it was said that nothing can be signed. */
-  unsignedSaid = false;
+  /** Whether it was logged that deliveries of this lane cannot be signed. */
+  isUnsignedLogged = false;
+  /** Until when nothing is sent because of an error on our side: see `giveBack`. */
+  #blockedUntil = 0;
   #failingWrittenMs: number | undefined;
   /** Classes of which the table may hold something due that is not in memory. */
   readonly #more = new Set<DeliveryClass>();
   #inFlight = 0;
-  /** Requests sent since the last one came back. */
+  /** Requests sent since the last one was answered. */
   #unanswered = 0;
   #turn = 0;
   #bucket: Bucket = FULL_BUCKET;
@@ -72,12 +73,12 @@ export class Lane {
     return this.#queues.live.length + this.#queues.retry.length + this.#queues.replay.length;
   }
 
-  /** Whether there is room for what the table may still hold. */
+  /** Whether it should be loaded: there is room, and the table may hold more. */
   get wants(): boolean {
     return this.#wanted(Number.POSITIVE_INFINITY) !== undefined && !(this.ordered && this.#isUnderWay);
   }
 
-  /** Whether it waits for a first answer since it sent last: while slots are scarce it gets no other one before. */
+  /** Whether a request is unanswered and none was answered since: while slots are scarce, it gets no further one. */
   get awaits(): boolean {
     return this.#unanswered > 0;
   }
@@ -86,7 +87,7 @@ export class Lane {
     return this.aged > 0 || isSlow(this.health);
   }
 
-  /** Whether nothing of this lane is in memory. */
+  /** Whether no delivery of it is in memory. */
   get isEmpty(): boolean {
     return this.#held.size === 0 && !this.#loading;
   }
@@ -95,39 +96,39 @@ export class Lane {
     return this.due.settings.ordered;
   }
 
-  /** Something may have become due. */
+  /** Notes that the table may hold more due deliveries. */
   mayHaveMore(): void {
     for (const name of DELIVERY_CLASSES) this.#more.add(name);
   }
 
-  /** Of an ordered lane: whether something is sent and not written down. */
+  /** Whether a delivery is in flight or not yet settled. */
   get #isUnderWay(): boolean {
     return this.#held.size > this.queued;
   }
 
   /**
-   * Takes over what the store says of it.
+   * Updates it from what the store returned.
    *
-   * @param askedMs when the store was asked, by the clock that `failingWritten` is told
+   * @param askedMs when the store was asked, by the monotonic clock
    */
   name(due: DueLane, askedMs: number): void {
     if (this.leasedAtMs === undefined || due.epoch !== this.due.epoch) this.leasedAtMs = askedMs;
     this.usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
-      // It was resumed, which forgets since when it has failed: it begins anew, and slowly.
+      // The webhook was resumed, which resets the failure: start again, slowly.
       this.health = { ...startHealth(0), failingSince: null };
       this.#failingWrittenMs = undefined;
     }
     this.due = due;
   }
 
-  /** The table knows that it fails (since then), or that it does not any more. */
+  /** Notes when the table learned that it fails, by the monotonic clock; undefined: that it no longer fails. */
   failingWritten(atMs: number | undefined): void {
     this.#failingWrittenMs = atMs;
   }
 
-  /** When it may send next, as far as time decides that; infinite when something else must happen first. */
+  /** When it may send next, in epoch milliseconds; infinite when something else than time must pass first. */
   startsAt(nowMs: number): number {
     const { ordered, ratePerSecond } = this.due.settings;
     if (this.queued === 0 && this.#more.size === 0) return Number.POSITIVE_INFINITY;
@@ -144,15 +145,15 @@ export class Lane {
 
   restsUntil(nowMs: number): number {
     this.health = rested(this.health, nowMs);
-    if (this.troubledUntil > nowMs + MAX_REST_MS) this.troubledUntil = nowMs;
-    return Math.max(this.health.restsUntil, this.troubledUntil);
+    if (this.#blockedUntil > nowMs + MAX_REST_MS) this.#blockedUntil = nowMs;
+    return Math.max(this.health.restsUntil, this.#blockedUntil);
   }
 
   /**
-   * Queues what is new of a page, and answers it. One load at a time: a call during another answers nothing, and
-   * notes in `missed` that there is to be one more.
+   * Reads a page, and queues and returns those of its deliveries that are not held yet. One load at a time: a call during
+   * another one returns undefined, and sets `missed` so that the caller loads once more.
    *
-   * @param most deliveries of a class that are to be in the queue at most
+   * @param most limit for the queue of each class
    */
   async load(
     most: number,
@@ -162,14 +163,14 @@ export class Lane {
     this.missed = this.#loading;
     if (this.#loading) return undefined;
     const wanted = this.#wanted(most);
-    // What an ordered lane has under way may fail, and is the first again then.
+    // If what an ordered lane has under way fails, it is the first again.
     if (wanted === undefined || (isOrdered && this.#isUnderWay)) return [];
     this.#loading = true;
     const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
     for (const name of asked) this.#more.delete(name);
     try {
       const found = await page(this.#withHeld(wanted), this.#held);
-      // A page may be read before an erasure and come after it: what it has as it was is left for the next one.
+      // A page that was read before an erasure may arrive after it: outdated bodies are left to the next page.
       const current = found.filter(({ rewrites }) => rewrites >= this.due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
       const fresh = current.filter((delivery) => !this.#held.has(delivery.id));
@@ -192,7 +193,7 @@ export class Lane {
     }
   }
 
-  /** How many of each class the queues have room for; nothing when they hold enough. */
+  /** How many of each class the queues have room for; undefined when they hold enough. */
   #wanted(most: number): Limits | undefined {
     const wanted: Limits = { live: 0, retry: 0, replay: 0 };
     for (const name of this.#more) {
@@ -204,7 +205,7 @@ export class Lane {
     return wanted.live + wanted.retry + wanted.replay === 0 ? undefined : wanted;
   }
 
-  /** How many to ask the table for: what is held already is found once more. */
+  /** How many to ask the table for: it returns again what is held already. */
   #withHeld(wanted: Limits): Limits {
     const limits = { ...wanted };
     for (const held of this.#held.values()) {
@@ -232,18 +233,26 @@ export class Lane {
     return delivery;
   }
 
+  /** The request of the delivery that was taken has ended. */
   landed(): void {
     this.#inFlight -= 1;
     this.#unanswered = 0;
   }
 
-  /** Its attempt is written down, or it is given back unsent: it may be loaded again if it is still due. */
+  /** Its attempt is settled, or it was not sent: it may be loaded again if it is still due. */
   release(id: string): void {
     if (this.#loading) this.#releasedWhileLoading.push(id);
     else this.#held.delete(id);
   }
 
-  /** Gives back what is queued, and answers it. What is in flight stays so. */
+  /** Releases a delivery that an error on our side keeps from being sent or settled, and rests until a time. */
+  giveBack(id: string, untilMs: number): void {
+    this.#blockedUntil = untilMs;
+    this.release(id);
+    this.mayHaveMore();
+  }
+
+  /** Empties the queues and returns what was in them; that may be loaded again. What is in flight stays in flight. */
   drop(): DueDelivery[] {
     const dropped = Object.values(this.#queues).flatMap((queue) => queue.splice(0));
     for (const delivery of dropped) this.release(delivery.id);

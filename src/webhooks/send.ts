@@ -9,7 +9,7 @@ import { onAbort } from '../std/on-abort.ts';
 import type { Destination } from './destination.ts';
 import { Exchange } from './exchange.ts';
 import { CutOffError, failureOf } from './failure.ts';
-import { loggedResponse } from './headers.ts';
+import { loggedResponse } from './logged-headers.ts';
 import { type Signable, type SigningKeys, signatures } from './sign.ts';
 
 /** What the attempts of one process share. The time to connect is bounded by the dispatcher. */

@@ -1,11 +1,11 @@
 /** Signatures of Standard Webhooks 1.0: `v1` (HMAC-SHA256) and `v1a` (ed25519). */
 import { createHmac, type KeyObject, sign } from 'node:crypto';
 
-/** What is signed: together with the keys it gives the three headers of the standard. */
+/** What is signed. */
 export interface Signable {
-  /** The event's id: the same for every attempt and every receiver. Without dots. */
+  /** The event's id: the same for every attempt and every receiver. Contains no dots. */
   id: string;
-  /** Seconds since 1970, of this attempt. */
+  /** Seconds since 1970, at the time of this attempt. */
   timestamp: number;
   /** The exact text that is sent. */
   body: string;
@@ -13,19 +13,19 @@ export interface Signable {
 
 export interface SigningKeys {
   /**
-   * The bytes behind `whsec_`, shared with the receiver, newest first: while a secret is being replaced both sign, so
-   * that a receiver may change over when it likes.
+   * The webhook's secrets (the bytes encoded after `whsec_`), newest first. While a secret is being rotated both sign, so
+   * that the receiver can switch at any time.
    */
   secrets: readonly Uint8Array[];
-  /** The team's ed25519 key, whose public half anybody can fetch; null: there is no such signature. */
+  /** The team's ed25519 key, whose public key is published; null makes no `v1a` signature. */
   privateKey: KeyObject | null;
 }
 
-/** The headers that prove who sent a message. */
-export async function signatureHeaders(
+/** The three signature headers of Standard Webhooks. */
+export function signatureHeaders(
   message: Signable,
   keys: SigningKeys,
-): Promise<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
+): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   return {
     'webhook-id': message.id,
     'webhook-timestamp': String(message.timestamp),
@@ -34,10 +34,10 @@ export async function signatureHeaders(
 }
 
 /**
- * The value of `webhook-signature`: every signature is over `id.timestamp.body`. Takes some 35 µs of processor time,
- * of which all but 2 are ed25519: see `signer.ts` for where many are to be made.
+ * The value of `webhook-signature`: each signature is over `id.timestamp.body`. It takes some 35 µs of processor time, 33
+ * of them for ed25519; `signer.ts` makes many in a thread.
  *
- * @param ed25519 the raw signature of a content; for who has made it before
+ * @param ed25519 signs the content; a caller may pass a function that caches
  */
 export function signatures(
   { id, timestamp, body }: Signable,

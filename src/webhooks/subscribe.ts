@@ -2,7 +2,7 @@
 import { Problem } from '../model/error.ts';
 import { canonicalEvents } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
-import { addressRemark } from './address-remark.ts';
+import { addressWarning } from './address-warning.ts';
 import type { WebhookDeps } from './deps.ts';
 import { newSealedSecret } from './secret.ts';
 
@@ -47,13 +47,13 @@ export async function subscribeWebhook(
     result.outcome === 'created'
       ? `Subscribed: webhook ${webhook.id}.`
       : `Already subscribed: webhook ${webhook.id} has the same workflow, URL and events, and is active.`,
-    eventsRemark(input.events),
-    await addressRemark(deps, input.url),
+    eventsWarning(input.events),
+    await addressWarning(deps, input.url),
   ];
   return { webhook, message: sentences.filter((sentence) => sentence !== '').join(' ') };
 }
 
-function eventsRemark(events: readonly string[]): string {
+function eventsWarning(events: readonly string[]): string {
   const { known, unknown } = canonicalEvents([...new Set(events)]);
   if (unknown.length === 0) return '';
   const named = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => JSON.stringify(name));

@@ -17,7 +17,7 @@ import { createSealer } from '../../src/std/seal.ts';
 import { definition, failAttempt, makeRunning } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { Lanes } from '../../src/webhooks/lanes.ts';
+import { DeliveryEngine } from '../../src/webhooks/delivery-engine.ts';
 import { subscribeWebhook } from '../../src/webhooks/subscribe.ts';
 
 export interface Arrived {
@@ -106,7 +106,7 @@ export async function setUp(
   await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1', nextRunAt: null });
   const at = { teamId, workflowId: 'people' };
   const newLanes = ({ onError, ...options }: LaneOptions = {}) =>
-    new Lanes({
+    new DeliveryEngine({
       store,
       sealer,
       dispatcher,
@@ -118,7 +118,7 @@ export async function setUp(
       ...(realTime ? {} : { elapsed: () => elapsedMs }),
       ...options,
     });
-  const lanes: Lanes[] = [];
+  const lanes: DeliveryEngine[] = [];
   const others: Store[] = [];
   t.after(async () => {
     await dispatcher.destroy();
@@ -136,7 +136,7 @@ export async function setUp(
       others.push(other);
       return other;
     },
-    lanes(options?: LaneOptions): Lanes {
+    lanes(options?: LaneOptions): DeliveryEngine {
       const made = newLanes(options);
       lanes.push(made);
       return made;

@@ -1,7 +1,7 @@
 /** A webhook as callers see it, over HTTP and at the shell. */
 import { WEBHOOK_STATES, type Webhook } from '../../model/webhook.ts';
 import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import { headerNames } from '../../webhooks/change.ts';
+import { headerNames } from '../../webhooks/custom-headers.ts';
 import type { WebhookDeps } from '../../webhooks/deps.ts';
 import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 

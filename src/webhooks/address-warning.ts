@@ -7,7 +7,7 @@ const LOOK_UP_MS = 1_000;
 /**
  * The sentence, or nothing. Judges literals and `localhost` at once and other names within a second; a failing look-up is not mentioned.
  */
-export async function addressRemark(
+export async function addressWarning(
   deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
   url: string,
 ): Promise<string> {

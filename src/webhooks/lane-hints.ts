@@ -1,14 +1,14 @@
-/** The lanes that commits have named, until they are looked at: each once, however often it was named. */
+/** Queues the lanes that commits have named, each once however often it was named, and loads them a few at a time. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LaneName } from '../store/webhook-operations.ts';
 
-/** Named and not looked at yet; beyond it somebody has to look at all lanes. */
-const MAX_NAMED = 1_000;
+/** Lanes that may be queued; with more, a look over all lanes is cheaper. */
+const MAX_QUEUED = 1_000;
 const AT_ONCE = 8;
 
-export class LaneNews {
+export class LaneHints {
   readonly #look: (name: LaneName) => Promise<void>;
-  readonly #named = new Map<string, LaneName>();
+  readonly #queued = new Map<string, LaneName>();
   #looking: Promise<void> | undefined;
   #running = false;
 
@@ -25,13 +25,13 @@ export class LaneNews {
   async stop(): Promise<void> {
     this.#running = false;
     await this.#looking;
-    this.#named.clear();
+    this.#queued.clear();
   }
 
-  /** Takes them all, or answers that they are too many. */
+  /** Queues all of them and returns true, or none and returns false when they are too many. */
   add(names: readonly LaneName[]): boolean {
-    if (this.#named.size + names.length > MAX_NAMED) return false;
-    for (const name of names) this.#named.set(name.webhookId, name);
+    if (this.#queued.size + names.length > MAX_QUEUED) return false;
+    for (const name of names) this.#queued.set(name.webhookId, name);
     this.#looking ??= this.#run().finally(() => {
       this.#looking = undefined;
     });
@@ -39,9 +39,9 @@ export class LaneNews {
   }
 
   async #run(): Promise<void> {
-    while (this.#named.size > 0 && this.#running) {
-      const some = [...this.#named.values()].slice(0, AT_ONCE);
-      for (const { webhookId } of some) this.#named.delete(webhookId);
+    while (this.#queued.size > 0 && this.#running) {
+      const some = [...this.#queued.values()].slice(0, AT_ONCE);
+      for (const { webhookId } of some) this.#queued.delete(webhookId);
       await Promise.all(some.map((name) => this.#look(name)));
       await nextTurn();
     }

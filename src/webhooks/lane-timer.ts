@@ -1,22 +1,22 @@
-/** Lanes that rest until a known time: a probe of the breaker, `Retry-After`, a rate, the next in an order. */
+/** One timer for all lanes that rest until a known time: for a probe, `Retry-After`, a rate limit, the next in order. */
 import type { Clock } from '../std/clock.ts';
 import type { Lane } from './lane.ts';
 
-/** What `setTimeout` can wait at most. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
+/** The longest delay that `setTimeout` can take. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
-export class LaneAlarm {
+export class LaneTimer {
   readonly #now: Clock;
-  readonly #ring: () => void;
+  readonly #onDue: () => void;
   readonly #resting = new Map<Lane, number>();
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #running = false;
 
-  /** @param ring called when a lane has rested; `due` then answers which. Not while it is stopped */
-  constructor(now: Clock, ring: () => void) {
+  /** @param onDue called while the timer runs when lanes are due, which `takeDue` then returns */
+  constructor(now: Clock, onDue: () => void) {
     this.#now = now;
-    this.#ring = ring;
+    this.#onDue = onDue;
   }
 
   start(): void {
@@ -30,13 +30,14 @@ export class LaneAlarm {
     this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
+  /** @param at epoch milliseconds, by the clock of the constructor */
   set(lane: Lane, at: number): void {
     this.#resting.set(lane, at);
     if (this.#running && at < this.#timerAt) this.#wait(at);
   }
 
-  /** Takes out the lanes that have rested. */
-  due(): Lane[] {
+  /** Removes and returns the lanes whose time has come. */
+  takeDue(): Lane[] {
     const nowMs = this.#now();
     const rested: Lane[] = [];
     for (const [lane, at] of this.#resting) {
@@ -61,9 +62,9 @@ export class LaneAlarm {
   #wait(at: number): void {
     clearTimeout(this.#timer);
     this.#timerAt = at;
-    const ms = Math.min(MAX_WAIT_MS, Math.max(1, at - this.#now()));
+    const ms = Math.min(MAX_DELAY_MS, Math.max(1, at - this.#now()));
     this.#timer = setTimeout(() => {
-      this.#ring();
+      this.#onDue();
       if (this.#running) this.#arm();
     }, ms);
     this.#timer.unref();

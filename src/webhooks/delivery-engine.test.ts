@@ -1,4 +1,4 @@
-/** Lanes on a real store, with real receivers on loopback: what is sent, and what is written down. */
+/** The delivery engine on a real store, with real receivers on loopback: what is sent, and what is written down. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';

@@ -1,4 +1,4 @@
-/** Lanes of several nodes on one PostgreSQL: one of them sends to a webhook at a time. */
+/** Delivery engines of several nodes on one PostgreSQL: one of them sends to a webhook at a time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/lanes.ts';

@@ -1,4 +1,4 @@
-/** Lanes that are stopped or die, and webhooks that go, while something is in flight. */
+/** A delivery engine that is stopped or dies, and webhooks that go, while something is in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/lanes.ts';

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';
-import { createSignOnce } from './sign-once.ts';
+import { createSignatureCache } from './sign-thread.ts';
 
 const { privateKey: mine } = generateKeyPairSync('ed25519');
 const { privateKey: other } = generateKeyPairSync('ed25519');
 
 function setUp() {
   let made = 0;
-  const signOnce = createSignOnce((content: Buffer, key: KeyObject) => {
+  const signOnce = createSignatureCache((content: Buffer, key: KeyObject) => {
     made += 1;
     return sign(null, content, key);
   });

@@ -1,4 +1,4 @@
-/** Receivers of every kind of manners for tests, on sockets that go with the test file. */
+/** Receivers that misbehave in every way, on loopback sockets that are closed with the test file. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import {

@@ -1,14 +1,15 @@
 /**
- * Lanes: every webhook has a small queue of its own, so that a slow or dead endpoint delays only itself.
+ * Sends deliveries. Every webhook has a lane, a small queue of its own, so that a slow or dead endpoint delays only
+ * itself.
  *
  *     a commit names lanes ──┐
- *     every 500 ms: which    ├─▶ load a page of each ──▶ pump: send within bounds ──▶ settle
+ *     every 500 ms: which    ├─▶ load a page of each ──▶ pump: send within limits ──▶ settle
  *     lanes have something ──┘          ▲                     ▲                         │
  *     due?                              └──── refill, go on ──┴──── rested: go on ──────┘
  *
- * The table is the queue. Being in flight is kept in memory only, so a crash needs no repair: what was not
- * settled is still waiting there. Nothing is written before an attempt; an attempt and what follows from it are
- * written in one transaction. What one lane may do is in `lane.ts`, what all may do together in `lane-slots.ts`.
+ * The table is the queue. Which deliveries are in flight is kept in memory only, so a crash needs no repair: what was
+ * not settled is still `waiting` in the table. Nothing is written before an attempt; an attempt and its consequences
+ * are written in one transaction. `lane.ts` decides what one lane may send, `lane-slots.ts` what all may send together.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
@@ -23,62 +24,64 @@ import { Wake } from '../std/wake.ts';
 import type { Store, Touched } from '../store/store.ts';
 import type { DueLane, LaneName, Settlement } from '../store/webhook-operations.ts';
 import { Lane } from './lane.ts';
-import { LaneAlarm } from './lane-alarm.ts';
-import { createAttempting } from './lane-attempt.ts';
-import { createFlying, type Flying } from './lane-flight.ts';
+import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
+import { LaneHints } from './lane-hints.ts';
 import { LaneLeases } from './lane-leases.ts';
-import { LaneNews } from './lane-news.ts';
 import { Slots } from './lane-slots.ts';
-import { noteUnsettled, pauseWebhook } from './lane-trouble.ts';
+import { LaneTimer } from './lane-timer.ts';
 import { Settler } from './settler.ts';
 import { Signer } from './signer.ts';
 
 const LOOK_EVERY_MS = 500;
-/** With this many attempts not yet written down the store is slow or away, and nothing more is sent. */
+/** While this many attempts are not settled, the store is slow or away, and nothing more is sent. */
 const MAX_UNSETTLED = 512;
 /** Characters of bodies in all queues; beyond it a lane loads only what it can send at once. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const LOADS_AT_ONCE = 8;
-/** What is in flight at a stop may take this long; then it is cut off and stays due. */
+/** How long requests may still take at a stop; then they are cut off and stay due. */
 const STOP_GRACE_MS = 2_000;
-/** Lanes without anything in memory that are remembered, for what is known of their endpoints. */
-const MAX_REMEMBERED = 10_000;
+/** How long a lane rests after one of its attempts could not be settled: the next might end the same way. */
+const UNSETTLED_REST_MS = 60_000;
+/** Lanes kept in memory, for the health of their endpoints; beyond it, lanes with an empty queue are forgotten. */
+const MAX_LANES = 10_000;
 
-export class Lanes {
+export class DeliveryEngine {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #random: () => number;
   readonly #elapsed: Clock;
-  readonly #fly: Flying;
+  readonly #attempt: AttemptDelivery;
   readonly #signer = new Signer();
   readonly #settler: Settler;
   readonly #wake: Wake;
-  readonly #alarm: LaneAlarm;
+  readonly #timer: LaneTimer;
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that can send; the one that was served last stands last. */
+  /** Lanes that can send, least recently served first. */
   readonly #ready = new Set<Lane>();
   readonly #slots = new Slots<Lane>();
-  /** Requests, loads and whatever else is under way. */
+  /** Requests, loads and other work under way. */
   readonly #tasks = new Set<Promise<void>>();
-  readonly #news = new LaneNews((name) => this.#lookAt(name));
+  readonly #hints = new LaneHints((name) => this.#lookAt(name));
   #queuedCharacters = 0;
   #stopping = false;
-  /** Attempts that were cut off by a stop. */
+  /** Attempts that a stop cut off. */
   #cut = 0;
   #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
 
-  /** @param input.elapsed milliseconds by a clock that is never set back */
+  /**
+   * @param input.observer receives a report of each attempt
+   * @param input.tracing undefined when tracing is off
+   * @param input.elapsed a monotonic clock, in milliseconds
+   */
   constructor(input: {
     store: Store;
     sealer: Sealer;
     dispatcher: Dispatcher;
     log: Logger;
-    /** Told of each attempt. */
     observer: Observer;
-    /** Nothing where nothing is traced. */
     tracing?: Tracing | undefined;
     userAgent: string;
     nodeId: string;
@@ -87,7 +90,7 @@ export class Lanes {
     elapsed?: Clock;
     stopGraceMs?: number;
   }) {
-    const { store, sealer, dispatcher, userAgent } = input;
+    const { store, dispatcher } = input;
     this.#store = store;
     this.#log = input.log;
     this.#random = input.random ?? Math.random;
@@ -95,9 +98,16 @@ export class Lanes {
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
     const sign = this.#signer.sign.bind(this.#signer);
-    const attempt = createAttempting({ store, sealer, userAgent, sender: { dispatcher, now, sign } });
-    const { observer, tracing, log } = input;
-    this.#fly = createFlying({ attempt, observer, tracing, now, random: this.#random, log });
+    this.#attempt = createAttemptDelivery({
+      store,
+      sealer: input.sealer,
+      sender: { dispatcher, now, sign },
+      userAgent: input.userAgent,
+      observer: input.observer,
+      tracing: input.tracing,
+      random: this.#random,
+      log: input.log,
+    });
     this.#settler = new Settler({
       deliveries: store.deliveries,
       log: input.log,
@@ -118,8 +128,8 @@ export class Lanes {
       onKept: (lane) => this.#pump(lane),
       onLost: (lane) => this.#drop(lane),
     });
-    this.#alarm = new LaneAlarm(now, () => {
-      this.#goOn();
+    this.#timer = new LaneTimer(now, () => {
+      this.#resumeRested();
       this.#pump();
     });
   }
@@ -128,18 +138,13 @@ export class Lanes {
     if (this.#stopping) this.#cutOff = new AbortController();
     this.#stopping = false;
     this.#unwatch ??= this.#store.watch((touched) => this.#noteTouched(touched));
-    this.#news.start();
-    this.#alarm.start();
+    this.#hints.start();
+    this.#timer.start();
     this.#leases.start();
     this.#wake.start();
   }
 
-  /** How many endpoints are left alone for now, because they were out of order: those of this node. */
-  get openCircuits(): number {
-    return [...this.#lanes.values()].filter(({ health }) => health.state === 'open').length;
-  }
-
-  /** What this node has to do with endpoints now: lanes by the state of their circuit, requests, attempts to write down. */
+  /** The current load of this node: lanes by the state of their circuit breaker, requests in flight, unsettled attempts. */
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
     for (const { health } of this.#lanes.values()) circuits[health.state] += 1;
@@ -147,8 +152,8 @@ export class Lanes {
   }
 
   /**
-   * Sends nothing more, waits a little for what is in flight, and writes down what came of it. What is cut off
-   * then stays due and is sent again after the next start, with the same `webhook-id`.
+   * Sends nothing more, waits `graceMs` for requests in flight, and settles them. Requests that are then cut off stay
+   * due and are sent again after the next start, with the same `webhook-id`.
    *
    * @returns how many were cut off
    */
@@ -156,9 +161,9 @@ export class Lanes {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#alarm.stop();
+    this.#timer.stop();
     await this.#wake.stop();
-    await this.#news.stop();
+    await this.#hints.stop();
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
@@ -170,7 +175,7 @@ export class Lanes {
     return { cut: this.#cut };
   }
 
-  /** Looks once at what is due; resolves when all of it is sent and settled, but for what rests. */
+  /** Looks once over all lanes; resolves when everything due is sent and settled, except for lanes that rest. */
   async tick(): Promise<void> {
     await this.#leases.keep();
     await this.#look();
@@ -180,16 +185,16 @@ export class Lanes {
     }
   }
 
-  /** Something may be due: look soon. */
+  /** Looks over all lanes soon, because something may be due. */
   nudge(): void {
     this.#wake.nudge();
   }
 
   #noteTouched({ deliveries, lanes }: Touched): void {
-    if (deliveries && (lanes === null || !this.#news.add(lanes))) this.nudge();
+    if (deliveries && (lanes === null || !this.#hints.add(lanes))) this.nudge();
   }
 
-  /** The quick way after a commit: asks only for a lane that it named. */
+  /** The fast path after a commit: looks only at a lane that the commit named. */
   async #lookAt(name: LaneName): Promise<void> {
     const known = this.#lanes.get(name.webhookId);
     const queuedBefore = known !== undefined && known.queued > 0;
@@ -206,7 +211,7 @@ export class Lanes {
 
   async #look(): Promise<void> {
     const askedMs = this.#elapsed();
-    this.#goOn();
+    this.#resumeRested();
     const waitingBefore = [...this.#lanes.values()].filter((lane) => lane.queued > 0);
     let due: DueLane[];
     try {
@@ -216,35 +221,35 @@ export class Lanes {
       return;
     }
     const named = new Set(due.map((found) => found.webhookId));
-    // What is queued is due in the table, unless the webhook was unsubscribed or paused meanwhile.
+    // What is queued is due in the table too, unless the webhook was unsubscribed or paused meanwhile.
     for (const lane of waitingBefore) {
       if (!named.has(lane.due.webhookId)) this.#drop(lane);
     }
     for (let from = 0; from < due.length && !this.#stopping; from += LOADS_AT_ONCE) {
       await Promise.all(due.slice(from, from + LOADS_AT_ONCE).map((found) => this.#found(found, askedMs)));
-      // Reads of an embedded database end within this turn: thousands of lanes must not take the loop for themselves.
+      // Reads of SQLite finish within one turn: thousands of lanes must not block the event loop.
       await nextTurn();
     }
     this.#pump();
   }
 
-  /** The store says that something is due in a lane. */
+  /** Loads a lane in which the store has found something due. */
   async #found(due: DueLane, askedMs: number): Promise<void> {
-    // It is looked up here: another one may be in its place since `due` was read.
+    // Looked up only now: the lane may have been forgotten and replaced since `due` was read.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
     if (askedMs < lane.goneAtMs) return;
-    // What was queued when it was another's in between may have been sent by that one.
-    const isAnothers = lane.due.epoch !== due.epoch;
-    // Nor may anything be sent that an erasure has taken out of its event since.
+    // Another node held the lane in between, and may have sent what is queued here.
+    const changedHands = lane.due.epoch !== due.epoch;
+    // An erasure has rewritten events since the queue was loaded.
     const isRewritten = lane.due.rewrites !== due.rewrites;
-    if (lane.ordered !== due.settings.ordered || isAnothers || isRewritten) this.#drop(lane);
+    if (lane.ordered !== due.settings.ordered || changedHands || isRewritten) this.#drop(lane);
     lane.name(due, askedMs);
     lane.mayHaveMore();
     await this.#load(lane);
   }
 
-  /** Fills a lane up, unless it rests. */
+  /** Fills the queue of a lane, unless the lane rests. */
   async #load(lane: Lane): Promise<void> {
     const { teamId, webhookId } = lane.due;
     try {
@@ -264,33 +269,34 @@ export class Lanes {
     this.#pump(lane);
   }
 
-  /** How many deliveries of a class a lane may queue: one that fails may soon have to give them back. */
+  /** How many deliveries of a class a lane may queue: fewer when it is slow, because it may have to drop them. */
   #room({ slow, health }: Lane): number {
     if (this.#queuedCharacters > MAX_QUEUED_CHARACTERS) return health.limit;
     return slow ? 4 * health.limit : Number.POSITIVE_INFINITY;
   }
 
-  /** Takes up the lanes that have rested. */
-  #goOn(): void {
-    for (const lane of this.#alarm.due()) {
-      if (lane.queued === 0) this.#do(this.#load(lane));
+  /** Continues with the lanes whose rest is over. */
+  #resumeRested(): void {
+    for (const lane of this.#timer.takeDue()) {
+      if (lane.queued === 0) this.#track(this.#load(lane));
       else this.#consider(lane);
     }
   }
 
+  /** Marks a lane as ready, or sets the timer for it. */
   #consider(lane: Lane): void {
-    // Forgotten meanwhile: another one is in its place, or will be.
+    // It was forgotten meanwhile.
     if (this.#lanes.get(lane.due.webhookId) !== lane) return;
     const nowMs = this.#store.now();
     const at = lane.startsAt(nowMs);
     if (at <= nowMs && lane.queued > 0) this.#ready.add(lane);
     else {
       this.#ready.delete(lane);
-      if (at > nowMs && at < Number.POSITIVE_INFINITY) this.#alarm.set(lane, at);
+      if (at > nowMs && at < Number.POSITIVE_INFINITY) this.#timer.set(lane, at);
     }
   }
 
-  /** Sends as much as the bounds allow, one delivery of each lane in turn. */
+  /** Sends as much as the limits allow, one delivery of each ready lane in turn. */
   #pump(changed?: Lane): void {
     const nowMs = this.#store.now();
     for (const { holder } of this.#slots.age(this.#elapsed())) holder.aged += 1;
@@ -306,7 +312,7 @@ export class Lanes {
       this.#ready.delete(lane);
       const delivery = lane.take(nowMs);
       if (delivery !== undefined) this.#launch(lane, delivery);
-      // A lane that is added again while the set is being walked is visited again, after all others.
+      // A lane that is added again during the iteration is visited again, after all others.
       this.#consider(lane);
     }
   }
@@ -316,7 +322,7 @@ export class Lanes {
     const { teamId } = lane.due;
     const { slow } = lane;
     const flight = this.#slots.begin({ holder: lane, teamId, slow, startedAt: this.#elapsed() });
-    this.#do(
+    this.#track(
       this.#send(lane, delivery).finally(() => {
         this.#slots.end(flight);
         if (flight.slow && !slow) lane.aged -= 1;
@@ -327,16 +333,23 @@ export class Lanes {
   }
 
   async #send(lane: Lane, delivery: DueDelivery): Promise<void> {
-    const flown = await this.#fly(lane, delivery, this.#cutOff.signal);
-    if (flown === 'unsigned') return this.#drop(lane);
-    if (flown === 'cut') {
+    const end = await this.#attempt(lane, delivery, this.#cutOff.signal);
+    if (end === 'unsigned') return this.#drop(lane);
+    if (end === 'cut') {
       this.#cut += 1;
       return;
     }
-    this.#settler.add(flown.settlement, lane.ordered);
-    if (flown.drops) this.#drop(lane);
-    if (flown.pauses !== null) {
-      this.#do(pauseWebhook(this.#store, this.#log, { ...lane.due, reason: flown.pauses }));
+    this.#settler.add(end.settlement, lane.ordered);
+    if (end.drops) this.#drop(lane);
+    if (end.pauses !== null) this.#track(this.#pauseWebhook(lane.due, end.pauses));
+  }
+
+  /** Never rejects: if the store is away, the next failure pauses the webhook. */
+  async #pauseWebhook({ teamId, webhookId: id }: LaneName, reason: string): Promise<void> {
+    try {
+      await this.#store.webhooks.pause({ teamId, id, reason });
+    } catch (error) {
+      this.#log.warn({ err: error, teamId, webhookId: id }, 'webhook.not_paused');
     }
   }
 
@@ -345,20 +358,20 @@ export class Lanes {
     if (lane === undefined) return;
     lane.release(deliveryId);
     if (health !== null) lane.failingWritten(health === 'failing' ? this.#elapsed() : undefined);
-    if (lane.wants && !this.#stopping) this.#do(this.#load(lane));
+    if (lane.wants && !this.#stopping) this.#track(this.#load(lane));
     else this.#forgetIfIdle(lane);
     this.#pump(lane);
   }
 
-  /** The next look finds it, when the lane has rested. */
+  /** The attempt stays unwritten, so its delivery is still due and is sent again after the rest. */
   #afterGivingUp({ webhookId, deliveryId }: Settlement): void {
     const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
-    noteUnsettled(lane, deliveryId, this.#store.now());
+    lane.giveBack(deliveryId, this.#store.now() + UNSETTLED_REST_MS);
     this.#drop(lane);
   }
 
-  #do(task: Promise<void>): void {
+  #track(task: Promise<void>): void {
     const tracked = task.finally(() => this.#tasks.delete(tracked));
     this.#tasks.add(tracked);
   }
@@ -368,16 +381,16 @@ export class Lanes {
     this.#ready.delete(lane);
   }
 
-  /** Of too many lanes the one goes that was served longest ago and has nothing in memory: never the one just served. */
+  /** With too many lanes, forgets the least recently served one with nothing in memory, never the one just served. */
   #forgetIfIdle(served: Lane): void {
-    if (this.#lanes.size <= MAX_REMEMBERED || this.#lanes.get(served.due.webhookId) !== served) return;
+    if (this.#lanes.size <= MAX_LANES || this.#lanes.get(served.due.webhookId) !== served) return;
     this.#lanes.delete(served.due.webhookId);
     this.#lanes.set(served.due.webhookId, served);
     for (const [id, lane] of this.#lanes) {
       if (lane === served || !lane.isEmpty) continue;
       this.#lanes.delete(id);
       this.#ready.delete(lane);
-      this.#alarm.forget(lane);
+      this.#timer.forget(lane);
       return;
     }
   }

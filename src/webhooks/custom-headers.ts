@@ -1,0 +1,93 @@
+/**
+ * Custom headers that a team sets for the requests of a webhook: which are allowed, and how they are stored. They are
+ * sealed because they often hold credentials of the receiver.
+ */
+import type { Sealer } from '../std/seal.ts';
+import type { WebhookDeps } from './deps.ts';
+
+const MAX_HEADERS = 20;
+const MAX_CHARACTERS = 4_096;
+/** Names that frame the message, that the service sets itself, or that a proxy on the way would act upon. */
+const DENIED =
+  /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy)-.*)$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
+
+/**
+ * Validates custom headers: an object of at most 20 names with text values, 4,096 characters in all.
+ *
+ * @returns a sentence that says what is wrong; undefined when they are valid
+ */
+export function headersMistake(headers: unknown): string | undefined {
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
+    return 'headers must be an object of names and text values, such as { "x-source": "flowhook" }';
+  }
+  const entries = Object.entries(headers as Record<string, unknown>);
+  if (entries.length > MAX_HEADERS) {
+    return `headers must hold at most ${MAX_HEADERS} names; there are ${entries.length}. Leave some out`;
+  }
+  const names = new Set<string>();
+  let characters = 0;
+  for (const [name, value] of entries) {
+    const shown = JSON.stringify(name.slice(0, 100));
+    if (!NAME.test(name)) {
+      return `headers: ${shown} is no header name. Use letters, digits and hyphens`;
+    }
+    const lower = name.toLowerCase();
+    if (DENIED.test(lower)) {
+      return `headers: ${shown} cannot be set, it belongs to the delivery itself. Use another name, such as x-${lower}`;
+    }
+    if (names.has(lower)) {
+      return `headers: ${shown} is there twice; upper and lower case make no difference. Keep one of them`;
+    }
+    names.add(lower);
+    if (typeof value !== 'string') return `headers: the value of ${shown} must be text`;
+    if (!VALUE.test(value)) {
+      return (
+        `headers: the value of ${shown} must be of visible ASCII characters, with spaces only between them. ` +
+        'Encode anything else, for example as base64'
+      );
+    }
+    characters += name.length + value.length;
+  }
+  if (characters > MAX_CHARACTERS) {
+    return `headers must have at most ${MAX_CHARACTERS} characters in all; they have ${characters}. Shorten them`;
+  }
+  return undefined;
+}
+
+/** @param headers validated by `headersMistake` */
+export function sealHeaders(sealer: Sealer, teamId: string, headers: Record<string, string>): string {
+  return sealer.seal(JSON.stringify(headers), contextOf(teamId));
+}
+
+/** @param input.sealed as the store holds them; null when there are none */
+export function openHeaders(
+  sealer: Sealer,
+  input: { teamId: string; sealed: string | null },
+): Record<string, string> {
+  if (input.sealed === null) return {};
+  return JSON.parse(sealer.open(input.sealed, contextOf(input.teamId)).toString('utf8'));
+}
+
+/**
+ * The names of a webhook's custom headers. Their values are never shown again.
+ *
+ * @returns null when they cannot be opened, for instance with another encryption key: they must be set anew
+ */
+export async function headerNames(
+  { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<string[] | null> {
+  const sealed = (await store.webhooks.headers({ teamId, id })) ?? null;
+  try {
+    return Object.keys(openHeaders(sealer, { teamId, sealed }));
+  } catch (error) {
+    log?.warn({ err: error, teamId, webhookId: id }, 'webhook.headers_not_opened');
+    return null;
+  }
+}
+
+function contextOf(teamId: string): string {
+  return `webhook-headers/${teamId}`;
+}
