@@ -1,31 +1,60 @@
 /** Backups on a schedule: when one is made, which stay, and what happens when it cannot be made. */
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Logger, silentLogger } from '../observe/log.ts';
 import type { Chore } from '../std/chore.ts';
-import { keepNewest, listBackups, readManifest, writeManifest } from './backup-files.ts';
+import { type BackupOrigin, backupName, keepNewest, listBackups, writeManifest } from './backup-files.ts';
 import { backupSchedule } from './backup-schedule.ts';
-import { createBackup, openStore } from './open.ts';
+import { openStore } from './open.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const FROM = Date.UTC(2026, 0, 1);
+
+/** Writes what a directory shows of a backup: no more than that is asked of old ones. */
+function plant(
+  directory: string,
+  { createdAt, origin, isWhole = true }: { createdAt: number; origin: BackupOrigin; isWhole?: boolean },
+): void {
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, backupName({ createdAt, origin, schema: 1 }));
+  writeFileSync(file, 'x');
+  const time = new Date(createdAt).toISOString();
+  const counts = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
+  writeManifest(file, {
+    format: 1,
+    createdAt: time,
+    origin,
+    schema: 1,
+    bytes: 1,
+    sha256: '',
+    encryptionKey: null,
+    counts,
+    verifiedAt: isWhole ? time : null,
+  });
+}
+
+async function emptyDirectory(t: TestContext): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), 'flowhook-schedule-'));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  return root;
+}
 
 interface Scheduled {
   chore: Chore;
   directory: string;
-  databaseUrl: string;
   /** Moves the clock to so long after the first look, and looks. */
   lookAfter(ms: number): Promise<void>;
   names(): string[];
   failures: unknown[];
 }
 
-async function scheduled(t: TestContext, keep = 2): Promise<Scheduled> {
-  const root = await mkdtemp(join(tmpdir(), 'flowhook-schedule-'));
-  t.after(() => rm(root, { recursive: true, force: true }));
+async function scheduled(t: TestContext): Promise<Scheduled> {
+  const root = await emptyDirectory(t);
   const databaseUrl = `sqlite:${join(root, 'flowhook.db')}`;
   const store = await openStore(databaseUrl, { publicUrl: () => '', log: silentLogger, synchronous: 'OFF' });
   t.after(() => store.close());
@@ -33,17 +62,23 @@ async function scheduled(t: TestContext, keep = 2): Promise<Scheduled> {
   const log = Object.assign(Object.create(silentLogger) as Logger, {
     error: (fields: { err: unknown }) => failures.push(fields.err),
   });
-  const from = Date.UTC(2026, 0, 1);
-  let now = from;
+  let now = FROM;
   const directory = join(root, 'backups');
-  const options = { databaseUrl, directory, everyMs: DAY_MS, keep, clock: () => now, log, random: () => 0 };
+  const options = {
+    databaseUrl,
+    directory,
+    everyMs: DAY_MS,
+    keep: 2,
+    clock: () => now,
+    log,
+    random: () => 0,
+  };
   const chore = backupSchedule(options);
   return {
     chore,
     directory,
-    databaseUrl,
     async lookAfter(ms) {
-      now = from + ms;
+      now = FROM + ms;
       await chore.tick();
     },
     names: () => listBackups(directory).map(({ name }) => name),
@@ -63,11 +98,13 @@ test('one is made at once, and then when the last one is old enough', async (t) 
 });
 
 test('the newest stay, and whatever a command or a migration has made', async (t) => {
-  const { lookAfter, names, directory, databaseUrl } = await scheduled(t);
+  const { lookAfter, names, directory } = await scheduled(t);
   for (const origin of ['command', 'migration'] as const) {
-    await createBackup(databaseUrl, { directory, now: Date.UTC(2025, 0, 1), origin });
+    plant(directory, { createdAt: Date.UTC(2025, 0, 1), origin });
   }
-  for (let day = 0; day < 4; day += 1) await lookAfter(day * DAY_MS);
+  for (let day = 0; day < 3; day += 1)
+    plant(directory, { createdAt: FROM + day * DAY_MS, origin: 'scheduled' });
+  await lookAfter(3 * DAY_MS);
   assert.deepEqual(
     names().map((name) => name.replace(/-v\d+/, '')),
     [
@@ -80,15 +117,13 @@ test('the newest stay, and whatever a command or a migration has made', async (t
 });
 
 test('one that is not whole takes no place of one that is', async (t) => {
-  const { lookAfter, names, directory } = await scheduled(t, 10);
-  for (let day = 0; day < 4; day += 1) await lookAfter(day * DAY_MS);
-  const [newest] = listBackups(directory);
-  const manifest = readManifest(newest?.file ?? '');
-  assert.ok(newest !== undefined && manifest !== undefined);
-  writeManifest(newest.file, { ...manifest, verifiedAt: null });
+  const directory = await emptyDirectory(t);
+  for (let day = 0; day < 4; day += 1) {
+    plant(directory, { createdAt: FROM + day * DAY_MS, origin: 'scheduled', isWhole: day < 3 });
+  }
   assert.equal(keepNewest(directory, 2).length, 1);
   assert.deepEqual(
-    names().map((name) => name.slice(9, 19)),
+    listBackups(directory).map(({ name }) => name.slice(9, 19)),
     ['2026-01-04', '2026-01-03', '2026-01-02'],
   );
   assert.deepEqual(keepNewest(directory, 4), [], 'there are not so many');
