@@ -1,4 +1,4 @@
-/** A line of the audit as a row, the same in every database. */
+/** A line of the audit log as a row, the same in every database. */
 import {
   type ActorKind,
   type AuditLine,
@@ -9,7 +9,7 @@ import {
   type Target,
 } from '../model/audit.ts';
 
-/** Of lines that were written before other changes than erasures were told, the columns from `actorKind` on are null. */
+/** The columns from `actorKind` on are null in old lines, from when only erasures were audited. */
 export interface AuditRow {
   id: string;
   teamId: string;
@@ -31,9 +31,10 @@ export interface AuditRow {
   summary: string | null;
 }
 
-/** As `select` lists them; `a` is the line, `k` the key, `t` the team. */
-export const AUDIT_COLUMNS = `a.id, a.team_id as "teamId", t.slug as team, a.action, a.actor, a.workflow_id as "workflowId",
-  a.subject, a.details, a.created_at as "createdAt", a.actor_kind as "actorKind", a.actor_name as "actorName",
+/** For `select`; `a` is the line, `k` the key, `t` the team. */
+export const AUDIT_COLUMNS = `
+  a.id, a.team_id as "teamId", t.slug as team, a.action, a.actor, a.workflow_id as "workflowId", a.subject,
+  a.details, a.created_at as "createdAt", a.actor_kind as "actorKind", a.actor_name as "actorName",
   k.name as "keyName", a.target_kind as "targetKind", a.target_id as "targetId", a.address,
   a.request_id as "requestId", a.summary`;
 
@@ -56,7 +57,7 @@ export const STORED_COLUMNS = [
   'summary',
 ] as const;
 
-/** What a node of the version before reads is filled in as it was. */
+/** Also fills the columns that nodes of the previous version read. */
 export function auditValues(
   { change, author = localAuthor('service') }: { change: Change; author?: Author },
   { id, now }: { id: string; now: number },

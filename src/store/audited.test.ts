@@ -1,4 +1,4 @@
-/** That no operation which writes is forgotten by the audit. */
+/** Every write operation is either audited or exempt for a reason given here. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AUDITED } from './audited.ts';

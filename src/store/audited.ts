@@ -1,22 +1,22 @@
 /**
- * Which operations leave a line in the audit, and what it says. The line is written by the driver in the transaction of
- * the change (`note-change.ts` of each), from what the operation was given and what it answered; so that none is
- * forgotten, every write of a driver stands here or, with its reason, in `audited.test.ts`.
+ * Which operations leave a line in the audit log, and what it says. The driver writes the line in the transaction of the
+ * change (`note` in its `audit.ts`), from the operation's input and result. So that none is forgotten, every write
+ * operation is listed here or, with the reason why not, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
 import type { Store } from './store.ts';
 
-/** What an operation has changed; `keyId` when only it knows who asked. */
-export type Told = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
+/** What an operation changed. `keyId` is its author, where only the operation knows who asked. */
+type Described = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
 
-/** No line when nothing was changed; not asked when the driver has found that it was done before (`tx.repeated`). */
-type Tells<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
-  ? (input: Input, result: Result) => Told | readonly Told[] | undefined
+/** Returns undefined if nothing was changed. Not called if an earlier call had already done it (`tx.repeated`). */
+type Describe<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
+  ? (input: Input, result: Result) => Described | readonly Described[] | undefined
   : never;
 
 type Table = {
-  readonly [Group in keyof Store]?: { readonly [Name in keyof Store[Group]]?: Tells<Store[Group][Name]> };
+  readonly [Group in keyof Store]?: { readonly [Name in keyof Store[Group]]?: Describe<Store[Group][Name]> };
 };
 
 const at = (kind: Target['kind'], id: string): Target => ({ kind, id });
@@ -34,7 +34,7 @@ export const AUDITED = {
       target: at('team', id),
       summary: slug,
     }),
-    // Of the instance: what the team has goes with it.
+    // A line of the instance, because those of the team are deleted with it.
     retire: ({ teamId }, result) =>
       result?.outcome === 'retired'
         ? { teamId: OF_INSTANCE, action: 'teams.delete', target: at('team', teamId), summary: result.slug }
@@ -95,7 +95,7 @@ export const AUDITED = {
           }
         : undefined,
     unsubscribe: ({ ids }, result: number | { removed: number }) =>
-      // PostgreSQL's says besides whether there is more to cancel.
+      // On PostgreSQL the result also says whether there is more to cancel.
       (typeof result === 'number' ? result : result.removed) === 0
         ? undefined
         : ids.map((id) => ({ target: at('webhook', id), summary: '' })),
@@ -125,11 +125,11 @@ export const AUDITED = {
   },
 } satisfies Table;
 
-function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: string): Told {
+function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: string): Described {
   return { teamId, keyId, action: 'sessions.begin', target: at('key', keyId), summary: how };
 }
 
-/** What is put beside the input of an operation of the table. */
+/** Added by `authoredBy` to the input of each operation of the table. */
 export interface Authored {
   authored?: { author: Author; operation: string };
 }
@@ -137,8 +137,8 @@ export interface Authored {
 type Groups = Record<string, Record<string, (input: object) => unknown>>;
 
 /**
- * The same store, whose changes are written down as made by somebody. What it is not asked through is not: chores, runs
- * and deliveries are nobody's.
+ * The same store, but changes made through it are audited as this author's. Chores, runs and deliveries use the plain
+ * store and leave no lines.
  */
 export function authoredBy(store: Store, author: Author): Store {
   const { audit } = store;
@@ -161,17 +161,17 @@ export function authoredBy(store: Store, author: Author): Store {
 
 const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
 
-/** The lines of an operation that has just done its work; none when it has no author, or has changed nothing. */
+/** The audit lines of an operation just carried out; none if it has no author or changed nothing. */
 export function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
   const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
   if (authored === undefined) return [];
   const { author, operation } = authored;
   const [group = '', name = ''] = operation.split('.');
-  const tells = (AUDITED as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>)[
+  const describe = (AUDITED as unknown as Record<string, Record<string, (...given: unknown[]) => unknown>>)[
     group
   ]?.[name];
-  const told = (tells?.(input, result) ?? []) as Told | readonly Told[];
-  return [told].flat().map(({ keyId, ...change }: Told) => ({
+  const described = (describe?.(input, result) ?? []) as Described | readonly Described[];
+  return [described].flat().map(({ keyId, ...change }: Described) => ({
     change: { teamId, action: operation, ...change },
     author: keyId === undefined ? author : { ...author, id: keyId },
   }));

@@ -1,4 +1,4 @@
-/** The files of backups: what they are called, what is written beside them, and what lies in a directory. */
+/** Backup files: their names, the manifest beside each, listing a directory, deleting old ones. */
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -14,28 +14,28 @@ import {
 import { dirname, join } from 'node:path';
 import { toIso } from '../std/clock.ts';
 
-/** Who had it made. Only those of the schedule are deleted by themselves. */
+/** What made it. Only scheduled ones are deleted automatically. */
 export type BackupOrigin = 'command' | 'scheduled' | 'migration';
 
-/** How many rows there are, of all teams. */
+/** Numbers of rows, of all teams. */
 export interface BackupCounts {
   teams: number;
   workflows: number;
   jobs: number;
-  /** Rows of every version that is kept, as in the tables. */
+  /** Rows of all kept versions. */
   records: number;
   events: number;
   webhooks: number;
   deliveries: number;
 }
 
-/** What stands in the file beside a backup, which is called the same with `.json` behind it. */
+/** The file beside a backup, named like it with `.json` appended. */
 export interface BackupManifest {
   format: 1;
-  /** When it was begun: what was answered before is in it. ISO 8601. */
+  /** When it was begun: everything acknowledged before that is in it. ISO 8601. */
   createdAt: string;
   origin: BackupOrigin;
-  /** The version of its tables. */
+  /** Its schema version. */
   schema: number;
   bytes: number;
   /** Of the whole file, in hexadecimal. */
@@ -43,45 +43,45 @@ export interface BackupManifest {
   /** The fingerprint of the encryption key that it needs; null when nothing was ever sealed. Never the key. */
   encryptionKey: string | null;
   counts: BackupCounts;
-  /** When all of it was last read and found to be whole; null when it was not. ISO 8601. */
+  /** When it was verified; null if something is wrong with it. ISO 8601. */
   verifiedAt: string | null;
 }
 
-/** One backup as a directory shows it. */
+/** A backup found in a directory. */
 export interface ListedBackup {
   name: string;
   file: string;
-  /** Epoch milliseconds, by its name to the second. */
+  /** Epoch milliseconds, to the second, from its name. */
   createdAt: number;
   origin: BackupOrigin;
   schema: number;
   bytes: number;
-  /** As in its manifest; null as well when there is none, or it tells of a file of another size. ISO 8601. */
+  /** From its manifest; null if that is missing or is about a file of another size. ISO 8601. */
   verifiedAt: string | null;
 }
 
-/** Who waits for a backup to be made sees no name that begins so. */
+/** Prefix of files that are still being written. */
 const UNFINISHED = '.unfinished-';
 const NAME = /^flowhook-(\d{4}-\d\d-\d\dT)(\d\d)(\d\d)(\d\d)Z-v(\d+)(?:-(scheduled|migration))?\.db$/;
 
-/** Whether a file that is called so is a backup of ours. */
+/** Whether this is the name of one of our backups. */
 export function isBackupName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** `flowhook-2026-11-21T040503Z-v8.db`, of a migration `…-v8-migration.db`. */
+/** Such as `flowhook-2026-11-21T040503Z-v8.db`; made by a migration, `…-v8-migration.db`. */
 export function backupName(made: { createdAt: number; schema: number; origin: BackupOrigin }): string {
   const time = toIso(made.createdAt).slice(0, 19).replaceAll(':', '');
   const ending = made.origin === 'command' ? '' : `-${made.origin}`;
   return `flowhook-${time}Z-v${made.schema}${ending}.db`;
 }
 
-/** A name in the directory under which nobody finds what is being written. */
+/** A new hidden path in the directory, for a file that is still being written. */
 export function unfinishedFile(directory: string): string {
   return join(directory, `${UNFINISHED}${randomUUID()}`);
 }
 
-/** Removes what was being written when its process died, and manifests whose backups are gone. */
+/** Removes files left unfinished by a process that died, and manifests whose backups are gone. */
 export function sweepUnfinished(directory: string): void {
   const names = new Set(readdirSync(directory));
   for (const name of names) {
@@ -91,7 +91,7 @@ export function sweepUnfinished(directory: string): void {
   }
 }
 
-/** The backups in a directory, newest first; none when it is not there. */
+/** The backups in a directory, newest first; empty if it does not exist. */
 export function listBackups(directory: string): ListedBackup[] {
   const found: ListedBackup[] = [];
   for (const name of namesIn(directory)) {
@@ -116,8 +116,8 @@ export function listBackups(directory: string): ListedBackup[] {
 }
 
 /**
- * Deletes scheduled backups but the newest so many; those that are not known to be whole do not count, so that they
- * never take the place of one that is. Answers the names of those that went.
+ * Deletes all scheduled backups but the newest `keep`. Unverified ones do not count towards those, so that they never
+ * displace a good one. Returns the names of the deleted ones.
  */
 export function keepNewest(directory: string, keep: number): string[] {
   const scheduled = listBackups(directory).filter(({ origin }) => origin === 'scheduled');
@@ -132,7 +132,7 @@ export function keepNewest(directory: string, keep: number): string[] {
   return gone.map(({ name }) => name);
 }
 
-/** What stands beside a backup; nothing when it is not there or cannot be understood. */
+/** The manifest of a backup; undefined if it is missing or not understood. */
 export function readManifest(file: string): BackupManifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(manifestFile(file), 'utf8')) as BackupManifest;
@@ -142,7 +142,7 @@ export function readManifest(file: string): BackupManifest | undefined {
   }
 }
 
-/** Puts a manifest beside a backup, whole or not at all. */
+/** Writes the manifest of a backup atomically. */
 export function writeManifest(file: string, manifest: BackupManifest): void {
   const directory = dirname(file);
   const unfinished = unfinishedFile(directory);
@@ -156,7 +156,7 @@ export function writeManifest(file: string, manifest: BackupManifest): void {
   }
 }
 
-/** Has the disk keep which files there are. */
+/** Flushes a directory's entries to the disk. */
 export function syncDirectory(directory: string): void {
   const fd = openSync(directory, 'r');
   try {

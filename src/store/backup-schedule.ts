@@ -1,17 +1,17 @@
-/** Makes a backup of an SQLite database every so often, and keeps the newest. */
+/** Makes a backup of an SQLite database at an interval, and keeps the newest ones. */
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
 import { keepNewest, listBackups } from './backup-files.ts';
 import { createBackup } from './open.ts';
 
-/** How often it is looked whether one is due: the files themselves say when the last one was made. */
+/** How often it checks whether one is due, by the time in the name of the last one. */
 const LOOK_MS = 60_000;
-/** After one that failed. */
-const AGAIN_MS = 15 * 60_000;
+/** When a failed one is tried again. */
+const RETRY_MS = 15 * 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** @param options.keep how many are kept that are known to be whole; those of commands and migrations stay */
+/** @param options.keep how many verified ones to keep; those made by commands and migrations are never deleted */
 export function backupSchedule(options: {
   databaseUrl: string;
   directory: string;
@@ -28,9 +28,9 @@ export function backupSchedule(options: {
     random,
     async work(signal) {
       const now = clock();
-      // A clock that was put back must not leave days without one.
+      // Absolute, so that a clock that was set back does not suspend backups for days.
       const isWithin = (thenMs: number, ms: number) => Math.abs(now - thenMs) < ms;
-      if (isWithin(triedAt, Math.min(everyMs, AGAIN_MS))) return;
+      if (isWithin(triedAt, Math.min(everyMs, RETRY_MS))) return;
       triedAt = now;
       const newest = listBackups(directory).find(({ origin }) => origin === 'scheduled');
       if (newest !== undefined && isWithin(newest.createdAt, everyMs)) {
@@ -45,7 +45,7 @@ export function backupSchedule(options: {
         const removed = keepNewest(directory, keep);
         log.info({ file, bytes, removed, tookMs: Math.round(performance.now() - fromMs) }, 'backup.created');
       } catch (error) {
-        // Stopping is no failure, and the next start makes it.
+        // Being stopped is not a failure; the next start makes the backup.
         if (!signal.aborted) throw error;
       }
     },

@@ -1,46 +1,46 @@
-/** What is said of a backup that is made, checked or put back: the same whatever makes it. */
+/** The results of making, checking and restoring a backup. */
 import type { BackupCounts, BackupManifest } from './backup-files.ts';
 
 /** A backup that was made. */
 export interface MadeBackup extends BackupManifest {
   file: string;
-  /** What is wrong with the database itself, and therefore with the backup: then it is not verified. */
+  /** What is wrong with the database, and so with the backup, which then is not verified. */
   mistakes: string[];
 }
 
-/** How far a backup is that is being made. */
+/** The progress of making a backup. */
 export type BackupProgress = { doing: 'copy'; bytes: number; total: number } | { doing: 'check' };
 
-/** What a database looks like that was read from its beginning to its end. */
+/** The result of checking a whole database. */
 export interface Inspection {
-  /** The version of its tables; 0 when there are none. */
+  /** Its schema version; 0 when it has no tables. */
   schema: number;
-  /** The newest version that this code knows. */
+  /** The newest schema version that this code knows. */
   newest: number;
   counts: BackupCounts;
   /** The fingerprint of the encryption key that it needs. */
   encryptionKey: string | null;
-  /** What is wrong, as sentences; nothing when it is whole. */
+  /** What is wrong, as sentences; empty if nothing is. */
   mistakes: string[];
 }
 
-/** The same of a file with a manifest. */
+/** The same for a backup file. */
 export interface VerifiedBackup extends Inspection {
   file: string;
   bytes: number;
-  /** Whether it is the file that was made, byte for byte; null when nothing beside it says what that was. */
+  /** Whether the bytes match the manifest; null without a manifest. */
   checksumMatches: boolean | null;
 }
 
-/** A backup that was put back. */
+/** A backup that was restored. */
 export interface RestoredBackup extends VerifiedBackup {
-  /** The database that it is now. */
+  /** The path of the restored database. */
   database: string;
-  /** Where the one lies that was there before. */
+  /** Where the previous database was moved to; null if there was none. */
   replaced: string | null;
 }
 
-/** What is wrong with a workflow whose published version does not have the records that it says it has. */
+/** The sentence about a current version that does not have as many records as it should. */
 export function halfVersion(place: {
   workflow: string;
   version: number;

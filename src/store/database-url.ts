@@ -1,15 +1,14 @@
-/** The URL that names the database: which kind it is, and what is wrong with it. It may hold a password. */
-
+/** The database URL: which kind of database it names, and what is wrong with it. It may contain a password. */
 const FORMS = 'of the form sqlite:/absolute/path/flowhook.db or postgres://user:password@host:5432/database';
-/** What `prefer` and `allow` promise is no protection: whoever is in between just says that there is no TLS. */
+/** Not `prefer` and `allow`: they protect from nothing, because an attacker in between can simply refuse TLS. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
-/** Whether any number of processes may work on the database at once. */
+/** Whether it is PostgreSQL, which several nodes can share; else it is SQLite. */
 export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:/.test(url);
 }
 
-/** What the URL must be that it is not, to stand behind "must be"; nothing when it can be tried. Never repeats it. */
+/** What is wrong, worded to follow "must be"; undefined if the URL looks valid. Never repeats the URL. */
 export function databaseUrlMistake(url: string): string | undefined {
   if (!isPostgres(url)) return /^sqlite:\/./.test(url) ? undefined : FORMS;
   if (!URL.canParse(url)) {
@@ -33,8 +32,8 @@ export function databaseUrlMistake(url: string): string | undefined {
 }
 
 /**
- * The URL as the client takes it. With `sslmode=require` it encrypts without looking at the certificate, as PostgreSQL's
- * own programs do: who wants to know whom they speak to says `verify-full`.
+ * The URL for the `pg` client. With `sslmode=require` the connection is encrypted without checking the certificate, as
+ * PostgreSQL's own programs do; `verify-full` checks it.
  */
 export function clientUrl(url: string): string {
   const parsed = new URL(url);

@@ -1,19 +1,19 @@
-/** Which of the events that were looked through are a page: the same for every driver. */
+/** Filters and cuts a page of events from those scanned: the same for every driver. */
 import type { EventType } from '../model/event.ts';
 import { idsBetween } from './id-period.ts';
 import type { EventFilter } from './webhook-operations.ts';
 
-/** What is looked at of an event before it is read as a whole. */
+/** What filtering needs of an event; its body is read only if it is on the page. */
 export interface LookedAt {
   id: string;
   type: EventType;
   jobId: string | null;
 }
 
-/** How many events are looked through for a page: there is no index over types, nor over jobs. */
-const LOOKED_THROUGH = 2_000;
+/** How many events are scanned for a page: there is no index over types or jobs. */
+const MAX_SCANNED = 2_000;
 
-/** What is looked through, and at most how many, newest first. */
+/** The range of ids to scan, newest first, and at most how many. */
 export function placesOf({
   since,
   until,
@@ -25,11 +25,11 @@ export function placesOf({
   const isSought = types !== undefined || jobId !== undefined;
   return {
     ...idsBetween('evt', { since, until, before }),
-    most: isSought ? Math.max(LOOKED_THROUGH, limit + 1) : limit + 1,
+    most: isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1,
   };
 }
 
-/** @param looked what `placesOf` says */
+/** @param looked the events in the range of `placesOf`, newest first */
 export function pageOfEvents(
   looked: readonly LookedAt[],
   { most, types, jobId, limit }: { most: number; limit: number } & Pick<EventFilter, 'types' | 'jobId'>,

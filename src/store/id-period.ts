@@ -1,23 +1,23 @@
-/** Rows of a time by their ids, which begin with it: no index over times is needed. The same for every driver. */
+/** Selects rows of a period by their ids, which begin with the time: no index over times is needed. */
 import { firstIdAt } from '../std/id.ts';
 
-/** After every id. */
+/** Sorts after every id. */
 const LAST = '~';
 /**
- * So much later than its row may an id say that it was made: ids go on growing when the clock is set back. Never
- * earlier, so that nothing is missed at the other end.
+ * By how much the time in an id may be ahead of its row's: ids go on growing when the clock is set back. It is never
+ * behind, so that the lower bound needs no margin.
  */
 const AHEAD_MS = 3_600_000;
 
-/** Times in epoch milliseconds, both included. */
+/** Times in epoch milliseconds, both inclusive. */
 export interface Period {
   since?: number | undefined;
   until?: number | undefined;
 }
 
 /**
- * From which id on, and before which, rows of a time stand that are older than another one; and the time itself, by
- * which rows are still to be chosen.
+ * The range of ids, from `first` and before `end`, that contains all rows of a period that come before the id `before`.
+ * The caller must still filter the rows by time, from `since` to `until`.
  */
 export function idsBetween(
   prefix: string,
@@ -27,5 +27,5 @@ export function idsBetween(
   return { first: firstIdAt(prefix, since), end: before < last ? before : last, since, until };
 }
 
-/** The last millisecond that an id can name, an hour before it. */
+/** The last millisecond that an id can hold, less the margin. */
 const LAST_MS = 2 ** 48 - 1 - AHEAD_MS;

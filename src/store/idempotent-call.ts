@@ -1,4 +1,4 @@
-/** A call that may carry an idempotency key, beside the jobs that are found again by theirs. */
+/** Calls other than queueing and pushing that may carry an idempotency key. */
 
 /** How long an idempotency key is remembered. */
 export const REMEMBERED_MS = 24 * 3_600_000;
@@ -6,7 +6,7 @@ export const REMEMBERED_MS = 24 * 3_600_000;
 export interface IdempotentCall {
   teamId: string;
   operation: 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
-  /** What it is called on: a key holds for that alone. */
+  /** What it is called on: the scope of the key. */
   target: string;
   idempotencyKey?: string | null;
 }

@@ -26,7 +26,7 @@ export function toInspector(row: InspectorRow): Inspector {
 export interface InspectedRow {
   number: number;
   received_at: number;
-  /** JSON, without the body. */
+  /** JSON of the request without its body. */
   request: string;
   body: string;
 }

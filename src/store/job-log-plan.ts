@@ -1,10 +1,10 @@
 /**
- * How the log of an attempt is stored: in rows of some lines each, of which the beginning of the log and its end are
- * kept. What a report adds to them, for every driver.
+ * How the log of an attempt is stored: in rows of several lines each, in two parts, the beginning of the log and its
+ * end; what lies between is dropped. Plans what a report adds to them, for every driver.
  */
 import { type LogLine, logLineBytes } from '../model/job.ts';
 
-/** Bytes of lines that are kept of the beginning of a log, and at least of its end. */
+/** How many bytes of lines are kept of the beginning of a log and, at least, of its end. */
 const PART_BYTES = 1_048_576;
 /** Characters that are kept of one line. */
 const MAX_LINE = 32_768;
@@ -12,14 +12,14 @@ const MAX_LINE = 32_768;
 export const BEGINNING = 0;
 export const END = 1;
 
-/** A row that is there: its first line and its last one, and the bytes of its texts. */
+/** An existing row: its first and its last line, and the bytes of its texts. */
 export interface LogChunk {
   seq: number;
   last_seq: number;
   bytes: number;
 }
 
-/** Lines for the row of a part that begins at `seq`: a new one, or one that is there and takes them at its end. */
+/** Lines to append to the row of a part that begins at `seq`, which is created if it does not exist. */
 export interface LogAddition {
   part: typeof BEGINNING | typeof END;
   seq: number;
@@ -30,10 +30,10 @@ export interface LogAddition {
 }
 
 /**
- * What to add, and before which line the rows of the end are to be deleted after that (0: none are). A line that is
- * there already is left alone, so that a report may be sent again when its answer was lost.
+ * What to add, and afterwards the line before which rows of the end are to be deleted (0: none). Skips lines that are
+ * already stored, so that a report can be retried when its answer was lost.
  *
- * @param input.chunkBytes a row takes lines until their texts have so many bytes
+ * @param input.chunkBytes how many bytes of texts a row may hold, unless it has a single line
  */
 export function planLog(input: {
   beginning: readonly LogChunk[];
@@ -47,7 +47,7 @@ export function planLog(input: {
 
   const first = end.length > 0 ? [] : fresh.slice(0, fitting(fresh, PART_BYTES - sum(beginning)));
   const later = fresh.slice(first.length);
-  // Of very many only those are written that would not be deleted at once.
+  // Of very many lines, leaves out those that would be deleted at once.
   const kept = later.slice(endFrom(later));
   const toEnd = additions(END, end.at(-1), kept, chunkBytes);
   return {
@@ -62,7 +62,7 @@ export function toLogLine(json: string): LogLine {
   return { seq, at, level, text };
 }
 
-/** A line as it is stored, with what it counts. */
+/** A line as it is stored, with its size. */
 interface Measured {
   seq: number;
   json: string;
@@ -78,7 +78,7 @@ function sum(items: readonly { bytes: number }[]): number {
   return items.reduce((bytes, item) => bytes + item.bytes, 0);
 }
 
-/** How many of the first items have no more bytes together than this. */
+/** How many of the first items fit into `room` bytes. */
 function fitting(items: readonly { bytes: number }[], room: number): number {
   let bytes = 0;
   const beyond = items.findIndex((item) => {
@@ -88,7 +88,7 @@ function fitting(items: readonly { bytes: number }[], room: number): number {
   return beyond === -1 ? items.length : beyond;
 }
 
-/** The place from which on there are as many bytes as are kept of the end of a log. */
+/** The index from which on the items have at least as many bytes as are kept of the end of a log. */
 function endFrom(items: readonly { bytes: number }[]): number {
   let bytes = 0;
   const place = items.findLastIndex((item) => {
@@ -98,7 +98,7 @@ function endFrom(items: readonly { bytes: number }[]): number {
   return Math.max(0, place);
 }
 
-/** Adds lines to the last row of a part while it is short, and then to new ones. */
+/** Adds lines to the last row of a part until it is full, then to new ones. */
 function additions(
   part: LogAddition['part'],
   last: LogChunk | undefined,
@@ -124,7 +124,7 @@ function additions(
   return added;
 }
 
-/** About as much of the end's beginning goes as was added behind it. */
+/** Drops about as much from the beginning of the end as was added after it. */
 function dropBefore(end: readonly LogChunk[], added: readonly LogAddition[]): number {
   const sizes = new Map(end.map(({ seq, bytes }) => [seq, bytes]));
   for (const { seq, bytes } of added) sizes.set(seq, (sizes.get(seq) ?? 0) + bytes);

@@ -1,5 +1,4 @@
 /** A job as it stands in the table, the same in every database. */
-
 import type { Job, JobOrigin } from '../model/job.ts';
 import { newId } from '../std/id.ts';
 
@@ -14,7 +13,7 @@ export interface JobRow {
   failures: number;
   crashes: number;
   priority: number;
-  /** 1 while the workflow is paused or archived: nobody claims it. */
+  /** 1 while the workflow is paused or archived: then it is not claimed. */
   parked: number;
   run_at: number;
   node_id: string | null;
@@ -59,7 +58,7 @@ export function toJob(row: JobRow): Job {
   };
 }
 
-/** A job as it is queued now; nothing is written. */
+/** The row of a job queued now; does not insert it. */
 export function newJob(
   { now }: { now: number },
   input: {

@@ -1,19 +1,18 @@
-/** Chores that one of several nodes does, and any other as soon as that one is gone. */
+/** Runs a chore on one of several nodes, by a lease; another node takes over when that one is gone. */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from './store.ts';
 
-/** After so long without a renewal another node may take it. */
 const LEASE_MS = 15_000;
-const ASK_EVERY_MS = 5_000;
+const RENEW_EVERY_MS = 5_000;
 
 type Work = (signal: AbortSignal) => Promise<void>;
 
 /**
- * Makes work that is done only where this node has the chore. When it takes longer than the lease two nodes may do it
- * at once for a while: every step of it must bear that.
+ * Wraps work so that it runs only while this node holds the lease. If it takes longer than the lease, two nodes may run
+ * it at the same time for a while; it must tolerate that.
  *
- * @param chore.elapsed milliseconds by a clock that is never set back
+ * @param chore.elapsed milliseconds by a monotonic clock
  */
 export function onOneNode(
   chore: { store: Pick<Store, 'instance'>; name: string; nodeId: string; elapsed?: Clock },
@@ -24,7 +23,7 @@ export function onOneNode(
   let askedMs = Number.NEGATIVE_INFINITY;
   return async (signal) => {
     const nowMs = elapsed();
-    if (nowMs - askedMs >= ASK_EVERY_MS) {
+    if (nowMs - askedMs >= RENEW_EVERY_MS) {
       isOurs = false;
       isOurs = await store.instance.lease({ name, nodeId, forMs: LEASE_MS });
       askedMs = nowMs;

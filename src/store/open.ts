@@ -1,4 +1,4 @@
-/** A database URL in, a Store out: the only file that names a driver. */
+/** Opens stores and does whatever else depends on the kind of database: the only file that imports a driver. */
 import { join } from 'node:path';
 import type { Author } from '../model/audit.ts';
 import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
@@ -9,36 +9,36 @@ import type { BackupOrigin } from './backup-files.ts';
 import { REFUSAL } from './copy/marker.ts';
 import { MARKER, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
-import type { SchemaState } from './schema-state.ts';
+import type { SchemaState } from './migrations.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
-  /** The database's own if it is not given: of an embedded one that is `Date.now`. */
+  /** By default the database's clock; on SQLite that is `Date.now`. */
   clock?: Clock;
-  /** Where the service is reached from outside; asked at every write, because the port may be known late. */
+  /** The service's external URL; called at every write, because the port may be known late. */
   publicUrl: () => string;
   log: Logger;
-  /** What teams may have of which nothing else was said; any number unless told. */
+  /** For teams without quotas of their own; unlimited by default. */
   quotas?: Quotas;
   /** What a commit to SQLite waits for: `FULL` (the default) survives a power cut, `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
   /**
-   * Whether this process is a server. Of an SQLite database it takes the data directory: a second owner is refused. On
-   * PostgreSQL it hears of what others change.
+   * Whether this process is a server. On SQLite it then owns the data directory, and a second owner is refused; on
+   * PostgreSQL it is notified of what other nodes change.
    */
   own?: boolean;
-  /** Whether processes on PostgreSQL tell each other of jobs and deliveries by LISTEN and NOTIFY; yes unless told. */
+  /** Whether nodes on PostgreSQL notify each other of jobs and deliveries by LISTEN and NOTIFY; true by default. */
   listen?: boolean;
-  /** Connections to PostgreSQL at most; 10 unless told. */
+  /** Maximum number of connections to PostgreSQL; 10 by default. */
   poolSize?: number;
 }
 
 const POOL_SIZE = 10;
 
 /**
- * Opens the database that a URL names, making or migrating it: `sqlite:/absolute/path/flowhook.db`, or
- * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL cannot be used, the schema
- * is newer than this code, another process owns the data directory, or it is a copy that is not finished.
+ * Opens the database that a URL names, and creates or migrates it: `sqlite:/absolute/path/flowhook.db`, or
+ * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL is invalid, the schema is newer
+ * than this code, another process owns the data directory, or the database is an unfinished copy.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const store = await openDriver(url, options);
@@ -61,7 +61,7 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
     return openPostgres({ url, clock, publicUrl, quotas, log, poolSize, own, listen });
   }
   const path = pathOf(url);
-  // Only here: a thread that opens a reader would wait for all of it.
+  // Imported only here, because threads that open a reader would have to load all of it.
   const { openSqlite } = await import('./sqlite/sqlite.ts');
   return openSqlite({
     path,
@@ -75,20 +75,20 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
 }
 
 /**
- * Takes a data directory for this process, as a server on SQLite does with that of its database: two nodes in one would
- * remove each other's kept bodies. Throws an InUseError when another one has it.
+ * Takes ownership of a data directory, as a server on SQLite does with its database's: two nodes sharing one would
+ * remove each other's cached bodies. Throws an InUseError when another process owns it.
  */
 export async function ownDirectory(directory: string): Promise<{ release(): void }> {
   const { takeOwnership } = await import('./sqlite/owner.ts');
   return takeOwnership(join(directory, 'flowhook.db'));
 }
 
-/** Whether a server has an SQLite database. Changes nothing, and may be asked beside it. */
+/** Whether a server owns an SQLite database. Changes nothing. */
 export async function isOwned(url: string): Promise<boolean> {
   return (await import('./sqlite/owner.ts')).isOwned(pathOf(url));
 }
 
-/** Opens a second, smaller door to a database that `openStore` has opened: for a thread that looks things up. */
+/** Opens a reader for a worker thread on a database that `openStore` has opened. */
 export async function openReader(url: string): Promise<StoreReader> {
   if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);
   const { openSqliteReader } = await import('./sqlite/reader.ts');
@@ -96,9 +96,9 @@ export async function openReader(url: string): Promise<StoreReader> {
 }
 
 /**
- * Opens the tables of a database for a copy of all that is in them.
+ * Opens the tables of a database for copying all of its rows.
  *
- * @param options.make whether they are written, and made where there are none
+ * @param options.make whether to write to it, and create or migrate its tables
  */
 export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
   if (isPostgres(url)) {
@@ -109,7 +109,7 @@ export async function openTables(url: string, options: { log: Logger; make: bool
   return openSqliteTables({ path: pathOf(url), ...options });
 }
 
-/** Looks how far the tables of a database have come, and changes nothing. No file counts as no tables. */
+/** Reads the schema version of a database and changes nothing. A missing file counts as version 0. */
 export async function readSchema(url: string): Promise<SchemaState> {
   if (isPostgres(url)) {
     const { lookAtSchema } = await import('./postgres/migrate.ts');
@@ -119,15 +119,15 @@ export async function readSchema(url: string): Promise<SchemaState> {
   return lookAtSchema(pathOf(url));
 }
 
-/** What is said of PostgreSQL, which has better tools of its own. */
+/** The answer to a request for a backup of PostgreSQL. */
 export const POSTGRES_BACKUPS =
   'PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of its log. ' +
   'docs/operate/backup.md has the commands; what was restored is checked by `flowhook backup verify --database postgres://…`';
 
 /**
- * Makes a backup of an SQLite database beside whatever uses it: all that was answered before this call is in it.
+ * Makes a backup of an SQLite database, which may be in use: everything acknowledged before this call is in it.
  *
- * @param options.signal ends it, and nothing is left
+ * @param options.signal aborts it; nothing is left then
  * @throws InUseError when another one is being made in that directory, Error with a sentence when there is no room
  */
 export async function createBackup(
@@ -149,21 +149,21 @@ export async function createBackup(
   );
 }
 
-/** Reads all of a backup and says what it holds and what is wrong with it. Blocks this thread meanwhile. */
+/** Verifies a whole backup file. Blocks this thread meanwhile. */
 export async function verifyBackup(file: string): Promise<VerifiedBackup> {
   return (await import('./sqlite/backup-check.ts')).verifyFile(file);
 }
 
-/** Reads all of a PostgreSQL database, in one state of it. Rejects with a Problem when it cannot be reached. */
+/** Verifies a whole PostgreSQL database, in one snapshot. Rejects with a Problem when it cannot be reached. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
   return (await import('./postgres/verify.ts')).verifyDatabase(url);
 }
 
 /**
- * Looks for damage beside whatever uses the database. Of PostgreSQL, which watches over its own files, only `full` looks
- * at something: whether versions have the records that they say they have.
+ * Checks a database, which may be in use, for damage. On PostgreSQL, which checks its own files, only `full` does
+ * anything: it checks whether versions have as many records as they should.
  *
- * @returns what is wrong, as sentences; nothing when the signal ended it
+ * @returns what is wrong, as sentences; undefined if the signal ended it
  */
 export async function findDamage(
   url: string,
@@ -174,12 +174,12 @@ export async function findDamage(
   return (await import('./sqlite/integrity.ts')).findDamage({ path: pathOf(url), full }, signal);
 }
 
-/** Whether processes on a PostgreSQL database hear each other at once. */
+/** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may swallow them). */
 export async function hearsNotifications(url: string): Promise<boolean> {
   return (await import('./postgres/hearing.ts')).hearsNotifications(url);
 }
 
-/** Puts a backup in the place of an SQLite database: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
+/** Replaces an SQLite database by a backup: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
 export async function restoreBackup(
   url: string,
   options: {

@@ -4,7 +4,7 @@ import type { ApiKey } from '../model/team.ts';
 
 /** `hash` and `link` are the SHA-256, in hex, of the secret that the browser presents. */
 export interface SessionOperations {
-  /** Begins a session of a key; undefined if the key is unusable. Ends the key's oldest beyond `MAX_SESSIONS_OF_KEY`. */
+  /** Begins a session of a key; undefined if that is unusable. Ends the key's oldest beyond `MAX_SESSIONS_OF_KEY`. */
   begin(input: { keyId: string; hash: string; forMs: number }): Promise<Session | undefined>;
   /** Stores a link that can begin one session of a key; undefined if the key is unusable. */
   makeLink(input: {

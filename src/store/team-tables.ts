@@ -1,15 +1,15 @@
-/** Which rows go with a team, and in which order. */
+/** Deleting a team: the mark of a retired one, and the tables to delete from, in order. */
 import { INSPECTOR_TABLES, TABLES, type Table } from './copy/tables.ts';
 
-/** How the slug of a team begins that has been retired: no team can be called so. */
+/** Prefix of the slug of a retired team, which is not valid in a slug. */
 export const RETIRED = 'deleted:';
 
-/** Frees the slug, and is what the deletion of the team is found by if it was interrupted. */
+/** Frees the team's slug, and marks the team so that an interrupted deletion can be resumed. */
 export function retiredSlug({ id, slug }: { id: string; slug: string }): string {
   return `${RETIRED}${slug}:${id}`;
 }
 
-/** What the team was called. */
+/** The slug that a retired team had. */
 export function slugBefore(retired: string): string {
   return retired.slice(RETIRED.length, retired.lastIndexOf(':'));
 }
@@ -17,8 +17,8 @@ export function slugBefore(retired: string): string {
 const OF_NO_TEAM = ['instance', 'team', 'job'];
 
 /**
- * Every table with rows of teams, also those that are added one day. Jobs go first: a run whose job is gone writes
- * nothing any more. Then what refers to others before what is referred to.
+ * Every table with rows of teams, including any added to `TABLES` later. Jobs go first, because a run without its job can
+ * write nothing more; then referring tables before those they refer to.
  */
 export const TEAM_TABLES: readonly Table[] = [
   ...TABLES.filter(({ name }) => name === 'job'),

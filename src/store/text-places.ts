@@ -1,17 +1,20 @@
-/** Where the places that may hold the content of records stand in the tables, the same in every database. */
+/** The columns behind each `TextPlace`, the same in every database. */
 import type { TextPlace } from './erasure-operations.ts';
 
 export interface Place {
   /** The table, as `t`. */
   table: string;
-  /** The primary key after `team_id`, with what stands before its first value. */
+  /** The primary key after `team_id`. */
   keys: readonly string[];
+  /** Sorts before every key. */
   first: readonly (string | number)[];
   column: string;
-  /** Rows that one look goes through. */
+  /** How many rows one call scans. */
   rows: number;
   joins?: string;
+  /** SQL for the id of its workflow. */
   workflow: string;
+  /** SQL for `HeldText.about`. */
   about?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a handful of events and attempts come to, for every row of the table `usage` that they belong to. */
+/** Sums up a batch of events and attempts by the rows of the table `usage` that they count towards. */
 import type { Attempt } from '../model/delivery.ts';
 import type { EventType } from '../model/event.ts';
 import type { RecordCounts } from '../model/job.ts';
@@ -13,10 +13,10 @@ import {
   type UsagePeriod,
 } from '../model/usage.ts';
 
-/** The row of `instance` that says up to when attempts are counted, in epoch milliseconds. */
+/** The name in `instance` under which stands up to when attempts are counted, in epoch milliseconds. */
 export const COUNTED_UNTIL = 'usage_counted_until';
 
-/** An event as it is counted. The body is there where it says how many records a run has changed. */
+/** An event to be counted. `body` is given for `workflow_finished`: it says how many records the run changed. */
 export interface CountedEvent {
   sequence: number;
   type: EventType;
@@ -25,7 +25,7 @@ export interface CountedEvent {
   createdAt: number;
 }
 
-/** An attempt as it is counted; of a delivery that is gone nobody knows the webhook. */
+/** An attempt to be counted. `webhookId` is null if the delivery is already deleted. */
 export interface CountedAttempt extends Pick<Attempt, 'startedAt' | 'durationMs' | 'outcome' | 'status'> {
   teamId: string;
   webhookId: string | null;

@@ -1,4 +1,4 @@
-/** Operations on events, webhooks and deliveries: part of the Store; `store.ts` says what all operations have in common. */
+/** Operations on events, webhooks and deliveries: part of the Store; `store.ts` says what all have in common. */
 import type {
   Attempt,
   DeliveryClass,
@@ -149,7 +149,7 @@ export interface HeldLane extends LaneName {
 /** A lane with due deliveries, and everything needed to send them. */
 export interface DueLane extends HeldLane {
   url: string;
-  /** Sealed: the current one, then the previous one while it is still valid. */
+  /** Sealed: the current one, then the previous one while it is valid. */
   secrets: string[];
   /** Sealed JSON. */
   headers: string | null;

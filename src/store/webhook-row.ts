@@ -37,7 +37,7 @@ export function toWebhook(row: WebhookRow): Webhook {
   };
 }
 
-/** Answers a webhook that was changed: whoever sends to it must look at it anew. */
+/** A webhook that was changed; makes its sender load it again. */
 export function changed(tx: { touched: Touched }, row: WebhookRow | undefined): Webhook | undefined {
   if (row === undefined) return undefined;
   touchLane(tx, row.team_id, row.id);

@@ -2,7 +2,7 @@
 import type { RecordCounts } from '../model/job.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 
-/** Records whose bytes are counted in the transaction of a publish, where nobody has counted them before. */
+/** How many records at most a publish counts the bytes of, if the version before has no count. */
 export const MAX_COUNTED = 5_000_000;
 
 export interface WorkflowRow {
@@ -23,13 +23,13 @@ export interface WorkflowRow {
   staged_changed: number;
   staged_removed: number;
   staged_largest: number;
-  /** How many bytes of records there are more by what the run has written; negative when fewer. */
+  /** By how many bytes the run's writes grow the records; negative if they shrink. */
   staged_bytes: number;
   created_at: number;
   updated_at: number;
 }
 
-/** A schedule that has not changed keeps its time, unless nobody looked at it while the workflow was archived. */
+/** The next run after applying a definition: an unchanged schedule keeps its time, unless the workflow was archived. */
 export function nextRun(
   input: { definition: Definition; nextRunAt: number | null },
   stored: WorkflowRow | undefined,
@@ -41,7 +41,7 @@ export function nextRun(
   return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
-/** Without what may be long and is told by nobody: what a run left for the next one. */
+/** All columns that `toWorkflow` needs; without `state`, which may be long. */
 export const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
   next_run_at, created_at, updated_at`;
 export type ListedRow = Pick<
@@ -75,13 +75,13 @@ export function toWorkflow(row: ListedRow): Workflow {
   };
 }
 
-/** From what was counted while it was written: counting the rows of a large run would hold up every writer. */
+/** From the counters kept while staging: counting the rows of a large run would block every write. */
 export function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
   const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
   return { total: before + added - removed, added, changed, removed };
 }
 
-/** Likewise; `before` is null, and so is this, where nobody has counted the bytes of the version before. */
+/** Likewise; null if `before`, the bytes of the previous version, has not been counted. */
 export function bytesAfter(workflow: WorkflowRow, before: number | null): number | null {
   return before === null ? null : before + workflow.staged_bytes;
 }

@@ -3,8 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
-import { listMigrations, type Migration } from '../migrations.ts';
-import type { SchemaState } from '../schema-state.ts';
+import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
 import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
 

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import { listMigrations, type Migration } from '../migrations.ts';
-import type { SchemaState } from '../schema-state.ts';
+import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
 import { writeBackup } from './backup-write.ts';
 import { Database, isBusy } from './database.ts';
 import { MIGRATIONS } from './newest-schema.ts';
