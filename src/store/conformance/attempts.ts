@@ -186,25 +186,27 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
-  for (const [name, operation] of Object.entries(heldOperations)) {
-    it(`fences ${name}: an earlier attempt and an ended job change nothing`, async ({ store }) => {
-      const at = await makeWorkflow(store, { id: 'fenced' });
-      const first = await makeRunning(store, at);
-      await stageRecords(store, first, 'replace', people({ a: 'Ada' }));
-      await store.jobs.release({ held: [first] });
-      const second = await claimOne(store);
-      const before = await snapshot(store, second);
-      await assert.rejects(operation(store, first), FencedError);
-      await assert.rejects(operation(store, { ...second, attempt: second.attempt + 1 }), FencedError);
-      await assert.rejects(operation(store, { ...second, teamId: 'team_other' }), FencedError);
-      assert.deepEqual(await snapshot(store, second), before);
-
-      await failAttempt(store, second);
-      const ended = await snapshot(store, second);
-      await assert.rejects(operation(store, second), FencedError);
-      assert.deepEqual(await snapshot(store, second), ended);
-    });
-  }
+  it('fences every operation of a run: an earlier attempt and an ended job change nothing', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store, { id: 'fenced' });
+    const first = await makeRunning(store, at);
+    await stageRecords(store, first, 'replace', people({ a: 'Ada' }));
+    await store.jobs.release({ held: [first] });
+    const second = await claimOne(store);
+    const others = [first, { ...second, attempt: second.attempt + 1 }, { ...second, teamId: 'team_other' }];
+    const before = await snapshot(store, second);
+    for (const [name, operation] of Object.entries(heldOperations)) {
+      for (const held of others) await assert.rejects(operation(store, held), FencedError, name);
+      assert.deepEqual(await snapshot(store, second), before, name);
+    }
+    await failAttempt(store, second);
+    const ended = await snapshot(store, second);
+    for (const [name, operation] of Object.entries(heldOperations)) {
+      await assert.rejects(operation(store, second), FencedError, name);
+      assert.deepEqual(await snapshot(store, second), ended, name);
+    }
+  });
 
   it('rolls back only the fenced one of many simultaneous operations', async ({ store }) => {
     const running: Held[] = [];

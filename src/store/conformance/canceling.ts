@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { Held, Job } from '../../model/job.ts';
-import type { Store, Touched } from '../store.ts';
+import type { Store } from '../store.ts';
 import { load } from './sending.ts';
 import {
   allEvents,
@@ -97,11 +97,8 @@ export function testCanceling(open: Open): void {
 
   it('notes the wish on a running job and tells its holder, whoever asks first', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
     const at = { teamId: held.teamId, id: held.jobId };
     assert.equal((await store.jobs.cancel({ ...at, by }))?.outcome, 'canceling');
-    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: true, deliveries: false, lanes: [] }]);
     const askedAt = store.now();
     const again = await store.jobs.cancel({ ...at, by: 'Canceled by somebody else' });
     assert.equal(again?.outcome, 'canceling');

@@ -41,9 +41,9 @@ export function testJobLog(open: Open): void {
 
   it('keeps the first and the last MiB of a long log, in whatever pieces it comes', async ({ store }) => {
     for (const [id, text, count, atOnce] of [
-      ['short', 'x'.repeat(99), 60_000, 4_000],
-      ['long', 'y'.repeat(30_000), 200, 3],
-      ['once', 'z'.repeat(1_000), 5_000, 5_000],
+      ['short', 'x'.repeat(99), 30_000, 4_000],
+      ['long', 'y'.repeat(30_000), 120, 3],
+      ['once', 'z'.repeat(1_000), 3_000, 3_000],
     ] as const) {
       const held = await makeRunning(store, await makeWorkflow(store, { id }));
       const all = lines(1, count, text);

@@ -225,10 +225,11 @@ export function testLanes(open: Open): void {
     );
   });
 
-  it('finds 1,000 lanes however much waits in each', async ({ store }) => {
+  it('finds many lanes, however much waits in each', async ({ store }) => {
     const at = await makeWorkflow(store);
-    const ids = await makeMany(1_000, (n) => subscribe(store, at, ['workflow_queued', String(n)]));
-    await queueAndFail(store, at, 20);
+    // More than are looked for in one statement.
+    const ids = await makeMany(220, (n) => subscribe(store, at, ['workflow_queued', String(n)]));
+    await queueAndFail(store, at, 5);
     assert.deepEqual(await dueLanes(store), new Set(ids));
   });
 }

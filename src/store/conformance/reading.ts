@@ -57,7 +57,7 @@ export function testReading(open: Open): void {
   it('bounds what one answer about changes holds', async ({ store }) => {
     const at = await makeWorkflow(store);
     const long = (name: string) => name.repeat(1_000_000);
-    const ids = [...'abcdefghij'];
+    const ids = [...'abcdef'];
     for (const name of ['x', 'y']) {
       await publishRun(store, at, Object.fromEntries(ids.map((id) => [id, long(name)])));
     }
@@ -65,7 +65,7 @@ export function testReading(open: Open): void {
     const { rows, next } = await store.records.changes({ ...range, limit: 500 });
     assert.ok(rows.length > 0 && rows.length < 6, `${rows.length} rows`);
     assert.notEqual(next, null);
-    assert.equal((await readChanges(store, { ...at, since: 1, until: 2 }, 500)).length, 10);
+    assert.equal((await readChanges(store, { ...at, since: 1, until: 2 }, 500)).length, 6);
   });
 
   it('finds records whose text contains something', async ({ store }) => {

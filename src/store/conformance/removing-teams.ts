@@ -10,19 +10,14 @@ import {
   makeJob,
   makeRunning,
   makeWorkflow,
-  type Opened,
+  type Open,
   people,
   publishRun,
   readVersion,
   stageRecords,
 } from './setup.ts';
 
-/** What these cases need besides: how many rows each table has that teams have rows in. */
-export interface Counted {
-  rows(): Promise<Record<string, number>>;
-}
-
-export function testRemovingTeams(open: () => Promise<Opened & Counted>): void {
+export function testRemovingTeams(open: Open): void {
   const it = caseWith(open);
 
   it('takes a team away from everybody at once', async ({ store, advance }) => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
 import type { Store } from '../store.ts';
 import type { Replay } from '../webhook-operations.ts';
-import { FAILED, load, oneDelivery, settle, subscribe } from './sending.ts';
-import { caseWith, makeWorkflow, type Open } from './setup.ts';
+import { FAILED, load, oneDelivery, settle, settlement, subscribe } from './sending.ts';
+import { caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
 
 export function testReplays(open: Open): void {
   const it = caseWith(open);
@@ -202,14 +202,18 @@ export function testReplays(open: Open): void {
   it('reaches the webhooks behind many whose replays wait for room', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
-    const replays: string[] = [];
-    for (let n = 0; n < 110; n++) {
-      const id = await subscribe(store, at, ['x', String(n)]);
-      for (let twice = 0; twice < 2; twice++) await store.webhooks.test({ teamId, id });
-      for (const due of await load(store, teamId, id)) await settle(store, due, 1, { state: 'dead' });
-      const replay = await store.deliveries.startReplay({ teamId, webhookId: id, states: ['dead'] });
-      replays.push(replay?.id ?? '');
-    }
+    // More than one step looks at, each with two deliveries.
+    const ids = await makeMany(110, (n) => subscribe(store, at, ['job.queued', 'job.canceled', String(n)]));
+    const job = await makeJob(store, at);
+    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
+    const due = (await makeMany(ids.length, (n) => load(store, teamId, ids[n] ?? ''))).flat();
+    assert.equal(due.length, 220);
+    const settlements = due.map((delivery) => settlement(delivery, 1, { state: 'dead' }));
+    await store.deliveries.settle({ settlements });
+    const replays = await makeMany(ids.length, async (n) => {
+      const target = { teamId, webhookId: ids[n] ?? '', states: ['dead'] } as const;
+      return (await store.deliveries.startReplay(target))?.id ?? '';
+    });
     while (!(await store.deliveries.stepReplays({ limit: 50, waiting: 1 })).done);
     for (const id of replays) {
       const replay = await store.deliveries.getReplay({ teamId, id });

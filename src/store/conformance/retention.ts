@@ -75,14 +75,14 @@ export function testRetention(open: Open): void {
   it('deletes long rows a few bytes at a time', async ({ store, inspect }) => {
     const at = await makeWorkflow(store);
     for (const name of ['x', 'y']) {
-      const names = [...'abcde'].map((id) => [id, name.repeat(1_000_000)]);
+      const names = [...'abc'].map((id) => [id, name.repeat(1_000_000)]);
       await publishRun(store, at, Object.fromEntries(names));
     }
     await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 500 });
     const { rows } = await inspect(at);
-    assert.ok(rows > 5 && rows < 10, `${rows} rows`);
+    assert.ok(rows > 3 && rows < 6, `${rows} rows`);
     await pruneAll(store, at, { ...FOR_EVER, keepVersions: 1 });
-    assert.equal((await inspect(at)).rows, 5);
+    assert.equal((await inspect(at)).rows, 3);
   });
 
   it('leaves what a run under way has written, and what it needs', async ({ store, inspect }) => {

@@ -17,6 +17,8 @@ export interface Opened {
   reopen(): Promise<Store>;
   /** What the tables say of a workflow that no operation tells. */
   inspect(at: { teamId: string; workflowId: string }): Promise<Inspected>;
+  /** How many rows each table has that teams have rows in. */
+  rows(): Promise<Record<string, number>>;
   /** Opens the same database once more, as another process would. */
   another(): Promise<Store>;
   close(): Promise<void>;
@@ -42,15 +44,76 @@ interface Written {
   bytes: number;
 }
 
+/** What a driver's test reads from the tables in one statement, for `inspectedFrom`. */
+export interface InspectedRow {
+  /** As counted while the run writes, and in the row of the current version. */
+  stagedAdded: number | null;
+  stagedChanged: number | null;
+  stagedRemoved: number | null;
+  stagedBytes: number | null;
+  versionBytes: number | null;
+  /** Rows that the run has added, has closed, and has closed and replaced. */
+  written: number;
+  closed: number;
+  replaced: number;
+  writtenBytes: number | null;
+  closedBytes: number | null;
+  currentBytes: number | null;
+  rows: number;
+  versions: number;
+}
+
+/** Counts as publishing would have to if nothing were counted while it is written. */
+export function inspectedFrom(row: InspectedRow): Inspected {
+  return {
+    counted: {
+      added: row.stagedAdded ?? 0,
+      changed: row.stagedChanged ?? 0,
+      removed: row.stagedRemoved ?? 0,
+      grown: row.stagedBytes ?? 0,
+      bytes: row.versionBytes ?? 0,
+    },
+    found: {
+      added: row.written - row.replaced,
+      changed: row.replaced,
+      removed: row.closed - row.replaced,
+      grown: (row.writtenBytes ?? 0) - (row.closedBytes ?? 0),
+      bytes: row.currentBytes ?? 0,
+    },
+    rows: row.rows,
+    versions: row.versions,
+  };
+}
+
+/** An opened store: each case finds its tables empty. */
 export type Open = () => Promise<Opened>;
 
 /** Where the events of the cases say that the service is. */
 export const PUBLIC_URL = 'https://flowhook.test';
 
-/** Answers a function that registers a case with a store of its own. */
-export function caseWith<O extends Opened>(
-  open: () => Promise<O>,
-): (name: string, run: (opened: O) => Promise<void>) => void {
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2026, 0, 1);
+let nowMs = START_MS;
+let latestMs = START_MS;
+
+/**
+ * The clock of all stores of a process. Each case begins at a midnight later than any time that an earlier one saw:
+ * ids grow with the time within a process, and would not tell when a row was made after the clock was set back.
+ */
+export const caseClock = {
+  now: () => nowMs,
+  advance(ms: number): void {
+    nowMs += ms;
+    latestMs = Math.max(latestMs, nowMs);
+  },
+  toNextMidnight(): void {
+    nowMs = Math.floor(latestMs / DAY_MS + 1) * DAY_MS;
+    latestMs = nowMs;
+  },
+};
+
+/** Answers a function that registers a case with an opened store. */
+export function caseWith(open: Open): (name: string, run: (opened: Opened) => Promise<void>) => void {
   return (name, run) => {
     test(name, async () => {
       const opened = await open();

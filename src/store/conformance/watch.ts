@@ -8,27 +8,41 @@ import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts
 export function testWatch(open: Open): void {
   const it = caseWith(open);
 
-  it('tells watchers of jobs and deliveries after the commit', async ({ store }) => {
+  it('tells watchers of jobs, deliveries and wishes to cancel after the commit', async ({ store }) => {
     const at = await makeWorkflow(store);
     const told: Touched[] = [];
     store.watch((touched) => told.push(touched));
-    await makeJob(store, at);
+    const { id } = await makeJob(store, at);
     assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: false, lanes: [] }]);
     const webhookId = await subscribe(store, at);
     assert.equal(told.length, 1);
     await claimOne(store);
     const lanes = [{ teamId: at.teamId, webhookId }];
     assert.deepEqual(told.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true, lanes });
+    const before = told.length;
+    await store.jobs.cancel({ teamId: at.teamId, id, by: 'somebody' });
+    const cancels = { keys: false, jobs: false, cancels: true, deliveries: false, lanes: [] };
+    assert.deepEqual(told.slice(before), [cancels]);
   });
 
-  it('tells watchers that a webhook was removed, so that what is queued for it stops', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const webhookId = await subscribe(store, at);
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
-    await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [webhookId] });
-    const lanes = [{ teamId: at.teamId, webhookId }];
-    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
+  it('tells those who remember keys, once, of one that is revoked and of a session that has ended', async ({
+    store,
+  }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
+    const { id } = await store.keys.create(key);
+    await store.sessions.begin({ keyId: id, hash: 'a', forMs: 1_000 });
+    let told = 0;
+    store.watch(({ keys }) => {
+      if (keys) told += 1;
+    });
+    await store.keys.used({ keys: [{ id, at: store.now() }] });
+    assert.equal(told, 0, 'that it was used changes nothing for them');
+    await store.sessions.end({ hash: 'a' });
+    await store.sessions.end({ hash: 'a' });
+    assert.equal(told, 1);
+    await store.keys.revoke({ id });
+    assert.equal(told, 2);
   });
 
   it('names the webhooks that got something due, and no more than 64', async ({ store }) => {
@@ -50,7 +64,9 @@ export function testWatch(open: Open): void {
     assert.deepEqual([told.at(-1)?.lanes, told.at(-1)?.deliveries], [null, true]);
   });
 
-  it('names a webhook that is paused, resumed, changed or gets something once more', async ({ store }) => {
+  it('names a webhook that is paused, resumed, changed, removed or gets something once more', async ({
+    store,
+  }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     const target = { teamId, id: webhookId };
     const told: Touched[] = [];
@@ -69,6 +85,9 @@ export function testWatch(open: Open): void {
     }
     await settle(store, due, 1, { state: 'delivered' });
     assert.deepEqual(told, [], 'what has been settled is nobody’s business');
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    const lanes = [{ teamId, webhookId }];
+    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
   });
 
   it('goes on telling the others when a watcher throws', async ({ store }) => {
@@ -81,51 +100,22 @@ export function testWatch(open: Open): void {
     assert.equal(told, 1);
   });
 
-  it('notices a job that another store queues, and reads it', async ({ store, another }) => {
+  it('notices the jobs that another store queues, and the keys that it changes', async ({
+    store,
+    another,
+  }) => {
     const at = await makeWorkflow(store);
+    const key = { teamId: at.teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
+    const { id } = await store.keys.create(key);
     const other = await another();
     try {
-      const noticed = nextTouch(store);
+      const jobs = nextTouch(store, (touched) => touched.jobs);
       const job = await makeJob(other, at);
-      assert.equal((await noticed).jobs, true);
+      await jobs;
       assert.deepEqual(await store.jobs.get({ teamId: at.teamId, id: job.id }), job);
-    } finally {
-      await other.close();
-    }
-  });
-
-  it('notices within moments that another store has changed keys', async ({ store, another }) => {
-    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
-    const other = await another();
-    try {
-      const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
-      const { id } = await store.keys.create(key);
-      const noticed = nextTouch(store);
+      const keys = nextTouch(store, (touched) => touched.keys);
       await other.keys.revoke({ id });
-      assert.equal((await noticed).keys, true);
-    } finally {
-      await other.close();
-    }
-  });
-
-  it('gives a chore to one node at a time', async ({ store, advance }) => {
-    const take = (nodeId: string) => store.instance.lease({ name: 'sweep', nodeId, forMs: 1_000 });
-    assert.equal(await take('a'), true);
-    advance(999);
-    assert.equal(await take('a'), true, 'who has it keeps it');
-    assert.equal(await store.instance.lease({ name: 'dust', nodeId: 'a', forMs: 1_000 }), true);
-  });
-
-  it('lets exactly one of many calls through two stores win', async ({ store, another }) => {
-    const at = await makeWorkflow(store);
-    const other = await another();
-    try {
-      const results = await Promise.all(
-        Array.from({ length: 20 }, (_, n) =>
-          (n % 2 === 0 ? store : other).jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }),
-        ),
-      );
-      assert.equal(results.filter((result) => result.outcome === 'queued').length, 1);
+      await keys;
     } finally {
       await other.close();
     }
@@ -146,13 +136,15 @@ export function testWatch(open: Open): void {
   });
 }
 
-/** The next touch; fails after a while, which also keeps the process alive until then. */
-function nextTouch(store: Store): Promise<Touched> {
+/** Resolves at the next touch of a kind; fails after a while, which also keeps the process alive until then. */
+function nextTouch(store: Store, isOfKind: (touched: Touched) => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('Nothing was noticed within 10 s')), 10_000);
-    store.watch((touched) => {
+    const unwatch = store.watch((touched) => {
+      if (!isOfKind(touched)) return;
       clearTimeout(timer);
-      resolve(touched);
+      unwatch();
+      resolve();
     });
   });
 }

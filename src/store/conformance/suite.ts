@@ -1,0 +1,97 @@
+/** Everything that a driver must do: the list of all cases, which both databases run. */
+import { after } from 'node:test';
+import type { Store } from '../store.ts';
+import { testAttempts } from './attempts.ts';
+import { testAudit } from './audit.ts';
+import { testCanceling } from './canceling.ts';
+import { testClaims } from './claims.ts';
+import { testDeliveries } from './deliveries.ts';
+import { testErasure } from './erasure.ts';
+import { testEventHistory } from './event-history.ts';
+import { testHeldTexts } from './held-texts.ts';
+import { testInspectors } from './inspectors.ts';
+import { testJobHistory } from './job-history.ts';
+import { testJobLog } from './job-log.ts';
+import { testJobModel } from './job-model.ts';
+import { testJobs } from './jobs.ts';
+import { testLanes } from './lanes.ts';
+import { testOutbox } from './outbox.ts';
+import { testPublishing } from './publishing.ts';
+import { testPush } from './push.ts';
+import { testQuotas } from './quotas.ts';
+import { testReading } from './reading.ts';
+import { testRecordModel } from './record-model.ts';
+import { testRecords } from './records.ts';
+import { testRemovingTeams } from './removing-teams.ts';
+import { testReplays } from './replays.ts';
+import { testRetention } from './retention.ts';
+import { testSchedules } from './schedules.ts';
+import { testSessions } from './sessions.ts';
+import type { Opened } from './setup.ts';
+import { testStaging } from './staging.ts';
+import { testStatus } from './status.ts';
+import { testTeams } from './teams.ts';
+import { testUsage } from './usage.ts';
+import { testWatch } from './watch.ts';
+import { testWebhookChanges } from './webhook-changes.ts';
+import { testWebhooks } from './webhooks.ts';
+import { testWorkflows } from './workflows.ts';
+
+/** A store that case after case can use. */
+export interface Reusable extends Opened {
+  /** The store that `reopen` has left. */
+  current(): Store;
+  /** Deletes all rows, as another process would, and moves `caseClock` on. */
+  empty(): void | Promise<void>;
+}
+
+/** @param open opens a store with empty tables */
+export function testStore(open: () => Promise<Reusable>): void {
+  // Before a store is shared: the others on its database would hear of what it does.
+  testWatch(open);
+  const shared = sharing(open);
+  testTeams(shared);
+  testQuotas(shared);
+  testSessions(shared);
+  testAudit(shared);
+  testRemovingTeams(shared);
+  testWorkflows(shared);
+  testJobs(shared);
+  testClaims(shared);
+  testAttempts(shared);
+  testCanceling(shared);
+  testPush(shared);
+  testSchedules(shared);
+  testJobLog(shared);
+  testJobHistory(shared);
+  testRecords(shared);
+  testStaging(shared);
+  testPublishing(shared);
+  testReading(shared);
+  testRetention(shared);
+  testErasure(shared);
+  testWebhooks(shared);
+  testWebhookChanges(shared);
+  testDeliveries(shared);
+  testLanes(shared);
+  testReplays(shared);
+  testOutbox(shared);
+  testEventHistory(shared);
+  testHeldTexts(shared);
+  testInspectors(shared);
+  testStatus(shared);
+  testUsage(shared);
+  testJobModel(shared);
+  testRecordModel(shared);
+}
+
+/** One store for case after case, each of which finds its tables empty: opening one takes longer than most cases. */
+export function sharing(open: () => Promise<Reusable>): () => Promise<Opened> {
+  let opened: Reusable | undefined;
+  after(() => opened?.close());
+  return async () => {
+    if (opened === undefined) opened = await open();
+    else await opened.empty();
+    return { ...opened, store: opened.current(), close: async () => {} };
+  };
+}
