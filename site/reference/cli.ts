@@ -1,8 +1,9 @@
 /** The reference of all commands, made of what commander knows of them. */
 import type { EventEmitter } from 'node:events';
 import type { Command, Option } from 'commander';
-import { EXIT_CODES, leavesOf, wholeExample } from '../../src/cli/every-command.ts';
+import { leavesOf, wholeExample } from '../../src/cli/every-command.ts';
 import { EXAMPLES } from '../../src/cli/examples.ts';
+import { EXIT_CODES } from '../../src/cli/exit.ts';
 import { flagName } from '../../src/config/names.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { programOf } from '../../src/main.ts';

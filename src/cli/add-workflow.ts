@@ -7,7 +7,8 @@ import { stringify } from 'yaml';
 import { isTeamSlug } from '../model/team.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 import { UsageError } from './exit.ts';
-import { print } from './open.ts';
+import { repeated } from './flag-values.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { addSourceFlags, checkedSource, settingsOf } from './source-flags.ts';
@@ -18,11 +19,7 @@ export function addAdd(workflows: Command): void {
     .description('write the file of an http source into the workflows directory')
     .argument('<id>', 'what the workflow shall be called: <id>, or <team>/<id>')
     .option('--name <name>', 'its name (default: its id)')
-    .option(
-      '--key <field>',
-      'the field that makes the id of a record (may be repeated)',
-      (value, before: string[] = []) => [...before, value],
-    )
+    .option('--key <field>', 'the field that makes the id of a record (may be repeated)', repeated)
     .option('--every <duration>', 'run it so often, such as 15m')
     .option('--force', 'write over a file that is there')
     .option('--json', 'print JSON');

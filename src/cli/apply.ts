@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
 import { applyWorkflows } from '../workflows/apply.ts';
 import { findWorkflowFiles } from '../workflows/files.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 

@@ -4,13 +4,14 @@ import type { AuditOptions, Flowhook } from 'flowhook-client';
 import { shownAuditLine } from '../http/extensions/shown-audit-line.ts';
 import type { AuditFilter } from '../store/audit-operations.ts';
 import type { Store } from '../store/store.ts';
-import { timeFrom } from './delivery-flags.ts';
-import { findTeams, wholeNumber } from './find.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { findTeams } from './find.ts';
+import { timeFrom, wholeNumber } from './flag-values.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { table } from './words.ts';
+import { table } from './table.ts';
 
 const DEFAULT_LINES = 50;
 const MAX_LINES = 10_000;

@@ -21,11 +21,12 @@ import {
 import { keyFile, keyFingerprint } from '../teams/open-sealer.ts';
 import { databaseFile } from './data-directory.ts';
 import { ConflictError, NotFoundError, UsageError } from './exit.ts';
-import { addStoreOptions, print } from './open.ts';
+import { addStoreOptions } from './open.ts';
+import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { systemUser } from './system-user.ts';
-import { table } from './words.ts';
+import { table } from './table.ts';
 
 const WITHOUT_KEY =
   'The encryption key is never in a backup: keep it apart from them, and as safely.\n' +

@@ -8,7 +8,7 @@ import { TEAM_SCOPES } from '../model/team.ts';
 import { MODES } from '../model/workflow.ts';
 import { FORMATS } from '../records/formats.ts';
 import { bash, fish, type Place, type Words, zsh } from './completion-scripts.ts';
-import { oneOf } from './find.ts';
+import { oneOf } from './flag-values.ts';
 import type { Options } from './settings.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;

@@ -4,9 +4,9 @@ import { ConfigError } from '../config/config.ts';
 import { settingsByGroup } from '../config/groups.ts';
 import { misspeltVariables } from '../config/names.ts';
 import { exitCodeOf } from './exit.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { addAllSettings, configOf, type Options } from './settings.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
 
 export function addConfig(program: Command): void {
   const config = program.command('config').description('the settings');

@@ -1,12 +1,14 @@
 /** `flowhook dashboard`: a link that signs somebody in to the dashboard, for whoever has the database. */
 import type { Command } from 'commander';
 import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
-import { type ApiKey, allows, isUsable } from '../model/team.ts';
+import { type ApiKey, allows, isUsable, type Team } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { makeLink } from '../teams/sessions.ts';
 import { NotFoundError } from './exit.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { findTeams } from './find.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
 
@@ -51,12 +53,8 @@ async function chosenKey(
     }
     return { slug: team.slug, key };
   }
-  const slug = String(wanted ?? 'default');
-  const team = teams.find((one) => one.slug === slug);
-  if (team === undefined) {
-    const there = teams.map((one) => one.slug).join(', ') || 'none yet';
-    throw new NotFoundError(`No team "${slug}" found. There are: ${there}`);
-  }
+  const [team] = (await findTeams(store, wanted ?? 'default')) as [Team];
+  const { slug } = team;
   const [key] = usable.filter(({ teamId }) => teamId === team.id).sort(moreScopesFirst);
   if (key === undefined) {
     throw new NotFoundError(

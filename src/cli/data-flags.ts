@@ -2,16 +2,12 @@
 import type { RecordCounts } from '../model/job.ts';
 import { FORMATS, type Format } from '../records/formats.ts';
 import { UsageError } from './exit.ts';
+import { oneOf } from './flag-values.ts';
 import type { Options } from './settings.ts';
 
 /** @throws UsageError */
 export function formatFrom(options: Options): Format {
-  const fallback = options.json === true ? 'json' : 'ndjson';
-  const format = FORMATS.find((known) => known === (options.format ?? fallback));
-  if (format === undefined) {
-    throw new UsageError(`--format must be ${FORMATS.join(', ')}, found "${options.format}"`);
-  }
-  return format;
+  return oneOf('--format', String(options.format ?? (options.json === true ? 'json' : 'ndjson')), FORMATS);
 }
 
 /** @throws UsageError */

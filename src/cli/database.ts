@@ -9,7 +9,7 @@ import { type CopyReport, copyTables, type OnCopied } from '../store/copy/copy.t
 import { databaseUrlMistake } from '../store/database-url.ts';
 import { openTables, readSchema } from '../store/open.ts';
 import { NotFoundError, UsageError } from './exit.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 

@@ -13,7 +13,8 @@ import { openSealer } from '../teams/open-sealer.ts';
 import { ConflictError, UsageError } from './exit.ts';
 import { exportTeam } from './export-team.ts';
 import { findTeams } from './find.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
 

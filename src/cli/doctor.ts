@@ -13,11 +13,12 @@ import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { printable } from '../std/printable.ts';
 import { UsageError } from './exit.ts';
-import { addStoreOptions, print } from './open.ts';
+import { addStoreOptions } from './open.ts';
+import { print } from './output.ts';
 import { serverOf } from './remote.ts';
 import { say, screen } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
-import { wrapped } from './words.ts';
+import { wrapped } from './table.ts';
 
 const SIGNS: Record<FindingStatus, [sign: string, color: InspectColor]> = {
   ok: ['✓', 'green'],

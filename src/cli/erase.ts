@@ -4,17 +4,17 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import type { Config } from '../config/config.ts';
+import type { Team } from '../model/team.ts';
 import { type ErasureReport, erase, type Found, refuseNoAddress } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
-import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/open-sealer.ts';
 import { dataCommand } from './data.ts';
 import { databaseFile } from './data-directory.ts';
-import { NotFoundError, UsageError } from './exit.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
-import { toOutput } from './output.ts';
-import { orRemote } from './remote.ts';
-import { withoutTeam } from './remote-jobs.ts';
+import { UsageError } from './exit.ts';
+import { findTeams } from './find.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print, toOutput } from './output.ts';
+import { orRemote, withoutTeam } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
@@ -48,7 +48,7 @@ async function eraseData(options: Options): Promise<void> {
   const { email, id } = personFrom(options);
   if (options.team === undefined) throw new UsageError('--team is missing: the team that holds the data');
   await withStore(options, { make: false }, async (store, config) => {
-    const teams = await teamsOf(store, String(options.team));
+    const [team] = (await findTeams(store, options.team)) as [Team];
     const report = await erase(
       {
         store,
@@ -58,7 +58,7 @@ async function eraseData(options: Options): Promise<void> {
         forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
       },
       {
-        teamId: (teams[0] as { id: string }).id,
+        teamId: team.id,
         workflowId: workflow ?? null,
         email: email ?? null,
         id: id ?? null,
@@ -114,7 +114,7 @@ function tell(report: Told, options: Options, whole: unknown = report): void {
 
 async function exportData(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
-    const teams = await teamsOf(store, options.team === undefined ? undefined : String(options.team));
+    const teams = await findTeams(store, options.team);
     refuseNoAddress(String(options.email));
     for (const { id: teamId } of teams) {
       const summary = 'all that is held about a person';
@@ -149,18 +149,6 @@ async function tellEntries(
   }
   await toOutput(output());
   say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
-}
-
-/** @throws NotFoundError when there is no team of this name */
-async function teamsOf(store: Store, slug: string | undefined): Promise<{ id: string; slug: string }[]> {
-  const all = await store.teams.list();
-  const teams = slug === undefined ? all : all.filter((team) => team.slug === slug);
-  if (slug !== undefined && teams.length === 0) {
-    throw new NotFoundError(
-      `No team "${slug}" found. There are: ${all.map((team) => team.slug).join(', ') || 'none yet'}`,
-    );
-  }
-  return teams;
 }
 
 /** Where copies of the database are looked for. */

@@ -3,15 +3,16 @@ import type { Command } from 'commander';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';
 import type { StoredEvent } from '../store/webhook-operations.ts';
-import { DEFAULT_EVENTS, MAX_EVENTS } from './event-limits.ts';
 import { UsageError } from './exit.ts';
-import { findTeams, wholeNumber } from './find.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { findTeams } from './find.ts';
+import { wholeNumber } from './flag-values.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
-import { listEventsAt } from './remote-webhooks.ts';
+import { DEFAULT_EVENTS, listEventsAt, MAX_EVENTS } from './remote-events.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { table } from './words.ts';
+import { table } from './table.ts';
 
 export function addEvents(program: Command): void {
   const events = program.command('events').description('events: what happened, in order');

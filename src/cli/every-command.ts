@@ -2,20 +2,9 @@
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import { EXAMPLES } from './examples.ts';
+import { EXIT_CODES } from './exit.ts';
 import { beQuiet } from './say.ts';
-import { wrapped } from './words.ts';
-
-/** What a command may end with. */
-export const EXIT_CODES: readonly [code: number, meaning: string][] = [
-  [0, 'ok; of `run` and `jobs watch`: the job has finished'],
-  [1, 'failed; of `run` and `jobs watch`: the job failed or was canceled'],
-  [2, 'usage: an option or argument is wrong'],
-  [3, 'not found'],
-  [4, 'unauthorised: the key is missing or refused'],
-  [5, 'conflict: a job is queued already, a port is taken'],
-  [6, 'unreachable: the server or the database cannot be reached'],
-  [7, 'timed out'],
-];
+import { wrapped } from './table.ts';
 
 /** What the help of all commands begins with. */
 const FIRST_STEPS = [
@@ -57,7 +46,7 @@ export function finishCommands(program: Command): void {
     .action((_options, command: Command) => command.outputHelp());
   program.addHelpText(
     'after',
-    '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict,\n6 unreachable, 7 timed out',
+    `\n${wrapped(`Exit codes: ${EXIT_CODES.map(([code, meaning]) => `${code} ${/^[^;:]+/.exec(meaning)}`).join(', ')}`, WIDTH)}`,
   );
   program.hook('preAction', (_, command) => beQuiet(command.opts().quiet === true));
 }

@@ -2,6 +2,18 @@
 import { ConfigError } from '../config/config.ts';
 import { InUseError, Problem } from '../model/error.ts';
 
+/** Every exit code with its meaning; the words before the first `;` or `:` are its name. */
+export const EXIT_CODES: readonly [code: number, meaning: string][] = [
+  [0, 'ok; of `run` and `jobs watch`: the job has finished'],
+  [1, 'failed; of `run` and `jobs watch`: the job failed or was canceled'],
+  [2, 'usage: an option or argument is wrong'],
+  [3, 'not found'],
+  [4, 'unauthorised: the key is missing or refused'],
+  [5, 'conflict: a job is queued already, a port is taken'],
+  [6, 'unreachable: the server or the database cannot be reached'],
+  [7, 'timed out'],
+];
+
 /** A mistake in what the user typed, found after the flags were read. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -17,7 +29,7 @@ export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
 
-/** 0 ok, 1 failed, 2 usage, 3 not found, 4 unauthorised, 5 conflict, 6 unreachable, 7 timed out. */
+/** The exit code for an error. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
   if (error instanceof NotFoundError) return 3;

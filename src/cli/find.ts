@@ -1,5 +1,5 @@
 /** Finds what a command line names, in all teams unless one is said; and says what was probably meant. */
-import { JOB_STATES, type Job, type JobState } from '../model/job.ts';
+import type { Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
 import type { Place } from '../records/read.ts';
 import { nearest } from '../std/nearest.ts';
@@ -85,31 +85,6 @@ export async function findJob(store: Store, id: string): Promise<Job> {
       ? `No job "${id}" found. \`flowhook jobs list\` shows the newest; ended ones are deleted after a while`
       : `No job "${id}" found. Did you mean ${meant}?`,
   );
-}
-
-/** @throws UsageError when one of the names, with commas between, is no state of a job */
-export function statesFrom(names: unknown): JobState[] | undefined {
-  if (names === undefined) return undefined;
-  return String(names)
-    .split(',')
-    .map((name) => oneOf('--state', name.trim(), JOB_STATES));
-}
-
-/** @throws UsageError that names the value that was probably meant */
-export function oneOf<T extends string>(flag: string, value: string, values: readonly T[]): T {
-  const found = values.find((one) => one === value);
-  if (found !== undefined) return found;
-  const meant = nearest(value, values);
-  throw new UsageError(
-    `${flag} must be ${values.join(', ')}, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
-  );
-}
-
-/** @throws UsageError unless it is a whole number from `least` to `most` */
-export function wholeNumber(flag: string, value: unknown, least: number, most: number): number {
-  const number = Number(value);
-  if (/^\d{1,15}$/.test(String(value)) && number >= least && number <= most) return number;
-  throw new UsageError(`${flag} must be a whole number from ${least} to ${most}, found "${value}"`);
 }
 
 function advice(written: string, names: readonly string[]): string {

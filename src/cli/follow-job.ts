@@ -85,22 +85,6 @@ export function logTail(
   };
 }
 
-/** Ends with Ctrl-C and SIGTERM; the second one ends the process at once. */
-export function untilInterrupted(): { signal: AbortSignal; clear(): void } {
-  const abort = new AbortController();
-  const end = () => {
-    if (abort.signal.aborted) process.exit(1);
-    abort.abort();
-  };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, end);
-  return {
-    signal: abort.signal,
-    clear: () => {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
-    },
-  };
-}
-
 /** Records a second since an attempt was first seen; until they have grown nobody knows. */
 function recordRate(): (job: Job, ms: number) => number | undefined {
   let first = { attempt: -1, records: 0, ms: 0 };

@@ -1,7 +1,7 @@
 /** Posts one event to a local receiver, signed as a delivery is. */
 import { VERSION } from '../config/version.ts';
 import { signatureHeaders } from '../webhooks/sign.ts';
-import type { WireEvent } from './remote-events.ts';
+import type { WireEvent } from './follow-events.ts';
 
 /** As long as a webhook may take at most. */
 const TIMEOUT_MS = 30_000;

@@ -17,11 +17,13 @@ import { openSealer } from '../teams/open-sealer.ts';
 import { dataCommand } from './data.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findWorkflow } from './find.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
-import { orRemote } from './remote.ts';
-import { withoutTeam } from './remote-jobs.ts';
+import { oneOf } from './flag-values.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
+import { orRemote, withoutTeam } from './remote.ts';
 import { screen } from './say.ts';
 import type { Options } from './settings.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 const ENDINGS: Readonly<Record<string, PushFormat>> = {
   json: 'json',
@@ -146,17 +148,9 @@ async function* counted(input: Readable, tell: (bytes: number) => void): AsyncGe
   }
 }
 
-/** A signal ends the import in good order: its job fails at once instead of when its lease is over. */
-function onSignal(): { signal: AbortSignal; clear(): void } {
-  const abort = new AbortController();
-  const end = () => abort.abort(new BrokenOffError('Interrupted: the published records stay as they are'));
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, end);
-  return {
-    signal: abort.signal,
-    clear: () => {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
-    },
-  };
+/** A signal ends the import in good order: its job fails at once, not only when its lease has expired. */
+function onSignal() {
+  return untilInterrupted(new BrokenOffError('Interrupted: the published records stay as they are'));
 }
 
 async function sizeOf(path: string): Promise<number> {
@@ -181,9 +175,5 @@ function formOf(path: string, named: string | undefined): { format: PushFormat; 
 }
 
 function modeFrom(named: string | undefined): Mode | undefined {
-  const mode = MODES.find((known) => known === named);
-  if (named !== undefined && mode === undefined) {
-    throw new UsageError(`--mode must be ${MODES.join(', ')}, found "${named}"`);
-  }
-  return mode;
+  return named === undefined ? undefined : oneOf('--mode', named, MODES);
 }

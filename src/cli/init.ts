@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { commentedSettings } from '../config/commented-file.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 

@@ -4,14 +4,16 @@ import type { Command } from 'commander';
 import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
-import { findJob, wholeNumber } from './find.ts';
-import { logTail, type TailLine, untilInterrupted } from './follow-job.ts';
+import { findJob } from './find.ts';
+import { wholeNumber } from './flag-values.ts';
+import { logTail, type TailLine } from './follow-job.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { toOutput } from './output.ts';
 import { orRemote } from './remote.ts';
 import { jobLogsAt } from './remote-jobs.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 const LOOK_MS = 200;
 

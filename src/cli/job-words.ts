@@ -2,7 +2,7 @@
 import type { Job } from '../model/job.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {

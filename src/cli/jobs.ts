@@ -3,20 +3,22 @@ import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { endedSentence, notWaitingSentence, shownJob } from '../http/extensions/shown-job.ts';
 import { Problem } from '../model/error.ts';
-import { JOB_ORIGINS, type Job } from '../model/job.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
-import { findJob, findTeams, findWorkflow, oneOf, statesFrom, wholeNumber } from './find.ts';
+import { findJob, findTeams, findWorkflow } from './find.ts';
+import { oneOf, someOf, wholeNumber } from './flag-values.ts';
 import { addJobLogs } from './job-logs.ts';
 import { cellsOf, jobLines } from './job-words.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { cancelJobAt, listJobsAt, rerunJobAt, runJobNowAt, showJobAt } from './remote-jobs.ts';
 import { submit } from './run.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { table } from './table.ts';
 import { addWatch } from './watch.ts';
-import { table } from './words.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
@@ -57,7 +59,7 @@ export function addJobs(program: Command): void {
 }
 
 async function listJobs(options: Options): Promise<void> {
-  const states = statesFrom(options.state);
+  const states = someOf('--state', options.state, JOB_STATES);
   const origin =
     options.origin === undefined ? undefined : oneOf('--origin', String(options.origin), JOB_ORIGINS);
   const limit = wholeNumber('--limit', options.limit ?? DEFAULT_LIMIT, 1, MAX_LIMIT);

@@ -4,8 +4,10 @@ import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, keyConcern, SCOPES } from '../
 import { toIso } from '../std/clock.ts';
 import { mintKey } from '../teams/keys.ts';
 import { NotFoundError, UsageError } from './exit.ts';
+import { findTeams } from './find.ts';
 import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { createKeyAt, listKeysAt, revokeKeyAt } from './remote-keys.ts';
 import { say } from './say.ts';
@@ -71,16 +73,8 @@ async function createKey(options: Options): Promise<void> {
 
 async function listKeys(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
-    const teams = new Map((await store.teams.list()).map((team) => [team.id, team.slug]));
-    let teamId: string | undefined;
-    if (options.team !== undefined) {
-      teamId = [...teams].find(([, slug]) => slug === options.team)?.[0];
-      if (teamId === undefined) {
-        throw new NotFoundError(
-          `No team "${options.team}" found. There are: ${[...teams.values()].join(', ') || 'none yet'}`,
-        );
-      }
-    }
+    const teams = new Map((await findTeams(store, options.team)).map((team) => [team.id, team.slug]));
+    const teamId = options.team === undefined ? undefined : [...teams.keys()][0];
     const rows = (await store.keys.list(teamId === undefined ? {} : { teamId })).map((key) =>
       shown(key, teams.get(key.teamId) ?? key.teamId, store.now()),
     );

@@ -8,12 +8,13 @@ import { nearest } from '../std/nearest.ts';
 import { printable } from '../std/printable.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { UsageError } from './exit.ts';
-import { untilInterrupted } from './follow-job.ts';
+import { followEvents, type Remote, readEvent, type WireEvent } from './follow-events.ts';
 import { type Forwarded, forwardEvent } from './forward-event.ts';
 import { keyOf, serverOf } from './remote.ts';
-import { followEvents, type Remote, readEvent, type WireEvent } from './remote-events.ts';
 import { say } from './say.ts';
 import { configOf, type Options } from './settings.ts';
+import { untilInterrupted } from './until-interrupted.ts';
+import { eventNames } from './webhook-flags.ts';
 
 const CTRL_C = '\u0003';
 
@@ -148,13 +149,7 @@ function secretFrom(given: unknown): { secret: string; key: Buffer } {
 }
 
 function filterFrom(options: Options): (event: WireEvent) => boolean {
-  const names =
-    options.events === undefined
-      ? ['*']
-      : String(options.events)
-          .split(',')
-          .map((name) => name.trim());
-  const types = names.map(typeFrom);
+  const types = eventNames(options).map(typeFrom);
   return ({ fields: { type, workflowId } }) =>
     (types.includes('*') || types.includes(type as EventType)) &&
     (options.workflow === undefined || workflowId === options.workflow);

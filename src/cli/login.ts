@@ -3,12 +3,12 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { urlMistake } from '../model/webhook.ts';
 import { NotFoundError, UsageError } from './exit.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { profilesFile, readProfiles, writeProfiles } from './profiles-file.ts';
 import { DEFAULT_PROFILE } from './remote.ts';
 import { say } from './say.ts';
 import { configOf, type Options } from './settings.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
 
 export function addLogin(program: Command): void {
   program

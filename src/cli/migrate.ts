@@ -4,7 +4,8 @@ import type { Config } from '../config/config.ts';
 import { createLogger } from '../observe/log.ts';
 import { openStore, readSchema } from '../store/open.ts';
 import { prepareDataDirectory } from './data-directory.ts';
-import { addStoreOptions, print } from './open.ts';
+import { addStoreOptions } from './open.ts';
+import { print } from './output.ts';
 import { configOf, type Options } from './settings.ts';
 
 export function addMigrate(program: Command): void {

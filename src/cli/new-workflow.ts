@@ -8,12 +8,12 @@ import { VERSION } from '../config/version.ts';
 import { printable } from '../std/printable.ts';
 import { proposalText } from '../workflows/proposals/proposal.ts';
 import { NotFoundError, UsageError } from './exit.ts';
-import { untilInterrupted } from './follow-job.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { previewLines } from './preview-workflow.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { checkedSource } from './source-flags.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 export function addNew(workflows: Command): void {
   const command = workflows

@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { InUseError } from '../model/error.ts';
 import { createLogger } from '../observe/log.ts';
-import { printable } from '../std/printable.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
@@ -91,13 +90,4 @@ async function refuseOldTables(config: Config, use: { make: boolean }): Promise<
         'Run `flowhook migrate up`; servers of the version before go on beside it',
     );
   }
-}
-
-/**
- * Prints what was asked for on standard output: the value with `--json`, else the lines, which may hold what came from
- * outside (names of events, what a receiver answered) and must not act on a terminal.
- */
-export function print(options: Options, value: unknown, lines: readonly string[]): void {
-  const text = options.json === true ? [JSON.stringify(value)] : lines.map(printable);
-  process.stdout.write(text.map((line) => `${line}\n`).join(''));
 }

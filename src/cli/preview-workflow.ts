@@ -11,12 +11,12 @@ import { teamSecrets } from '../workflows/secrets.ts';
 import { fillSecrets } from '../workflows/sources/fill-secrets.ts';
 import type { Preview } from '../workflows/sources/http/preview.ts';
 import { NotFoundError, UsageError } from './exit.ts';
-import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { addSourceFlags, sourceOfFlags } from './source-flags.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 const WIDEST = 32;
 

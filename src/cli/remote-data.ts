@@ -1,9 +1,8 @@
 /** `flowhook data` against a server. */
 import type { Flowhook } from 'flowhook-client';
 import { formatFrom, versionFrom, versionLine } from './data-flags.ts';
-import { print } from './open.ts';
-import { toOutput } from './output.ts';
-import { withoutTeam } from './remote-jobs.ts';
+import { print, toOutput } from './output.ts';
+import { withoutTeam } from './remote.ts';
 import type { Options } from './settings.ts';
 
 export async function recordsAt(server: Flowhook, workflow: string, options: Options): Promise<void> {

@@ -1,7 +1,6 @@
 /** `flowhook webhooks test|deliveries|delivery|replay` against a server. */
 import { type Flowhook, NotFound } from 'flowhook-client';
-import { filterFrom, rangeFrom, refuseRange } from './delivery-flags.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { webhookIdAt } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
@@ -13,6 +12,7 @@ import {
   sayOnItsWay,
   waitForAttempt,
 } from './show-delivery.ts';
+import { filterFrom, rangeFrom, refuseRange } from './webhook-flags.ts';
 
 /** How often what is waited for is asked for. */
 const LOOK_MS = 250;

@@ -1,22 +1,22 @@
 /** `flowhook jobs` and `flowhook run` against a server. */
 import type { Job as ClientJob, Flowhook } from 'flowhook-client';
-import { JOB_ORIGINS, type Job } from '../model/job.ts';
-import { oneOf, statesFrom, wholeNumber } from './find.ts';
-import { untilInterrupted } from './follow-job.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job } from '../model/job.ts';
+import { oneOf, someOf, wholeNumber } from './flag-values.ts';
 import { cellsOf, jobLines } from './job-words.ts';
-import { print } from './open.ts';
-import { toOutput } from './output.ts';
+import { print, toOutput } from './output.ts';
+import { withoutTeam } from './remote.ts';
 import { report } from './report-job.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { table } from './words.ts';
+import { table } from './table.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 export async function listJobsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
   const jobs = await server.jobs
     .list({
       workflowId: options.workflow as string | undefined,
-      state: statesFrom(options.state),
+      state: someOf('--state', options.state, JOB_STATES),
       origin:
         options.origin === undefined ? undefined : oneOf('--origin', String(options.origin), JOB_ORIGINS),
     })
@@ -110,11 +110,6 @@ export async function jobLogsAt(server: Flowhook, id: string, options: Options):
   } finally {
     interrupted.clear();
   }
-}
-
-/** A key speaks for one team: `acme/people` is `people` there. */
-export function withoutTeam(workflow: string): string {
-  return workflow.slice(workflow.indexOf('/') + 1);
 }
 
 /** As the words want it. What a server does not tell is as in a job that needs no words about it. */

@@ -1,7 +1,7 @@
 /** `flowhook keys` against a server: the keys of the team that the key speaks for. */
 import type { Flowhook, Key } from 'flowhook-client';
 import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 

@@ -1,16 +1,13 @@
-/** `flowhook webhooks` and `flowhook events` against a server. */
-import type { Flowhook, FlowhookEvent, WebhookDetail } from 'flowhook-client';
-import { DEFAULT_EVENTS, MAX_EVENTS } from './event-limits.ts';
+/** `flowhook webhooks` against a server. */
+import type { Flowhook, WebhookDetail } from 'flowhook-client';
 import { NotFoundError, UsageError } from './exit.ts';
-import { wholeNumber } from './find.ts';
-import { print } from './open.ts';
-import { withoutTeam } from './remote-jobs.ts';
+import { print } from './output.ts';
+import { withoutTeam } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { eventNames } from './webhook-names.ts';
-import { settingsFrom } from './webhook-settings.ts';
+import { columns, table } from './table.ts';
+import { eventNames, settingsFrom } from './webhook-flags.ts';
 import { webhookCells } from './webhook-words.ts';
-import { columns, table } from './words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -99,31 +96,4 @@ function printWebhook(webhook: WebhookDetail, options: Options): void {
     webhook,
     columns(rows.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]))),
   );
-}
-
-/** Events that a server answers at once. */
-const PAGE = 250;
-
-export async function listEventsAt(server: Flowhook, options: Options): Promise<void> {
-  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_EVENTS, 1, MAX_EVENTS);
-  const after =
-    options.after === undefined
-      ? Math.max(0, (await server.events.page({ after: 'now' })).next - limit)
-      : wholeNumber('--after', options.after, 0, Number.MAX_SAFE_INTEGER);
-  const events: FlowhookEvent[] = [];
-  for (let place = after, more = true; more && events.length < limit; ) {
-    const page = await server.events.page({ after: place, limit: Math.min(PAGE, limit - events.length) });
-    events.push(...page.events);
-    more = page.events.length > 0;
-    place = page.next;
-  }
-  const cells = events.map((event) => [
-    String(event.sequence),
-    event.timestamp,
-    event.type,
-    event.workflowId ?? '-',
-    event.id,
-    event.jobId ?? '',
-  ]);
-  print(options, events, table(cells, process.stdout.columns));
 }

@@ -2,10 +2,11 @@
 import type { Flowhook, Workflow } from 'flowhook-client';
 import { countWords } from '../std/amounts.ts';
 import { stateWords } from './job-words.ts';
-import { print } from './open.ts';
-import { storedJob, withoutTeam } from './remote-jobs.ts';
+import { print } from './output.ts';
+import { withoutTeam } from './remote.ts';
+import { storedJob } from './remote-jobs.ts';
 import type { Options } from './settings.ts';
-import { columns, table } from './words.ts';
+import { columns, table } from './table.ts';
 
 export async function listWorkflowsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();

@@ -86,6 +86,11 @@ export function keyOf(options: Options, environment: ReadonlyMap<string, string>
   );
 }
 
+/** A key speaks for one team: `acme/people` is `people` there. */
+export function withoutTeam(workflow: string): string {
+  return workflow.slice(workflow.indexOf('/') + 1);
+}
+
 function profileOf(file: string, name: string): Profile {
   const profiles = readProfiles(file);
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;

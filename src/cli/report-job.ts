@@ -3,7 +3,7 @@ import { shownJob } from '../http/extensions/shown-job.ts';
 import type { Job } from '../model/job.ts';
 import { durationWords } from '../std/amounts.ts';
 import { outcomeCode, publishedWords } from './job-words.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 

@@ -8,14 +8,16 @@ import type { Job } from '../model/job.ts';
 import type { Place } from '../records/read.ts';
 import type { Store } from '../store/store.ts';
 import { findWorkflow } from './find.ts';
-import { followJob, untilInterrupted } from './follow-job.ts';
+import { followJob } from './follow-job.ts';
 import { stateWords } from './job-words.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { runAt } from './remote-jobs.ts';
 import { report } from './report-job.ts';
 import { say, screen } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 export function addRun(program: Command): void {
   const run = program

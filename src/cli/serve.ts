@@ -7,9 +7,9 @@ import { type Service, startService } from '../service/service.ts';
 import { countWords } from '../std/amounts.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';
-import { dieWithLastWords } from './last-words.ts';
 import { say } from './say.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
+import { exitOnUncaught } from './uncaught.ts';
 
 /** What is still open after the stop may close by itself for so long. */
 const LINGER_MS = 1_000;
@@ -25,7 +25,7 @@ export function addServe(program: Command): void {
     for (const doubt of misspeltVariables(config.environment)) process.stderr.write(`${doubt}\n`);
     prepareDataDirectory(config);
     goOnWithoutReaders();
-    dieWithLastWords({ pretty: config.logPretty });
+    exitOnUncaught({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
     // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
     const signal = untilSignal();

@@ -3,13 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ShownDelivery, ShownDeliveryDetail, ShownReplay } from '../http/extensions/shown-delivery.ts';
 import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
-import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
+import { columns } from './table.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
-import { columns } from './words.ts';
 
 /** As long as an attempt may take, with something to spare. */
 const WAIT_MS = 40_000;

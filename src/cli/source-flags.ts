@@ -4,24 +4,24 @@ import { stringify } from 'yaml';
 import type { HttpSource } from '../model/http-source.ts';
 import { parseYamlDefinition } from '../workflows/definition.ts';
 import { UsageError } from './exit.ts';
+import { repeated } from './flag-values.ts';
 import type { Options } from './settings.ts';
 
 export function addSourceFlags(command: Command): Command {
-  const collect = (value: string, before: string[] = []) => [...before, value];
   return command
-    .option('--url <url>', 'where it begins (may be repeated)', collect)
+    .option('--url <url>', 'where it begins (may be repeated)', repeated)
     .option('--parse <kind>', 'json, ndjson, csv, html or xml (default: found by itself)')
     .option('--records <path>', 'JSONPath or CSS selector of the records')
     .option(
       '--field <name=path>',
       'a field: JSONPath, selector, or selector@attribute (may be repeated)',
-      collect,
+      repeated,
     )
-    .option('--header <name: value>', 'a header of the requests (may be repeated)', collect)
+    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
     .option('--next <path>', 'where a page says the address of the next one')
     .option('--page-param <name>', 'the query parameter that counts pages')
     .option('--follow <path>', 'where a record says the address of its detail page')
-    .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', collect);
+    .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', repeated);
 }
 
 /** A definition as it is written in YAML. */

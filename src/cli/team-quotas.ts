@@ -6,9 +6,10 @@ import { bytesWords } from '../std/amounts.ts';
 import { parseSize } from '../workflows/size.ts';
 import { UsageError } from './exit.ts';
 import { findTeams } from './find.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import type { Options } from './settings.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
 
 export function addTeamQuotas(teams: Command): void {
   addStoreOptions(

@@ -5,11 +5,12 @@ import { countWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { addDeleteTeam } from './delete-team.ts';
 import { UsageError } from './exit.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { columns } from './table.ts';
 import { addTeamQuotas } from './team-quotas.ts';
-import { columns } from './words.ts';
 
 export function addTeams(program: Command): void {
   const teams = program.command('teams').description('teams: who shares this instance');

@@ -15,12 +15,13 @@ import { type LoadedFile, loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { databaseFile } from './data-directory.ts';
 import { UsageError } from './exit.ts';
-import { untilInterrupted } from './follow-job.ts';
 import { oneLine } from './job-words.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import { configOf, type Options } from './settings.ts';
-import { columns } from './words.ts';
+import { columns } from './table.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 export function addTest(workflows: Command): void {
   const command = workflows

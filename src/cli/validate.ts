@@ -5,7 +5,7 @@ import { silentLogger } from '../observe/log.ts';
 import { countWords } from '../std/amounts.ts';
 import type { Mistake } from '../workflows/check.ts';
 import { loadWorkflowFile, loadWorkflows } from '../workflows/load.ts';
-import { print } from './open.ts';
+import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 

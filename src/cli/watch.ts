@@ -6,14 +6,16 @@ import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError } from './exit.ts';
 import { findJob, findTeams } from './find.ts';
-import { followJob, untilInterrupted } from './follow-job.ts';
+import { followJob } from './follow-job.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { followAt } from './remote-jobs.ts';
 import { report } from './report-job.ts';
 import { screen } from './say.ts';
 import type { Options } from './settings.ts';
+import { untilInterrupted } from './until-interrupted.ts';
 
 const LOOK_MS = 250;
 /** The newest jobs of each team, among which changes are noticed. */

@@ -5,9 +5,9 @@ import { DELIVERY_STATES } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
-import { DEFAULT_DELIVERIES, filterFrom, rangeFrom, refuseRange } from './delivery-flags.ts';
 import { findDelivery, findWebhook } from './find-webhook.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { listDeliveriesAt, replayAt, sendTestAt, showDeliveryAt } from './remote-deliveries.ts';
 import { say } from './say.ts';
@@ -20,6 +20,7 @@ import {
   sayOnItsWay,
   waitForAttempt,
 } from './show-delivery.ts';
+import { DEFAULT_DELIVERIES, filterFrom, rangeFrom, refuseRange } from './webhook-flags.ts';
 
 /** How often what is waited for is looked at: a read of one row. */
 const LOOK_MS = 100;

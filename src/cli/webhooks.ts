@@ -16,17 +16,18 @@ import { subscribeWebhook } from '../webhooks/subscribe.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, findWorkflow } from './find.ts';
 import { findWebhook } from './find-webhook.ts';
+import { repeated } from './flag-values.ts';
 import { addListen } from './listen.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { listWebhooksAt, subscribeAtServer, WEBHOOK_COMMANDS_AT, webhookIdAt } from './remote-webhooks.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { columns, table } from './table.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
-import { eventNames } from './webhook-names.ts';
-import { settingsFrom } from './webhook-settings.ts';
+import { eventNames, settingsFrom } from './webhook-flags.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
-import { columns, table } from './words.ts';
 
 const BY = 'Paused at the command line';
 
@@ -95,7 +96,7 @@ export function addWebhooks(program: Command): void {
     .option(
       '--header <name:value>',
       'send this header; may be said again, and replaces those it had',
-      collect,
+      repeated,
     )
     .option('--no-headers', 'send none of its own');
   one('pause', 'pause a webhook: what is due waits', pauseWebhook).option('--reason <text>', 'why');
@@ -250,8 +251,4 @@ async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Pr
 function headerWords(names: readonly string[] | null): string | null {
   if (names === null) return 'cannot be opened with this encryption key: set them anew with --header';
   return names.length === 0 ? null : names.join(', ');
-}
-
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
 }

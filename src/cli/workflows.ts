@@ -14,16 +14,17 @@ import { addAdd } from './add-workflow.ts';
 import { findTeams, findWorkflow } from './find.ts';
 import { oneLine, resultWords, stateWords } from './job-words.ts';
 import { addNew } from './new-workflow.ts';
-import { addStoreOptions, print, withStore } from './open.ts';
+import { addStoreOptions, withStore } from './open.ts';
+import { print } from './output.ts';
 import { addPreview } from './preview-workflow.ts';
 import { orRemote } from './remote.ts';
 import { listWorkflowsAt, WORKFLOW_COMMANDS_AT } from './remote-workflows.ts';
 import { say } from './say.ts';
 import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
+import { columns, table } from './table.ts';
 import { addTest } from './try-workflow.ts';
 import { addValidate } from './validate.ts';
-import { columns, table } from './words.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program

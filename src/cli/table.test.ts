@@ -1,7 +1,7 @@
 /** Tables at a shell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { table, wrapped } from './words.ts';
+import { table, wrapped } from './table.ts';
 
 const ID = `job_${'0'.repeat(26)}`;
 const ROWS = [

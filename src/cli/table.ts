@@ -1,4 +1,4 @@
-/** Lines and tables, for people at a shell. */
+/** Lines and tables for a terminal. */
 
 /** Lines no longer than `width`, broken between words, each as far in as the one that it continues. */
 export function wrapped(text: string, width: number): string {

@@ -1,9 +1,36 @@
-/** The flags of `flowhook webhooks deliveries|replay`. */
+/** The flags of `flowhook webhooks`. */
+import type { WebhookSettings } from 'flowhook-client';
 import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
-import { parseIsoTime } from '../std/iso-time.ts';
 import { UsageError } from './exit.ts';
-import { oneOf, wholeNumber } from './find.ts';
+import { someOf, timeFrom, wholeNumber } from './flag-values.ts';
 import type { Options } from './settings.ts';
+
+/** The names of `--events`; every event when the flag is missing. */
+export function eventNames(options: Options): string[] {
+  return String(options.events ?? '*')
+    .split(',')
+    .map((name) => name.trim());
+}
+
+/** What `set` changes; what is not named stays as it is. @throws UsageError */
+export function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookSettings {
+  return {
+    ...(ordered === undefined ? {} : { ordered: ordered === true }),
+    ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
+    ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),
+    ...(headers === false ? { headers: null } : header === undefined ? {} : { headers: headersFrom(header) }),
+  };
+}
+
+function headersFrom(lines: unknown): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines as string[]) {
+    const [, name, value] = /^([^:]+):\s*(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new UsageError(`--header must be name:value, found "${line}"`);
+    headers[name] = value ?? '';
+  }
+  return headers;
+}
 
 export const DEFAULT_DELIVERIES = 20;
 const MAX_DELIVERIES = 1_000;
@@ -18,7 +45,7 @@ export interface DeliveryFilterFlags {
 
 /** @throws UsageError */
 export function filterFrom(options: Options): DeliveryFilterFlags {
-  const states = statesFrom(options.state);
+  const states = someOf('--state', options.state, DELIVERY_STATES);
   const since = timeFrom('--since', options.since);
   const until = timeFrom('--until', options.until);
   return {
@@ -37,7 +64,7 @@ export function rangeFrom(
   const since = timeFrom('--since', options.since) as number;
   const until = timeFrom('--until', options.until) ?? nowMs;
   if (since > until) throw new UsageError('--since must not be after --until, which is now unless told');
-  return { states: statesFrom(options.state) ?? ['dead'], since, until };
+  return { states: someOf('--state', options.state, DELIVERY_STATES) ?? ['dead'], since, until };
 }
 
 /** @throws UsageError unless one delivery is named, and nothing else said */
@@ -48,18 +75,4 @@ export function refuseRange(id: string, options: Options): void {
   if (id.startsWith('wh_')) {
     throw new UsageError('Of a webhook, say since when: replay WEBHOOK --since 2026-11-20T10:00Z');
   }
-}
-
-function statesFrom(names: unknown): DeliveryState[] | undefined {
-  if (names === undefined) return undefined;
-  return String(names)
-    .split(',')
-    .map((name) => oneOf('--state', name.trim(), DELIVERY_STATES));
-}
-
-export function timeFrom(flag: string, value: unknown): number | undefined {
-  if (value === undefined) return undefined;
-  const ms = parseIsoTime(String(value));
-  if (ms !== undefined) return ms;
-  throw new UsageError(`${flag} must be a time with its zone, such as 2026-11-20T10:00Z, found "${value}"`);
 }

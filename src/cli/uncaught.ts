@@ -6,7 +6,7 @@ const WHAT_TO_DO =
   'Let a supervisor start it again (`restart: on-failure`), and report this line if it comes back';
 
 /** Listens for what nobody has caught. */
-export function dieWithLastWords({ pretty }: { pretty: boolean }): void {
+export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
   process.on('uncaughtException', (error: unknown) => {
     const err = error instanceof Error ? error : new Error(String(error));
     // At once: nothing that is written later would be.
