@@ -93,6 +93,7 @@ test('pages of the origins that are named may call, and others may not', async (
       const { headers } = await get(path, { origin });
       assert.equal(headers.get('access-control-allow-origin'), allowed, path);
       assert.equal(headers.get('access-control-allow-credentials'), null);
+      assert.match(headers.get('vary') ?? '', /\borigin\b/, path);
     }
   }
   const preflight = await fetch(`${service.url}${webhook}`, {

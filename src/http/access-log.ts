@@ -1,13 +1,13 @@
-/** Tells of each request, once, when it is over. */
+/** Reports every request to the observer, once, when it is over. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Observer } from '../observe/observer.ts';
 import type { Arrival } from './app.ts';
 
 /**
- * Tells the observer at the end of a request: method, path pattern, status, who asked; `aborted` when the client or
- * an error broke the answer off. Never the key, never the path as it came.
+ * Reports the end of a request: method, path pattern, status, team and key id; `aborted` when the client or an error
+ * cut the answer off. Never the key itself, and never the path as it was sent, which may hold personal data.
  */
-export function tellAtEnd(input: {
+export function observeEnd(input: {
   observer: Observer;
   /** Epoch milliseconds. */
   now: () => number;

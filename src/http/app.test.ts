@@ -28,8 +28,8 @@ import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { createApp } from './app.ts';
 import { ConnectionLimits } from './connection-limits.ts';
+import { InFlight } from './in-flight.ts';
 import { Overload } from './overload.ts';
-import { UnderWay } from './under-way.ts';
 
 const RECORDS = 400;
 const BIG = 'x'.repeat(100_000);
@@ -62,7 +62,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     policy: parseAllowNetworks('none'),
     resolver: createResolver(),
   };
-  const underWay = new UnderWay();
+  const inFlight = new InFlight();
   const app = createApp({
     store: change(store),
     authenticator,
@@ -104,10 +104,10 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     workflowFile: async () => undefined,
     isReady: () => true,
     isStopping: () => false,
-    overload: new Overload({ underWay, waitMs: () => 0, log }),
-    underWay,
+    overload: new Overload({ inFlight, waitMs: () => 0, log }),
+    inFlight,
     connections: new ConnectionLimits({ most: 100, perAddress: 100, trustProxy: false, log }),
-    times: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
+    timeouts: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
     trustProxy: false,
     corsOrigins: [],
   });

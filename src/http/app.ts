@@ -21,87 +21,86 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
-import { tellAtEnd } from './access-log.ts';
+import { observeEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
-import { authorOf, inTheNameOf, isAudited } from './author.ts';
+import { auditedAs, authorOf, isAudited } from './author.ts';
 import type { Certificate } from './certificate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 import { corsHeaders } from './cors.ts';
 import { EventWaits } from './event-waits.ts';
 import type { NodeStatus } from './extensions/system.ts';
+import type { InFlight } from './in-flight.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { streamMetrics } from './node-metrics.ts';
 import type { Overload } from './overload.ts';
-import { isOurs, isTold, renderProblem, toProblem } from './problem.ts';
+import { isLoggedElsewhere, isServerError, renderProblem, toProblem } from './problem.ts';
 import { isRateLimitField, type RateLimits } from './rate-limits.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { Streams } from './streams.ts';
+import { serverTimeouts, type Timeouts } from './timeouts.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
 import type { UiServices } from './ui/services.ts';
 import { authenticateSession } from './ui/session.ts';
-import type { UnderWay } from './under-way.ts';
-import { timesOfServer, type WireTimes } from './wire-times.ts';
 
-/** What the wire needs from the rest of the service. */
+/** What HTTP needs from the rest of the service. */
 export interface HttpServices {
   store: Store;
   authenticator: Authenticator;
   representations: RepresentationCache;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
-  /** What teams may have of which nothing else was said. */
+  /** The quotas of teams that have none of their own. */
   quotas: Quotas;
   inspection: Inspection;
-  /** How this node stands. */
+  /** The state of this node. */
   node(): NodeStatus;
-  /** What is wrong with the installation, found out at most 30 s ago. */
+  /** What is wrong with the installation; at most 30 s old. */
   examine(): Promise<Examination>;
   pushes: PushJobs;
-  /** The secrets that workflows made over the API may use; the team by its slug. */
+  /** The secrets that workflows made over the API may use. @param team its slug */
   apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
-  /** The file that defines a workflow, on a node that has it; the team by its slug. */
+  /** The file that defines a workflow, on a node that has it; `team` is a slug. */
   workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
   log: Logger;
-  /** Told of each request. */
   observer: Observer;
-  /** Nothing where nothing is traced. */
+  /** Undefined where tracing is off. */
   tracing?: Tracing | undefined;
-  /** Whether `/readyz` may say yes: started and not stopping. */
+  /** Whether the service has started and is not stopping. */
   isReady(): boolean;
-  /** Whether it will never be ready again. */
   isStopping(): boolean;
   overload: Overload;
-  underWay: UnderWay;
-  /** Only where the operator has set some. */
+  inFlight: InFlight;
+  /** Undefined unless the operator has set some. */
   rateLimits?: RateLimits;
   connections: ConnectionLimits;
-  times: WireTimes;
-  /** The numbers of this node, unless nobody is to read them, and who reads them without a key. */
+  timeouts: Timeouts;
+  /** Undefined where metrics are off. */
   metrics?: Metrics;
+  /** From where metrics are read without a key. */
   metricsAllow?: NetworkList | undefined;
-  /** Whether this node has the API; else it only says how it is. */
+  /** Whether this node has the API, or only health checks and metrics. */
   servesApi: boolean;
-  /** Whose `x-forwarded-*` headers are believed: everybody's, nobody's, or those of the named networks. */
+  /** The proxies whose `x-forwarded-*` headers are believed. */
   trustProxy: TrustedProxies | false;
-  /** With one it speaks HTTPS, else HTTP. */
+  /** With one the server speaks HTTPS, else HTTP. */
   certificate?: Certificate;
-  /** The origins whose pages may call from a browser; `*` for all. */
+  /** The origins whose pages may call the API from a browser; `*` for all. */
   corsOrigins: readonly string[];
-  /** What the dashboard needs; without it there is none. */
+  /** Undefined where there is no dashboard. */
   ui?: UiServices;
 }
 
-/** What operations are given: the services, and what belongs to the wire alone. */
+/** What operations get: the services, and what only HTTP has. */
 export interface CallServices extends HttpServices {
   eventWaits: EventWaits;
   streams: Streams;
 }
 
-/** What is known of a request before the framework sees it, and what its log line says. */
+/** What is known of a request before the framework handles it, and what the log needs later. */
 export interface Arrival {
   match: Match | undefined;
   route: Route | undefined;
@@ -112,16 +111,16 @@ export interface Arrival {
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
-/** No route has a schema of the framework's. Its compilers, with all of Ajv, would be 40 ms of a start and 4 MB. */
+/** The framework validates nothing here: its compilers, with Ajv, would add 40 ms to every start, and 4 MB. */
 const NO_SCHEMAS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
-/** A connection on which nothing moves for so long is closed: a reader that stalls for good holds a file open. */
-const STILL_MS = 10 * 60_000;
+/** A connection without any traffic for this long is closed: a client that has stalled for good holds a file open. */
+const IDLE_MS = 10 * 60_000;
 
 const NOT_HERE =
   'This node has no API: it answers /livez, /readyz and /metrics. Ask one whose FLOWHOOK_ROLE is all or api';
 
-/** Builds the application. It listens where it is told to: `app.listen({ host, port })`, `app.close()`. */
+/** Builds the application, which does not listen yet: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
   const inTable = services.servesApi
     ? [...routes, ...(services.ui === undefined ? [] : [...routesBySession(routes), ...SESSION_ROUTES])]
@@ -144,21 +143,21 @@ export function createApp(services: HttpServices): FastifyInstance {
     match(path) ?? (hasPages ? matchPage(path, accept) : undefined);
   const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
 
-  const { certificate, connections, times } = services;
+  const { certificate, connections, timeouts } = services;
   const ofTheServer = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
-    ...timesOfServer(times),
+    ...serverTimeouts(timeouts),
   };
-  // As an object: a server of HTTPS is one of HTTP to all that follows.
+  // Typed as an object, so that Fastify's types take an HTTPS server for an HTTP server.
   const secured: object = certificate === undefined ? {} : { https: { ...ofTheServer, ...certificate.pair } };
   const app = fastify({
     http: ofTheServer,
     ...secured,
     schemaController: { compilersFactory: NO_SCHEMAS },
-    requestTimeout: times.requestMs,
-    keepAliveTimeout: times.keepAliveMs,
-    connectionTimeout: STILL_MS,
+    requestTimeout: timeouts.requestMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    connectionTimeout: IDLE_MS,
     trustProxy: services.trustProxy ? services.trustProxy.trusts : false,
     genReqId: requestIdOf,
     exposeHeadRoutes: false,
@@ -166,40 +165,46 @@ export function createApp(services: HttpServices): FastifyInstance {
     clientErrorHandler: createClientErrorHandler({
       answering,
       unknownMethod,
-      // Only whoever has shown a key.
+      // Only with a valid key.
       hasTime: (request) => {
         const arrival = arrivals.get(request);
         return arrival?.route?.operation.hasTime === true && arrival.teamId !== null;
       },
       log: services.log,
     }),
-    // The framework's router only ever sees names that we made: see match.ts.
+    // The framework's router sees only the names of routes: `match.ts` has found the route by then.
     rewriteUrl(request) {
       const { path, query } = splitTarget(request.url ?? '');
       const found = find(path, request.headers.accept);
       const route = found?.known.routes.get(request.method ?? '');
-      const traced = services.tracing?.arrive(one(request.headers.traceparent)) ?? UNTRACED;
+      const { traceparent } = request.headers;
+      const traced =
+        services.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED;
       arrivals.set(request, { match: found, route, query, teamId: null, keyId: null, traced });
       return route === undefined ? '/-' : nameOf(route);
     },
   });
+  /** Caches must not give one origin the answer to another. */
+  const varyByOrigin = (reply: FastifyReply): void => {
+    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
+  };
   const arrivalOf = (request: FastifyRequest): Arrival => {
     const arrival = arrivals.get(request.raw);
     if (arrival === undefined) throw new Error('A request went past rewriteUrl');
     return arrival;
   };
 
-  // The framework reads no body: an operation that has one reads it itself, after the key was checked.
+  // The framework reads no body: operations that need one read it themselves, after the key was checked.
   for (const method of METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   certificate?.follow(app.server);
   connections.follow(app.server);
   app.server.on('connect', answerConnect(unknownMethod));
-  // Else Node answers an `expect` that it does not know with 417.
+  // Otherwise Node answers an `expect` that it does not know with 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
-  // Whoever waits for an event would hold up the closing.
+  // Open streams and long polls would keep the server from closing.
   app.addHook('preClose', () => eventWaits.close());
   app.addHook('preClose', () => streams.close());
   app.addHook('preClose', async () => services.inspection.close());
@@ -210,14 +215,14 @@ export function createApp(services: HttpServices): FastifyInstance {
     if (isOfDashboard(arrival)) reply.headers({ ...SAFE_HEADERS, 'cache-control': 'no-store' });
     else {
       reply.headers(corsHeaders(request.raw, services.corsOrigins));
-      if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
+      varyByOrigin(reply);
     }
     const weight = arrival.route?.operation.weight ?? 'brief';
-    // Without a line of its own: what takes long is refused in less time than such a line takes.
+    // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
     if (!connections.admits(reply.raw)) return refuse(reply.header('connection', 'close'));
     if (!services.overload.admits(weight)) return refuse(reply);
-    services.underWay.begin(reply.raw, weight);
-    tellAtEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
+    services.inFlight.add(reply.raw, weight);
+    observeEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (!isHealth(arrival)) services.rateLimits?.countAddress(request, reply);
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new Problem('request_malformed', {
@@ -252,8 +257,8 @@ export function createApp(services: HttpServices): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error);
-    // Who is gone was not failed: the work was broken off because of that.
-    if (isOurs(problem) && !isTold(problem) && !request.raw.socket.destroyed) {
+    // When the client has disconnected, the error is only how its work was ended.
+    if (isServerError(problem) && !isLoggedElsewhere(problem) && !request.raw.socket.destroyed) {
       const route = arrivalOf(request).match?.known.path ?? null;
       const { traceId } = arrivalOf(request).traced.trace ?? {};
       const err = problem.cause ?? problem;
@@ -262,6 +267,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     if (problem.code === 'unauthorized') services.rateLimits?.countWrongKey(request, reply);
     const { status, headers, body } = renderProblem(problem);
     dropHeaders(reply);
+    if (!isOfDashboard(arrivalOf(request))) varyByOrigin(reply);
     return reply.code(status).headers(headers).send(body);
   });
 
@@ -291,48 +297,43 @@ async function answer(input: {
   const { operation } = route as { operation: Operation<KeyedCall> };
   if (!isAudited(route)) return operation.handle({ ...call, caller });
   const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
-  return operation.handle({ ...call, caller, services: inTheNameOf(services, author) });
+  return operation.handle({ ...call, caller, services: auditedAs(services, author) });
 }
 
 const REFUSAL = renderProblem(new Problem('overloaded'));
-/** Seconds: those who were refused together shall not come back together. */
-const COME_BACK_WITHIN = 3;
+/** Jitter, so that clients that were refused together do not come back together. */
+const MAX_RETRY_AFTER_S = 3;
 
 function refuse(reply: FastifyReply): FastifyReply {
-  const after = String(1 + Math.floor(Math.random() * COME_BACK_WITHIN));
+  const after = String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
   return reply
     .code(REFUSAL.status)
     .headers({ ...REFUSAL.headers, 'retry-after': after })
     .send(REFUSAL.body);
 }
 
-/** What was said of an answer does not hold for the error that replaces it: its encoding, name and ETag. */
+/** Removes the headers of an answer that an error replaces, such as its encoding and its ETag. */
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
     if (name in EVERY_ANSWER || name === 'x-request-id' || name.startsWith('access-control-')) continue;
     if (isRateLimitField(name)) continue;
     reply.removeHeader(name);
-    // A stream that failed before its first byte has handed them on already.
+    // The framework has copied them here if a stream failed before its first byte.
     reply.raw.removeHeader(name);
   }
 }
 
-/** A header that is there once. */
-function one(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : undefined;
-}
-
-/** Whether a path says how the node is, which everybody may ask of every node. */
+/** Whether every node answers this path, whatever its role. */
 function isOfTheNode(path: string): boolean {
   return path === '/livez' || path === '/readyz' || path === '/metrics';
 }
 
-/** Whether whoever watches over the node asks. */
+/** Health checks are exempt from rate limits. */
 function isHealth({ match }: Arrival): boolean {
   return match?.known.path === '/livez' || match?.known.path === '/readyz';
 }
 
-/** Whether it is for pages of our own alone: a session may be shown, and the guide asks nobody else. */
+/** Whether it is for this service's own pages only: no CORS, and strict security headers. */
 function isOfDashboard({ match }: Arrival): boolean {
   return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
 }

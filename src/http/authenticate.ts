@@ -1,11 +1,11 @@
-/** From the `x-api-key` header to the caller. */
+/** Authenticates requests by the `x-api-key` header. */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../model/error.ts';
 import { allows, type Scope } from '../model/team.ts';
 import type { Authenticator, Caller } from '../teams/keys.ts';
 
 /**
- * The caller that the request's key speaks for.
+ * The caller whose key the request carries.
  *
  * @throws Problem as `authenticateKey` does
  */
@@ -18,7 +18,7 @@ export function authenticate(
 }
 
 /**
- * The caller that a key speaks for.
+ * The caller to whom a key belongs.
  *
  * @throws Problem `unauthorized` when the key is missing, empty, sent twice, unknown, expired or revoked;
  *   `scope_missing` when it does not have the scope
@@ -38,7 +38,7 @@ export async function authenticateKey(
   return caller;
 }
 
-/** The one key that was sent. Node joins repeated headers with a comma, which a key may contain as well. */
+/** The key, if exactly one was sent. Node joins repeated headers with a comma, which a key may contain as well. */
 export function keyOf(request: IncomingMessage): string | undefined {
   const value = request.headers['x-api-key'];
   if (typeof value !== 'string') return undefined;

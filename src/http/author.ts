@@ -1,4 +1,4 @@
-/** Who makes a call, for the audit: every call that changes something is handed a store that writes it down. */
+/** Names the author of a call for the audit: a call that changes something gets a store that records its changes. */
 import type { FastifyRequest } from 'fastify';
 import type { Author } from '../model/audit.ts';
 import { authoredBy } from '../store/audited.ts';
@@ -9,20 +9,20 @@ import type { Route } from './route.ts';
 
 const MAKES_A_JOB = 'it makes a job, which is a record of its own with its origin';
 
-/** Operations that may be called with another method than GET and leave no line, and why. */
+/** Operations that are not GETs and leave no line in the audit, with the reason. */
 export const UNAUDITED: Readonly<Record<string, string>> = {
   queueWorkflowJob: MAKES_A_JOB,
   rerunJob: MAKES_A_JOB,
   pushWorkflowRecords: MAKES_A_JOB,
 };
 
-/** Whether what a call of this route does is written down. A GET changes nothing. */
+/** Whether calls of this route are audited. A GET changes nothing. */
 export function isAudited({ method, operation }: Route): boolean {
   return method !== 'GET' && !(operation.id in UNAUDITED);
 }
 
-/** The services, which change what they change in somebody's name. */
-export function inTheNameOf(services: CallServices, author: Author): CallServices {
+/** The same services, whose changes the audit records under this author. */
+export function auditedAs(services: CallServices, author: Author): CallServices {
   const store = authoredBy(services.store, author);
   const { webhooks, erasure } = services;
   return { ...services, store, webhooks: { ...webhooks, store }, erasure: { ...erasure, store } };

@@ -1,4 +1,4 @@
-/** The certificate that this service shows: read from two files, and again when they have changed. */
+/** The TLS certificate of this service: read from two files, and again when they change. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server as PlainServer } from 'node:http';
@@ -6,10 +6,10 @@ import { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from '../observe/log.ts';
 
-/** Renewed certificates come every few weeks; two small files are read this often. */
+/** How often the files are read: certificates are renewed every few weeks. */
 const LOOK_MS = 10_000;
 
-/** Where a certificate with its chain lies, and its key, both as PEM. */
+/** Paths of the certificate with its chain and of its key, both PEM. */
 export interface CertificateFiles {
   cert: string;
   key: string;
@@ -20,12 +20,15 @@ interface Pair {
   key: string;
 }
 
-/** A certificate that follows its files. What is wrong with new ones leaves the old one in use, and is logged. */
+/**
+ * A certificate that follows its files. When new ones cannot be used, the old one stays in use and the reason is
+ * logged.
+ */
 export class Certificate {
   readonly #files: CertificateFiles;
   readonly #log: Logger;
   #pair: Pair;
-  /** What was refused: told once, though it is met at every look. */
+  /** What was refused at the last look: logged once, not at every look. */
   #refused: Pair | undefined;
   #server: Server | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -38,12 +41,12 @@ export class Certificate {
     check(this.#pair, files);
   }
 
-  /** What a server is made with. */
+  /** What to create a server with. */
   get pair(): Pair {
     return this.#pair;
   }
 
-  /** Keeps the certificate of a server as its files are. One of plain HTTP has none. */
+  /** Keeps the certificate of an HTTPS server up to date. A plain HTTP server is ignored. */
   follow(server: PlainServer): void {
     if (!(server instanceof Server)) return;
     this.#server = server;
@@ -55,13 +58,13 @@ export class Certificate {
     this.#server = undefined;
   }
 
-  /** Reads the files again; connections that are open keep what they were made with. */
+  /** Reads the files again. Open connections keep the certificate that they began with. */
   look(): void {
     let found: Pair | undefined;
     try {
       found = read(this.#files);
       if (isSame(found, this.#refused)) return;
-      // What was wrong before and comes again is told again.
+      // The files have changed since: the same mistake would be logged again.
       this.#refused = undefined;
       if (isSame(found, this.#pair)) return;
       check(found, this.#files);
@@ -69,7 +72,7 @@ export class Certificate {
       this.#pair = found;
       this.#log.info({ validTo: new X509Certificate(found.cert).validToDate }, 'certificate.changed');
     } catch (err) {
-      // One that cannot be read, or whose other half is still being written, is looked at again.
+      // The next look tries again: one of the two files may still be being written.
       const isNew = found !== undefined || this.#refused !== NOTHING;
       this.#refused = found ?? NOTHING;
       if (isNew) this.#log.error({ err }, 'certificate.not_changed: the one before stays in use');

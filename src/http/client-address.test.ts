@@ -21,7 +21,23 @@ test('an address is taken without the port that a proxy has put behind it', () =
 });
 
 test('what is no address is not repeated: it comes from whoever is connected', () => {
-  for (const ip of ['', 'unknown', 'ada@example.com', '1.2.3', '1.2.3.4:', '<b>', 'a'.repeat(10_000)]) {
+  for (const ip of [
+    undefined,
+    '',
+    'unknown',
+    'ada@example.com',
+    '1.2.3',
+    '1.2.3.4:',
+    '<b>',
+    'a'.repeat(10_000),
+  ]) {
     assert.equal(clientAddress({ ip, socket }), '10.0.0.1');
   }
+});
+
+test('a client that has disconnected has no address', () => {
+  assert.equal(
+    clientAddress({ ip: undefined, socket: { remoteAddress: undefined } as unknown as Socket }),
+    '',
+  );
 });

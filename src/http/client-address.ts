@@ -1,13 +1,14 @@
-/** From which address a request comes, as limits count it and the audit has it. */
-import { isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+/** The address of the client, for limits and the audit. */
+import { isIP, type Socket } from 'node:net';
 import { peerAddress } from '../net/peer-address.ts';
 
 /**
- * The client's address by the word of the proxies that are believed, without the port that some of them put behind it:
- * it is another one for every connection. Who is connected, where that word is no address.
+ * The client's address as trusted proxies report it, without the port that some of them append and that differs for
+ * every connection. Where they report no address, the address of the peer; empty when the peer is gone already.
+ *
+ * @param input.ip undefined when the connection was closed before anybody asked for it
  */
-export function clientAddress({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+export function clientAddress({ ip = '', socket }: { ip: string | undefined; socket: Socket }): string {
   const [, inBrackets, beforePort] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$/i.exec(ip) ?? [];
   const address = peerAddress(inBrackets ?? beforePort ?? ip);
   return isIP(address) === 0 ? (socket.remoteAddress ?? '') : address;

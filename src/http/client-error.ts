@@ -1,4 +1,4 @@
-/** Answers what never becomes a request: malformed HTTP, and methods that the parser does not know. */
+/** Answers what never becomes a request: malformed HTTP, timeouts, and methods that the parser does not know. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -10,10 +10,10 @@ import { renderProblem } from './problem.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const MAX_LINE_BYTES = 8_192;
-/** What still arrives is read and dropped for so long: closing on unread bytes would take the answer with it. */
+/** How long further input is still discarded: closing on unread bytes resets the connection, and loses the answer. */
 const LINGER_MS = 1_000;
 
-/** What a connection is answering; kept per socket, for the parser reports errors without a request. */
+/** The latest answer of each connection: the parser reports errors without a request. */
 export type Answering = WeakMap<Duplex, ServerResponse>;
 
 /** What Node's parser reports; `rawPacket` holds the bytes at hand. */
@@ -23,25 +23,25 @@ interface ParserError extends Error {
 }
 
 /**
- * Writes an error straight to the socket and closes it.
+ * A handler of `clientError` that writes the error straight to the socket and closes it.
  *
- * @param unknownMethod what a well-formed request with this target and a method unknown to Node is to be told
+ * @param input.unknownMethod the error for a well-formed request for this target with a method unknown to Node
  */
 export function createClientErrorHandler(input: {
   answering: Answering;
   unknownMethod(target: string): Problem;
-  /** Whether what this connection asks for may take as long as it wants to arrive. */
+  /** Whether the body of this request may take longer than the timeout to arrive. */
   hasTime(request: IncomingMessage): boolean;
   log: Logger;
 }): (error: ParserError, socket: Duplex) => void {
   const closing = new WeakSet<Duplex>();
   return (error, socket) => {
     const current = input.answering.get(socket);
-    // The parser goes on complaining about what follows the bytes that it has refused.
+    // The parser keeps reporting errors in the bytes that follow the first.
     if (closing.has(socket)) return;
-    // Node says it once for each request and leaves the rest to us: who has time is bounded by other means.
+    // Node reports this once for each request: an operation that `hasTime` bounds its body by itself.
     if (error.code === TOO_SLOW && current !== undefined && input.hasTime(current.req)) return;
-    // Whoever opened a connection and never asked for anything, as browsers do, is not told off.
+    // Browsers open connections ahead and may never use them: those are closed without an answer.
     const isUnused = error.code === TOO_SLOW && socket instanceof Socket && socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
       socket.destroy();
@@ -51,8 +51,8 @@ export function createClientErrorHandler(input: {
     input.log.debug({ code: error.code }, 'request.malformed');
     const pending = current !== undefined && !current.writableFinished;
     if (pending && current.req.complete) {
-      // What was asked before, in good order, is answered first. The bytes at hand may begin with that request, so
-      // they tell nothing of the one that was refused.
+      // The request before it was complete, and is answered first. The bytes at hand may begin with that one, so they
+      // do not say what was wrong.
       const refusal = new Problem('request_malformed', { cause: error });
       current.once('finish', () => writeProblem(socket, refusal, { head: false }));
     } else if (pending && current.headersSent) {
@@ -64,7 +64,7 @@ export function createClientErrorHandler(input: {
   };
 }
 
-/** Answers CONNECT, which Node hands over as a bare socket. */
+/** A handler of CONNECT, for which Node passes a bare socket. */
 export function answerConnect(unknownMethod: (target: string) => Problem) {
   return (request: IncomingMessage, socket: Duplex): void => {
     writeProblem(socket, unknownMethod(request.url ?? ''), { head: false });
@@ -83,20 +83,20 @@ function problemOf(error: ParserError, unknownMethod: (target: string) => Proble
   return new Problem('request_malformed', { cause: error });
 }
 
-/** As far as the bytes at hand begin with it; they do unless the request came in pieces. */
+/** The request line, if the bytes at hand begin with it: they do unless the request came in pieces. */
 function firstLine({ rawPacket }: ParserError): string {
   if (!(rawPacket instanceof Buffer)) return '';
   return rawPacket.subarray(0, MAX_LINE_BYTES).toString('latin1').split('\n', 1)[0] ?? '';
 }
 
-/** An answer to HEAD has no body: a client would take it for the next answer. */
+/** @param input.head an answer to HEAD has no body: the client would take it for the next answer */
 function writeProblem(socket: Duplex, problem: Problem, { head }: { head: boolean }): void {
   socket.end(refusalBytes(problem, { head }));
   const cut = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(cut));
 }
 
-/** An answer as it goes over the wire, after which the connection is closed. */
+/** The whole answer as bytes; the connection is closed after it. */
 export function refusalBytes(problem: Problem, { head = false } = {}): string {
   const { status, headers, body } = renderProblem(problem);
   const lines = Object.entries({

@@ -1,7 +1,7 @@
-/** Requests that depend on what the client has already: `If-None-Match`, `Range` and `If-Range` (RFC 9110). */
+/** Conditional and range requests: `If-None-Match`, `Range` and `If-Range` (RFC 9110). */
 import { Problem } from '../model/error.ts';
 
-/** Whether one of the tags is this one; weak ones compare as strong ones do here. `*` is every tag. */
+/** Whether `If-None-Match` names this tag, weak or strong. `*` names every tag. */
 export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -9,8 +9,8 @@ export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolea
 }
 
 /**
- * The bytes that are asked for, `end` not included; nothing when the whole is: no range, several, one that is not
- * understood, or an `If-Range` with another tag.
+ * The requested bytes, `end` excluded; undefined when the whole body is to be sent: without a range, with several, with
+ * one that cannot be parsed, or with an `If-Range` that names another tag.
  *
  * @throws Problem `range_not_satisfiable`
  */

@@ -1,9 +1,9 @@
 /**
- * Bounds on connections, so that nobody takes those of others: how many are open, how many of them an address may have,
- * and how many requests may wait on one. How long a connection may take is Node's to watch: see `app.ts`.
+ * Limits connections: how many are open in all, how many from one address, and how many pipelined requests may wait on
+ * one. Node enforces the timeouts: see `timeouts.ts`.
  *
- *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, so that the next finds room
- *         └────────▶ too many of its address? ──▶ 503
+ *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, to make room for the next
+ *         └────────▶ too many from its address? ──▶ 503
  */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,9 +13,9 @@ import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observe/log.ts';
 import { refusalBytes } from './client-error.ts';
 
-/** Requests on one connection that are not answered yet: of a chunk of 64 KiB Node makes a thousand at once. */
+/** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
 const MAX_WAITING = 16;
-/** Whoever goes on for so long after that does not want to be answered. */
+/** A client that goes on this far beyond the limit reads no answers: its connection is destroyed. */
 const MAX_REFUSED = 10 * MAX_WAITING;
 const MAKE_ROOM_EVERY_MS = 1_000;
 const TELL_EVERY_MS = 60_000;
@@ -32,7 +32,7 @@ export class ConnectionLimits {
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #refused = 0;
 
-  /** @param input.perAddress of one that is no trusted proxy, in front of which any number of clients may be */
+  /** @param input.perAddress does not hold for trusted proxies, which speak for any number of clients */
   constructor(input: { most: number; perAddress: number; trustProxy: TrustedProxies | false; log: Logger }) {
     this.#most = input.most;
     this.#perAddress = input.perAddress;
@@ -40,15 +40,10 @@ export class ConnectionLimits {
     this.#log = input.log;
   }
 
-  /** Connections that were refused since the start. */
-  get refused(): number {
-    return this.#refused;
-  }
-
-  /** Watches over the connections of a server. */
+  /** Limits the connections of a server. */
   follow(server: Server): void {
     server.maxConnections = this.#most;
-    // Their bytes are bounded; else Node drops what comes after the 2,000th without a word, a key as well.
+    // No limit: their bytes are bounded, and Node would silently drop headers after the 2,000th, the key included.
     server.maxHeadersCount = 0;
     server.on('connection', (socket: Socket) => this.#begin(socket));
     server.on('drop', () => {
@@ -60,12 +55,12 @@ export class ConnectionLimits {
     });
   }
 
-  /** Whether a request may wait on its connection until those before it are answered. */
+  /** Whether a request may wait on its connection for those before it. */
   admits(answer: ServerResponse): boolean {
     const { socket } = answer.req;
     const waiting = (this.#waiting.get(socket) ?? 0) + 1;
     this.#waiting.set(socket, waiting);
-    // It also comes when the connection broke.
+    // `close` also comes when the connection broke.
     answer.once('close', () => this.#waiting.set(socket, (this.#waiting.get(socket) ?? 0) - 1));
     if (waiting > MAX_REFUSED) socket.destroy();
     return waiting <= MAX_WAITING;
@@ -73,7 +68,7 @@ export class ConnectionLimits {
 
   #begin(socket: Socket): void {
     const { remoteAddress } = socket;
-    // Gone already.
+    // Closed already.
     if (remoteAddress === undefined) return;
     if (this.#trustProxy !== false && this.#trustProxy.trusts(remoteAddress, 0)) return;
     const address = subscriberOf(remoteAddress);
@@ -82,7 +77,7 @@ export class ConnectionLimits {
     socket.once('close', () => this.#end(address));
     if (open <= this.#perAddress) return;
     this.#note('of one address');
-    // To whoever speaks TLS it tells nothing, and is as good as being closed.
+    // A TLS client cannot read this: to it the connection is merely closed.
     socket.write(REFUSAL);
     socket.destroySoon();
   }

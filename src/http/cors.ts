@@ -1,7 +1,7 @@
-/** Cross-origin requests: which pages of other origins a browser may let call this service. None, unless told. */
+/** Cross-origin requests (CORS): which other origins' pages may call this service from a browser. None by default. */
 import type { IncomingMessage } from 'node:http';
 
-/** What a page may read of an answer beyond what every page may. */
+/** Response headers that such pages may read, besides those that CORS always exposes. */
 const EXPOSED = [
   'content-range',
   'etag',
@@ -19,6 +19,7 @@ const EXPOSED = [
   'x-total-count',
   'x-webhook-id',
 ].join(', ');
+/** Request headers that they may send. */
 const SENT = [
   'accept',
   'content-encoding',
@@ -34,10 +35,11 @@ const SENT = [
 const PREFLIGHT_S = 600;
 
 /**
- * The headers with which a browser lets the page that asks read the answer; none for other origins. Keys are sent by
- * the page itself, so cookies are never allowed.
+ * The headers that let the requesting page read the answer; none for origins that are not allowed. Pages send the key
+ * themselves, so credentials (cookies) are never allowed.
  *
  * @param origins as browsers write them (`https://app.example.com`), or `*` alone for all
+ * @param allow the methods of the path, for a preflight request
  */
 export function corsHeaders(
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** Cursors: opaque to clients, a place in a list to us. And the link to what follows. */
+/** Cursors, which are opaque to clients and mark a place in a list; and the `link` header to the next page. */
 import { Problem } from '../model/error.ts';
 import { queryValue } from './query.ts';
 
@@ -8,10 +8,10 @@ export function makeCursor(numbers: readonly number[]): string {
 }
 
 /**
- * The numbers of the query's cursor, or nothing without one.
+ * The numbers in the query's cursor; undefined without one.
  *
  * @param lengths how many numbers a cursor of this operation may hold
- * @throws Problem `field_invalid` when it is none that this operation gave
+ * @throws Problem `field_invalid` when this operation cannot have made it
  */
 export function cursorFrom(query: string, lengths: readonly number[]): number[] | undefined {
   const text = queryValue(query, 'cursor');
@@ -27,27 +27,27 @@ export function makeIdCursor(id: string): string {
 }
 
 /**
- * The id that the query's cursor holds, or nothing without one.
+ * The id in the query's cursor; undefined without one.
  *
  * @param isId whether a list of this operation can hold it
- * @throws Problem `field_invalid` when it is none that this operation gave
+ * @throws Problem `field_invalid` when this operation cannot have made it
  */
 export function idCursorFrom(query: string, isId: (text: string) => boolean): string | undefined {
   const text = queryValue(query, 'cursor');
   if (text === undefined) return undefined;
   const id = Buffer.from(text, 'base64url').toString();
-  // Decoding forgives what encoding never writes.
+  // Decoding tolerates characters that encoding never writes.
   if (makeIdCursor(id) !== text || !isId(id)) refuse();
   return id;
 }
 
-/** The value of a `link` header that names the same request with another cursor, or another such parameter. */
+/** A `link` header to the same request with another cursor. @param name of the parameter that holds it */
 export function nextLink(path: string, query: string, cursor: string, name = 'cursor'): string {
   const others = query.split('&').filter((pair) => pair !== '' && nameOf(pair) !== name);
   return `<${path}?${[...others.map(uriSafe), `${name}=${cursor}`].join('&')}>; rel="next"`;
 }
 
-/** The name of a `name=value` pair, which may have been written with percent signs. */
+/** The name of a `name=value` pair, percent-decoded. */
 function nameOf(pair: string): string {
   const [name = ''] = pair.split('=');
   try {
@@ -57,7 +57,7 @@ function nameOf(pair: string): string {
   }
 }
 
-/** A query as it came may hold what has no place between `<` and `>`. */
+/** Encodes characters of a raw query that must not stand between `<` and `>`. */
 function uriSafe(pair: string): string {
   return pair.replace(/[^\w\-.~!$'()*+,;:@/?%=]/g, (character) => encodeURIComponent(character));
 }

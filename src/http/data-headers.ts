@@ -1,4 +1,5 @@
 /** The headers of an answer that holds records. */
+import type { FastifyReply } from 'fastify';
 import type { Encoding } from '../records/encodings.ts';
 import type { Format } from '../records/formats.ts';
 import type { DataVersion } from '../store/record-operations.ts';
@@ -9,22 +10,24 @@ const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
 };
 
-/** Names the content for good: published versions never change but by an erasure, which is counted. */
+/** Names the content for good: a published version changes only by erasures, which are counted. */
 export function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
 
-/** What a 304 carries too. */
-export function validators(tag: string, version: DataVersion): Record<string, string> {
-  return {
+/** Sets the headers that a 304 carries as well. */
+export function setValidators(reply: FastifyReply, tag: string, version: DataVersion): void {
+  // It may hold `origin` already.
+  const vary = reply.getHeader('vary');
+  reply.headers({
     etag: tag,
     'cache-control': 'private, no-cache',
-    vary: 'accept, accept-encoding',
+    vary: `${vary === undefined ? '' : `${String(vary)}, `}accept, accept-encoding`,
     'x-data-version': String(version.number),
-  };
+  });
 }
 
-/** What says how the body is to be read. */
+/** The headers that say how to read the body. */
 export function bodyHeaders(input: {
   format: Format;
   encoding: Encoding;
@@ -39,7 +42,7 @@ export function bodyHeaders(input: {
   };
 }
 
-/** An id may hold anything: what is safe in every file system stays. */
+/** A workflow's id may hold any character: only those that are safe in every file system are kept. */
 function csvName({ workflowId, version }: { workflowId: string; version: number }): string {
   const safe = workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
   return `${safe}-v${version}.csv`;

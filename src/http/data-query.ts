@@ -1,4 +1,4 @@
-/** The optional query parameters of reading data. Everything else in the query is ignored. */
+/** The query parameters of reading data, all optional. */
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
 import type { ChangesCursor } from '../store/record-operations.ts';
@@ -9,7 +9,7 @@ import { invalid } from './values.ts';
 
 const MAX_LIMIT = 10_000;
 const DEFAULT_LIMIT = 1_000;
-/** Hits of a search. */
+/** Records found by `q`. */
 const MAX_HITS = 1_000;
 const MAX_FIELDS = 200;
 const MAX_Q = 200;
@@ -17,11 +17,11 @@ const MAX_Q = 200;
 export interface DataQuery {
   format: Format;
   version: number | undefined;
-  /** The fields to keep; null keeps all. */
+  /** The fields to return; null for all. */
   only: readonly string[] | null;
   since: number | undefined;
   q: string | undefined;
-  /** None: everything. */
+  /** Undefined: everything. */
   limit: number | undefined;
   after: Position | undefined;
 }
@@ -55,14 +55,14 @@ export function readDataQuery(query: string, accept: string | undefined): DataQu
   };
 }
 
-/** The cursor with which reading goes on. It is bound to its version. */
+/** The cursor of the next page, bound to its version. */
 export function dataCursor(version: number, next: Position): string {
   if (typeof next === 'number') return makeCursor([version, next]);
   return makeCursor([version, next.part === 'written' ? 0 : 1, next.version, next.seq]);
 }
 
 /**
- * The format that the query names, or nothing.
+ * The format that the query names; undefined when it names none.
  *
  * @throws Problem `field_invalid` when it is none of `formats`
  */

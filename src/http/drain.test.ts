@@ -5,14 +5,14 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import fastify from 'fastify';
 import { drain } from './drain.ts';
-import { UnderWay } from './under-way.ts';
+import { InFlight } from './in-flight.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
 test('requests that arrived before the end on connections that were idle are answered, with `connection: close`', async (t) => {
-  const underWay = new UnderWay();
+  const inFlight = new InFlight();
   const app = fastify();
-  app.addHook('onRequest', async (_request, reply) => underWay.begin(reply.raw, 'brief'));
+  app.addHook('onRequest', async (_request, reply) => inFlight.add(reply.raw, 'brief'));
   app.get('/', async () => 'answered');
   await app.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => app.close());
@@ -21,7 +21,7 @@ test('requests that arrived before the end on connections that were idle are ans
   const answers = connections.map(({ untilClosed }) => untilClosed);
   // Written within one turn: the server has had no time to read any of them.
   for (const { socket } of connections) socket.write(REQUEST);
-  const { cut } = await drain({ app, underWay, withinMs: 60_000 });
+  const { cut } = await drain({ app, inFlight, withinMs: 60_000 });
   assert.equal(cut, 0);
   for (const answer of await Promise.all(answers)) {
     assert.match(answer, /^HTTP\/1\.1 200 .*connection: close.*answered$/is);

@@ -1,40 +1,43 @@
-/** The end of the wire: no new connections, what was accepted is answered, and what is not done in time is cut. */
+/** Graceful shutdown of the server: no new connections, accepted requests are answered, and late ones are cut off. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { UnderWay } from './under-way.ts';
+import type { InFlight } from './in-flight.ts';
 
-/** Whoever has sent half of a request when nothing else is left has so long for the other half. */
+/** How long, once nothing is in flight, a client that has sent half a request has for the other half. */
 const HALF_SENT_MS = 750;
-/** Of the event loop, in each of which it reads all that has arrived; the first may be one that has read already. */
+/**
+ * Turns of the event loop before idle connections are closed: each reads all that has arrived, but the first may be
+ * past that.
+ */
 const TURNS = 4;
 
 /**
- * Closes the application. The listener goes as soon as what has arrived is read, idle connections with it.
+ * Closes the application: the listener and idle connections as soon as all input that has arrived is read.
  *
- * @param input.withinMs how long answers under way may take
- * @returns how many of them were cut
+ * @param input.withinMs how long requests in flight may take
+ * @returns how many were cut off
  */
 export async function drain(input: {
   app: FastifyInstance;
-  underWay: UnderWay;
+  inFlight: InFlight;
   withinMs: number;
 }): Promise<{ cut: number }> {
-  const { app, underWay, withinMs } = input;
+  const { app, inFlight, withinMs } = input;
   const over = new AbortController();
   const { signal } = over;
   const resting = async () => {
     do {
-      await underWay.empty();
+      await inFlight.empty();
       await pause(HALF_SENT_MS, undefined, { signal });
-    } while (underWay.size > 0);
+    } while (inFlight.size > 0);
   };
-  underWay.leave();
-  // A connection whose next request is there and not read yet passes for idle, and on a busy node that is most of them.
+  inFlight.drain();
+  // A connection whose next request has arrived but is not read yet looks idle; on a busy node most of them do.
   for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
   const closed = app.close().finally(() => over.abort());
   const late = pause(withinMs, true, { signal }).catch(() => false);
   const isLate = await Promise.race([closed.then(() => false), late, resting().then(no, no)]);
-  const cut = isLate ? underWay.cut() : 0;
+  const cut = isLate ? inFlight.cut() : 0;
   app.server.closeAllConnections();
   await closed;
   return { cut };

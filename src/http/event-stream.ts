@@ -1,13 +1,13 @@
-/** An answer that goes on: server-sent events, with a bound on what a reader may leave unread. */
+/** One response of server-sent events, with a bound on what the client may leave unread. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
-/** Proxies close connections on which nothing is said. */
+/** Proxies close connections without traffic. */
 const HEARTBEAT_MS = 15_000;
-/** A browser comes back after this long. */
+/** A browser reconnects after this long. */
 const RETRY_MS = 2_000;
 
-/** One message. `id` is what the reader names in `Last-Event-ID` when it comes back. */
+/** One message. The client sends the last `id` as `Last-Event-ID` when it reconnects. */
 export interface StreamMessage {
   event: string;
   id?: string | number;
@@ -15,16 +15,16 @@ export interface StreamMessage {
 }
 
 /**
- * Answers a request with a stream of messages. A reader that leaves more than `maxBuffered` bytes unread, or has
- * no fewer to take than a heartbeat before, is cut off: it comes back and resumes.
+ * Answers a request with a stream of messages. A client is disconnected, and may reconnect and resume, when it leaves
+ * more than `maxBuffered` bytes unread, or has read nothing between two heartbeats.
  */
 export class EventStream {
-  /** Resolves when the reader is gone, or the stream was ended or cut off. */
+  /** Resolves when the client has disconnected, or the stream was ended or cut off. */
   readonly closed: Promise<void>;
   readonly #raw: FastifyReply['raw'];
   readonly #maxBuffered: number;
   readonly #heartbeat: NodeJS.Timeout;
-  /** Bytes that the reader had not taken at the last heartbeat. */
+  /** Bytes unread at the last heartbeat. */
   #leftUnread = 0;
 
   constructor(reply: FastifyReply, { maxBuffered, heartbeatMs = HEARTBEAT_MS }: StreamBounds) {
@@ -35,7 +35,7 @@ export class EventStream {
       ...(reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
-      // Else nginx gathers what it should pass on.
+      // Otherwise nginx buffers what it should pass on.
       'x-accel-buffering': 'no',
     });
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
@@ -55,24 +55,24 @@ export class EventStream {
     return !this.#raw.destroyed && !this.#raw.writableEnded;
   }
 
-  /** Bytes that the reader has not taken yet. */
+  /** Bytes that the client has not read yet. */
   get unread(): number {
     return this.#raw.writableLength;
   }
 
   send({ event, id, data }: StreamMessage): void {
-    // JSON has no line breaks of its own, so one line of data holds it.
+    // JSON contains no line breaks, so it fits one line of data.
     const name = id === undefined ? '' : `id: ${id}\n`;
     this.#write(`${name}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** Resolves when the reader has taken what was sent, or the stream is closed. */
+  /** Resolves when the client has read what was sent, or the stream is closed. */
   async drained(): Promise<void> {
     if (!this.isOpen || !this.#raw.writableNeedDrain) return;
     await Promise.race([new Promise<void>((resolve) => this.#raw.once('drain', resolve)), this.closed]);
   }
 
-  /** Ends the stream after what was sent, and after a remark for those who look: readers pass over it. */
+  /** Ends the stream, with a last comment if there is a remark. Clients ignore comments. */
   end(remark?: string): void {
     clearInterval(this.#heartbeat);
     if (remark !== undefined) this.#write(`: ${remark}\n\n`);

@@ -1,11 +1,11 @@
-/** Calls that wait for the next event of their team: a bounded number, woken by commits. */
+/** Long polling for the next event of a team: a bounded number of waiting calls, woken by commits. */
 import { Problem } from '../model/error.ts';
 import { Wake } from '../std/wake.ts';
 import type { Store } from '../store/store.ts';
 
 const MAX_WAITING = 200;
 const MAX_OF_TEAM = 20;
-/** Commits wake; this is for what they do not tell of. */
+/** How often to look anyway: commits of other processes may wake nobody. */
 const LOOK_MS = 1_000;
 
 interface Waiting {
@@ -14,7 +14,7 @@ interface Waiting {
   end(): void;
 }
 
-/** However many wait, a commit costs one read for each of their teams. */
+/** However many calls wait, a commit costs one read for each of their teams. */
 export class EventWaits {
   readonly #store: Pick<Store, 'events' | 'watch'>;
   readonly #waiting = new Set<Waiting>();
@@ -28,10 +28,9 @@ export class EventWaits {
   }
 
   /**
-   * Resolves when the team has an event after this sequence, when the time is over, when the signal comes, or at
-   * `close`.
+   * Resolves when the team has an event after this sequence, after `ms`, when the signal aborts, or at `close`.
    *
-   * @throws Problem `overloaded` when as many wait as may
+   * @throws Problem `overloaded` when too many wait already
    */
   async until(input: { teamId: string; after: number; ms: number; signal: AbortSignal }): Promise<void> {
     const { teamId, after, ms, signal } = input;
@@ -62,7 +61,7 @@ export class EventWaits {
     if (this.#waiting.size === 0) await this.#rest();
   }
 
-  /** Lets everybody go, and takes nobody more. */
+  /** Ends all waits, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const one of this.#waiting) one.end();
@@ -72,7 +71,7 @@ export class EventWaits {
   #begin(): void {
     this.#unwatch ??= this.#store.watch(() => this.#wake.nudge());
     this.#wake.start();
-    // What was committed between the caller's own look and now has told nobody.
+    // A commit between the caller's own look and now has woken nobody.
     this.#wake.nudge();
   }
 
@@ -85,7 +84,7 @@ export class EventWaits {
 
   async #look(): Promise<void> {
     for (const teamId of new Set([...this.#waiting].map((one) => one.teamId))) {
-      // Without an answer they wait on: their own look, at the end of their time, tells what is wrong.
+      // When the read fails they keep waiting: the caller's own look, at the end, reports the error.
       const newest = await this.#store.events.newest({ teamId }).catch(() => 0);
       for (const one of this.#waiting) if (one.teamId === teamId && one.after < newest) one.end();
     }

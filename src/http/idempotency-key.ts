@@ -1,10 +1,10 @@
-/** The `idempotency-key` header: a call that is repeated with the same key is answered as the first was. */
+/** The `idempotency-key` header: a repeated call with the same key is answered as the first was. */
 import { Problem } from '../model/error.ts';
 import type { Parameter } from './route.ts';
 
-export const MAX_IDEMPOTENCY_KEY = 255;
+const MAX_IDEMPOTENCY_KEY = 255;
 
-/** The header in the document, of what is answered as the first call was. */
+/** Describes the header. */
 export const IDEMPOTENCY_KEY: Parameter = {
   name: 'idempotency-key',
   in: 'header',

@@ -1,4 +1,4 @@
-/** Ids as clients send them: what cannot be the id of anything is answered as unknown, without a look-up. */
+/** Checks the form of ids that clients send: what cannot be an id is not found, without a look-up. */
 import { Problem } from '../model/error.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 

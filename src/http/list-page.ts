@@ -1,4 +1,4 @@
-/** What operations share that answer a list in pages: the parameters, their reading, and the answer's form. */
+/** Pagination, as lists share it: the parameters, reading them, one page, and the schema of the answer. */
 import { makeIdCursor, nextLink } from './cursor.ts';
 import { jsonResponse, requestTime } from './openapi/content.ts';
 import { queryNumber } from './query.ts';
@@ -22,7 +22,7 @@ export const PAGE_PARAMETERS: readonly Parameter[] = [
   },
 ];
 
-/** For `queryPeriod`. */
+/** Describes what `queryPeriod` reads. */
 export const PERIOD_PARAMETERS: readonly Parameter[] = [
   { name: 'since', in: 'query', description: 'Of this time or later', schema: requestTime },
   { name: 'until', in: 'query', description: 'Of this time or earlier', schema: requestTime },
@@ -34,9 +34,9 @@ export function pageLimit(query: string): number {
 }
 
 /**
- * The items of one page, with a `Link` to the next one if there is any.
+ * The items of one page; sets a `Link` header to the next one, if there is one.
  *
- * @param found what comes from here on: one item more than the page may have is enough
+ * @param found the items from here on: one more than the limit is enough
  */
 export function onePage<Item>(
   { query, reply }: Pick<Call, 'query' | 'reply'>,
@@ -51,15 +51,15 @@ export function onePage<Item>(
   return items;
 }
 
-/** The cursor of an item that is found by its id. */
+/** The cursor of lists in the order of ids. */
 export function idCursor({ id }: { id: string }): string {
   return makeIdCursor(id);
 }
 
 /**
- * The answer: one list under a name.
+ * Describes the answer `{ [name]: [items] }`.
  *
- * @param schema the name of what an item is, among the schemas
+ * @param schema the name of the items' schema, among `schemas`
  */
 export function pageResponse(name: string, schema: string): object {
   return jsonResponse(

@@ -1,17 +1,17 @@
 /**
- * Finds the path of the table that a request target names.
+ * Matches request targets with the paths of the table.
  *
- * A matcher of our own stands in front of the framework's router, because the contract is exact where routers
- * differ: paths before methods (so that 405 knows its Allow), one percent-decoding, no limit on the length of
- * an id, one trailing slash forgiven and a double slash not.
+ * This stands in front of the framework's router because the contract is exact where routers differ: paths match before
+ * methods (so that a 405 can name its `allow`), percent-encoding is decoded once, ids may have any length, and one
+ * trailing slash is accepted while a double slash is not.
  */
 import type { Route } from './route.ts';
 
-/** A path of the table with everything that it takes. */
+/** A path of the table with its methods. */
 export interface KnownPath {
   /** As clients write it: `/v1/workflows/{workflowId}/data`. */
   path: string;
-  /** By method, HEAD included wherever GET is. */
+  /** By method; HEAD wherever there is GET. */
   routes: ReadonlyMap<string, Route>;
   /** The exact value of the `allow` header. */
   allow: string;
@@ -19,11 +19,11 @@ export interface KnownPath {
 
 export interface Match {
   known: KnownPath;
-  /** Decoded once; undefined where the percent-encoding is broken. */
+  /** Percent-decoded once; undefined where the encoding is invalid. */
   params: Record<string, string | undefined>;
 }
 
-/** A request target in its two parts, both as they came. */
+/** The two parts of a request target, not decoded. */
 export interface Target {
   path: string;
   query: string;
@@ -39,8 +39,8 @@ export function splitTarget(target: string): Target {
 }
 
 /**
- * Compiles the table. The function it returns answers the path that matches, or nothing; where two match, the
- * one with fewer parameters wins.
+ * Compiles the table into a function that finds the path that matches. Where two match, the one with fewer parameters
+ * wins.
  */
 export function createMatcher(routes: readonly Route[]): (path: string) => Match | undefined {
   const byLength = new Map<number, Pattern[]>();
@@ -63,7 +63,7 @@ export function createMatcher(routes: readonly Route[]): (path: string) => Match
   };
 }
 
-/** The path of the table without the forms of its parameters, as OpenAPI writes it. */
+/** A path of the table as OpenAPI writes it: without the patterns of its parameters. */
 export function plainPath(path: string): string {
   return path.replace(/\{(\w+)=[^}]*\}/g, '{$1}');
 }
@@ -73,7 +73,7 @@ interface Pattern {
   segments: readonly Segment[];
 }
 
-/** A literal, or a parameter whose value has to start with `prefix`: `{webhookId=wh_*}`. */
+/** A literal, or a parameter whose value must start with `prefix`: `{webhookId=wh_*}`. */
 type Segment = { literal: string } | { name: string; prefix: string };
 
 function compile(path: string, routes: readonly Route[]): Pattern {
@@ -99,7 +99,7 @@ function fewerParametersFirst(one: Pattern, other: Pattern): number {
   return parameters(one) - parameters(other);
 }
 
-/** The segments of a path, undecoded; nothing when one of them is empty. One trailing slash is left out. */
+/** The segments of a path, not decoded; undefined when one is empty. One trailing slash is dropped. */
 function split(path: string): string[] | undefined {
   if (!path.startsWith('/')) return undefined;
   const segments = path.slice(1, path.endsWith('/') ? -1 : undefined).split('/');
@@ -107,7 +107,7 @@ function split(path: string): string[] | undefined {
 }
 
 function apply({ segments: expected }: Pattern, segments: readonly string[]): Match['params'] | undefined {
-  // Of some twenty patterns all but one end here: nothing is made for them.
+  // All patterns but one end here, so nothing is allocated before.
   for (let at = 0; at < expected.length; at++) {
     const one = expected[at] as Segment;
     if ('literal' in one && decode(segments[at] ?? '') !== one.literal) return undefined;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseNetworkList } from '../net/network-list.ts';
 import { parseTrustedProxies } from '../net/trusted-proxies.ts';
-import { comesFrom } from './metrics-access.ts';
+import { hasAllowedAddress } from './metrics-access.ts';
 
 const allowed = parseNetworkList('loopback, 10.0.0.0/8');
 const nobody = false as const;
@@ -13,7 +13,7 @@ const everybody = parseTrustedProxies('true') as never;
 test('an address that is named needs no key, as long as it is the client’s own', () => {
   const is = (expected: boolean, ip: string, headers: object, trustProxy: never | false) =>
     assert.equal(
-      comesFrom({ ip, headers: headers as never }, { allowed, trustProxy }),
+      hasAllowedAddress({ ip, headers: headers as never }, { allowed, trustProxy }),
       expected,
       `${ip} ${JSON.stringify(headers)}`,
     );
@@ -34,5 +34,5 @@ test('an address that is named needs no key, as long as it is the client’s own
 
 test('without a list nobody is let in by address', () => {
   const request = { ip: '127.0.0.1', headers: {} as never };
-  assert.equal(comesFrom(request, { allowed: undefined, trustProxy: false }), false);
+  assert.equal(hasAllowedAddress(request, { allowed: undefined, trustProxy: false }), false);
 });

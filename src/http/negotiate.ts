@@ -1,7 +1,9 @@
-/** What a client would like to get: a format by `Accept`, an encoding by `Accept-Encoding`. */
+/** Content negotiation: a format by `Accept`, an encoding by `Accept-Encoding`. */
 import type { Encoding } from '../records/encodings.ts';
 
-/** JSON, unless others of `formats` are named and neither JSON nor a wildcard that means it too is. */
+/**
+ * The preferred one of `formats`; JSON when it is accepted, by name or by a wildcard, or when none of them is named.
+ */
 export function acceptedFormat<F extends string>(
   accept: string | undefined,
   formats: readonly F[],
@@ -15,12 +17,12 @@ export function acceptedFormat<F extends string>(
   return first(named)?.format ?? 'json';
 }
 
-/** The encoding that the client likes best; between equals zstd, then gzip. Without a choice: none. */
+/** The preferred encoding; between equals zstd, then gzip. Without a preference: `identity`. */
 export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
   return acceptedOf(acceptEncoding, ENCODINGS) ?? 'identity';
 }
 
-/** Of these encodings the one that the client names and likes best; between equals the first. */
+/** The preferred one of `encodings`, if the client names any; between equals the first. */
 export function acceptedOf<E extends string>(
   acceptEncoding: string | undefined,
   encodings: readonly E[],
@@ -44,7 +46,7 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
 };
 const ENCODINGS = ['zstd', 'gzip', 'identity'] as const;
 
-/** More than this many are not looked at. */
+/** Further ones are ignored. */
 const MAX_PREFERENCES = 100;
 
 function preferences(header: string | undefined): { name: string; q: number }[] {

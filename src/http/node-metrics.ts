@@ -1,4 +1,7 @@
-/** Metrics that are read when somebody scrapes, from the parts of this node and from the database. Requests, jobs and deliveries are counted as they happen: see `observe/work-metrics.ts`. */
+/**
+ * Metrics that are read when somebody scrapes, from the parts of this node and from the database. Requests, jobs and
+ * deliveries are counted as they happen: see `observe/work-metrics.ts`.
+ */
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../observe/metrics.ts';

@@ -1,29 +1,28 @@
 /**
- * Refuses requests before memory or latency run away: `overloaded`, with `retry-after`. Looks ten times a second at how
- * long work waits for the event loop and for the database, and once a second at the memory; the rules are
- * `model/load-limit.ts`.
+ * Load shedding: refuses requests, with `retry-after`, before memory or latency run away. Ten times a second it measures
+ * how long work waits for the event loop and for the database, and once a second the memory; `model/load-limit.ts` has
+ * the rules.
  *
- *     request ──▶ admits? ──no──▶ 503, without a line in the log, counted
- *                   └─yes─▶ worked on until its answer is being sent
+ *     request ──▶ admits? ──no──▶ 503, counted but not logged
+ *                   └─yes─▶ counts as work until its answer is being sent
  */
-
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { admits, FIRST, isShort, nextLimit, type Weight } from '../model/load-limit.ts';
 import type { Logger } from '../observe/log.ts';
-import type { UnderWay } from './under-way.ts';
+import type { InFlight } from './in-flight.ts';
 
 const LOOK_MS = 100;
-/** Looks between two at the memory. */
+/** The memory is read at every tenth look. */
 const MEMORY_EVERY = 10;
-/** Others were refused a moment ago. */
+/** How long after a refusal the node counts as under pressure. */
 const PRESSED_MS = 1_000;
-/** An overload is over when nobody was refused for so long, and is told of so often while it lasts. */
+/** An overload is over when nothing was refused for this long. While it lasts it is logged once a minute. */
 const OVER_MS = 5_000;
-const TOLD_EVERY_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 
 export class Overload {
-  readonly #underWay: UnderWay;
+  readonly #inFlight: InFlight;
   readonly #waitMs: () => number;
   readonly #usedMemory: () => number;
   readonly #log: Logger;
@@ -34,26 +33,26 @@ export class Overload {
   #looks = 0;
   #isShortOfMemory = false;
   #shed = 0;
-  #toldOf = 0;
+  #loggedShed = 0;
   #beganAt: number | undefined;
-  #toldAt = 0;
+  #loggedAt = 0;
   #shedAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param input.waitMs how long the call to the database has waited that waits longest
-   * @param input.usedMemory the part of the memory that is used, in [0, 1]; this process's unless told
-   * @param input.onShed hears of each request that is refused
+   * @param input.waitMs the age of the oldest waiting call to the database
+   * @param input.usedMemory the share of memory in use, in [0, 1]; by default of this process
+   * @param input.onShed called for each request that is refused
    */
   constructor(input: {
-    underWay: UnderWay;
+    inFlight: InFlight;
     waitMs: () => number;
     log: Logger;
     usedMemory?: () => number;
     onShed?: (weight: Weight) => void;
   }) {
-    this.#underWay = input.underWay;
+    this.#inFlight = input.inFlight;
     this.#waitMs = input.waitMs;
     this.#log = input.log;
     this.#usedMemory = input.usedMemory ?? usedMemory;
@@ -71,34 +70,34 @@ export class Overload {
     this.#timer = undefined;
   }
 
-  /** How many requests are worked on at most, and how many were refused in all. */
+  /** `working` requests of at most `limit`, and the number refused since the start. */
   get state(): { limit: number; working: number; shed: number; isShortOfMemory: boolean } {
-    const { working } = this.#underWay;
+    const { working } = this.#inFlight;
     return { limit: this.#limit, working, shed: this.#shed, isShortOfMemory: this.#isShortOfMemory };
   }
 
-  /** Whether a request may be worked on. One that may not is counted. */
+  /** Whether a request is accepted. Refusals are counted. */
   admits(weight: Weight): boolean {
-    const { working } = this.#underWay;
+    const { working } = this.#inFlight;
     if (working > this.#most) this.#most = working;
     const nowMs = performance.now();
     const isPressed = nowMs - this.#shedAt < PRESSED_MS;
     const load = { working, limit: this.#limit, isPressed, isShortOfMemory: this.#isShortOfMemory };
     if (admits(weight, load)) return true;
     this.#shed += 1;
-    // What is refused because others were must not keep itself out.
+    // `long` requests are refused because others were: counting their refusals would prolong that without end.
     if (weight !== 'long') this.#shedAt = nowMs;
     this.#beganAt ??= nowMs;
     this.#onShed?.(weight);
     return false;
   }
 
-  /** Takes one look: adjusts how many are worked on, and tells of an overload that begins, lasts or is over. */
+  /** Takes one look: adjusts the limit, and logs when an overload begins, lasts or ends. */
   look(): void {
     const nowMs = performance.now();
     const lateMs = Math.max(0, nowMs - this.#dueAt);
     this.#dueAt = nowMs + LOOK_MS;
-    this.#underWay.sift();
+    this.#inFlight.releaseStarted();
     if (this.#looks % MEMORY_EVERY === 0) {
       this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
     }
@@ -106,34 +105,37 @@ export class Overload {
     const waitMs = Math.max(lateMs, this.#waitMs());
     const seen = { limit: this.#limit, waitMs, late: this.#late, most: this.#most };
     ({ limit: this.#limit, late: this.#late } = nextLimit(seen));
-    this.#most = this.#underWay.working;
-    this.#tell(nowMs, waitMs);
+    this.#most = this.#inFlight.working;
+    this.#logOverload(nowMs, waitMs);
   }
 
-  #tell(nowMs: number, waitMs: number): void {
+  #logOverload(nowMs: number, waitMs: number): void {
     if (this.#beganAt === undefined) return;
     const isOver = nowMs - this.#shedAt > OVER_MS;
-    const isNew = this.#toldOf === 0;
-    if (!isOver && !isNew && nowMs - this.#toldAt < TOLD_EVERY_MS) return;
+    const isNew = this.#loggedShed === 0;
+    if (!isOver && !isNew && nowMs - this.#loggedAt < LOG_EVERY_MS) return;
     const { limit, working, isShortOfMemory } = this.state;
-    const refused = this.#shed - this.#toldOf;
+    const refused = this.#shed - this.#loggedShed;
     const fields = { refused, limit, working, waitMs: Math.round(waitMs), isShortOfMemory };
     if (isOver) {
       this.#log.info({ ...fields, ms: Math.round(nowMs - this.#beganAt) }, 'overload.over');
       this.#beganAt = undefined;
     } else {
       this.#log.warn(fields, 'overload.refuses: more is asked for than this node can answer in time');
-      this.#toldAt = nowMs;
+      this.#loggedAt = nowMs;
     }
-    this.#toldOf = this.#shed;
+    this.#loggedShed = this.#shed;
   }
 }
 
-/** Of the container or the machine by what is resident, and of V8's heap by its own limit: whichever is more. */
+/**
+ * The share of memory in use: resident memory of the container's or machine's, or V8's heap of its limit, whichever is
+ * more.
+ */
 function usedMemory(): number {
   const constrained = process.constrainedMemory();
   const machine = totalmem();
-  // Without a limit the kernel tells a number beyond all memory.
+  // Without a limit the kernel reports a number beyond all memory.
   const limit = constrained > 0 && constrained < machine ? constrained : machine;
   const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
   return Math.max(process.memoryUsage.rss() / limit, used / most);

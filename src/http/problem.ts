@@ -1,8 +1,8 @@
-/** Renders errors: the only place where one becomes an answer. The body is exactly `{ "error": sentence }`. */
+/** Turns errors into answers; nothing else chooses a status. The body is exactly `{ "error": sentence }`. */
 import { type ErrorCode, Problem } from '../model/error.ts';
 import { VersionGoneError } from '../records/read.ts';
 
-/** Seconds, where a second would be too soon. */
+/** In seconds, for errors that last longer than the usual second. */
 const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };
 
 /** An answer that is an error, ready to be sent by the framework or written to a socket. */
@@ -12,7 +12,7 @@ export interface ProblemAnswer {
   body: string;
 }
 
-/** Anything that was thrown, as something that a caller may see. The unexpected shows nothing of itself. */
+/** Anything thrown, as an error that callers may see. Unexpected errors become `internal` and reveal nothing. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof VersionGoneError) {
@@ -25,13 +25,13 @@ export function toProblem(error: unknown): Problem {
   return new Problem('internal', { cause: error });
 }
 
-/** Whether it is this service that failed, not the request: worth a line in the log. */
-export function isOurs(problem: Problem): boolean {
+/** Whether the service failed, and not the request. */
+export function isServerError(problem: Problem): boolean {
   return problem.status >= 500;
 }
 
-/** What tells nothing that went wrong, or was told once where it was noticed: `disk.full`, `overload.refuses`. */
-const TOLD: ReadonlySet<ErrorCode> = new Set([
+/** Expected states, and failures that are logged once where they are noticed: `disk.full`, `overload.refuses`. */
+const LOGGED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
   'stopping',
   'not_ready',
@@ -39,9 +39,9 @@ const TOLD: ReadonlySet<ErrorCode> = new Set([
   'disk_failed',
 ]);
 
-/** Whether the log says it already, however many are answered with it. */
-export function isTold({ code }: Problem): boolean {
-  return TOLD.has(code);
+/** Whether a log line for each answer with this error would add nothing. */
+export function isLoggedElsewhere({ code }: Problem): boolean {
+  return LOGGED_ELSEWHERE.has(code);
 }
 
 export function renderProblem(problem: Problem): ProblemAnswer {

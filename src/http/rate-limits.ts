@@ -1,6 +1,6 @@
 /**
- * Rate limits, of a node by itself: by address before anything is looked up, and by key when it is known. Both are off
- * unless the operator sets them, for the contract knows no 429.
+ * Rate limits of this node: by address before anything is looked up, and by key once it is known. Both are off unless
+ * the operator sets them, since the contract has no 429.
  *
  *     request ──▶ of its address ──▶ the key is looked up ──▶ of its key ──▶ answered
  *                      └──────────── 429 ◀────────────────────────┘
@@ -12,7 +12,7 @@ import { subscriberOf } from '../net/peer-address.ts';
 import { clientAddress } from './client-address.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 
-/** So much more than others a request costs its address whose key is not good. */
+/** A request with an invalid key counts as this many. */
 const WRONG_KEY_COST = 10;
 
 type Policy = 'address' | 'key';
@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<Policy, string>> = {
   key: 'Too many requests were made with this key. Wait as long as `retry-after` says',
 };
 
-/** What answers say of it, as draft-ietf-httpapi-ratelimit-headers-10 has it. Answers that are errors keep it. */
+/** Whether this is a header of draft-ietf-httpapi-ratelimit-headers-10. */
 export function isRateLimitField(name: string): boolean {
   return name === 'ratelimit-policy' || name === 'ratelimit';
 }
@@ -30,7 +30,7 @@ export function isRateLimitField(name: string): boolean {
 export class RateLimits {
   readonly #windows: { readonly [P in Policy]?: RateLimitWindow };
 
-  /** @param input.perKey the rate of each key, if it has one */
+  /** @param input null turns a limit off */
   constructor({ perKey, perAddress }: { perKey: Rate | null; perAddress: Rate | null }) {
     this.#windows = {
       ...(perAddress === null ? {} : { address: new RateLimitWindow(perAddress) }),
@@ -39,24 +39,24 @@ export class RateLimits {
   }
 
   /**
-   * Counts a request to its address.
+   * Counts a request of an address.
    *
-   * @throws Problem `rate_limited` when that has no more
+   * @throws Problem `rate_limited`
    */
   countAddress(request: FastifyRequest, reply: FastifyReply): void {
     this.#count('address', () => subscriberOf(clientAddress(request)), reply);
   }
 
   /**
-   * Counts a request to the key that it was made with, or that its session was begun with.
+   * Counts a request of a key, or of a session that was begun with it.
    *
-   * @throws Problem `rate_limited` when that has no more
+   * @throws Problem `rate_limited`
    */
   countKey(keyId: string, reply: FastifyReply): void {
     this.#count('key', () => keyId, reply);
   }
 
-  /** The request that was counted has shown no good key: whoever tries many is slowed down. */
+  /** Counts a request again whose key turned out to be invalid, to slow down guessing. */
   countWrongKey(request: FastifyRequest, reply: FastifyReply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
@@ -68,7 +68,7 @@ export class RateLimits {
     const window = this.#windows[policy];
     if (window === undefined) return;
     const standing = window.take(who(), performance.now());
-    tell(reply, policy, window.rate, standing);
+    setHeaders(reply, policy, window.rate, standing);
     if (standing.isWithin) return;
     throw new Problem('rate_limited', {
       sentence: SENTENCES[policy],
@@ -77,8 +77,8 @@ export class RateLimits {
   }
 }
 
-/** Adds how one policy stands to what the answer says of others. */
-function tell(reply: FastifyReply, policy: Policy, rate: Rate, standing: Standing): void {
+/** Adds the headers of one policy to those of the other. */
+function setHeaders(reply: FastifyReply, policy: Policy, rate: Rate, standing: Standing): void {
   append(reply, 'ratelimit-policy', `"${policy}";q=${rate.count};w=${rate.windowMs / 1_000}`);
   append(reply, 'ratelimit', standingItem(policy, standing));
 }
@@ -92,7 +92,7 @@ function append(reply: FastifyReply, field: string, item: string): void {
   reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-/** Whole seconds, after which it is so for certain. */
+/** Whole seconds, rounded up, at least 1. */
 function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1_000));
 }

@@ -1,9 +1,9 @@
-/** Whether this node can serve, and what that rests on. Sentences that anybody may read: no address, path or name. */
+/** Whether this node is ready, and why. Anybody may read these sentences: they name no address, path or person. */
 import { Problem } from '../model/error.ts';
 import type { HttpServices } from './app.ts';
 import { toProblem } from './problem.ts';
 
-/** One thing that was looked at. `off` and `noted` decide nothing: what this node does not do, and how it is loaded. */
+/** One check. `off` (not a task of this node) and `noted` (information) do not affect readiness. */
 export interface Check {
   name: string;
   status: 'ok' | 'failed' | 'off' | 'noted';
@@ -11,7 +11,7 @@ export interface Check {
 }
 
 export interface Readiness {
-  /** Why the node is not ready: the first thing that failed. */
+  /** Why the node is not ready: the first check that failed. */
   problem: Problem | undefined;
   checks: Check[];
 }
@@ -53,7 +53,7 @@ async function problemOf(ask: () => Promise<unknown>, name: keyof typeof WELL): 
     return undefined;
   } catch (error) {
     const problem = toProblem(error);
-    // Whatever it is that a database says of itself is for the log.
+    // The database's own message is only for the log.
     const isKnown = name === 'started' || problem.code !== 'internal';
     return isKnown ? problem : new Problem('database_unavailable', { cause: error });
   }
@@ -64,7 +64,7 @@ function started({ isReady, isStopping }: Asked): void {
   throw isStopping() ? new Problem('stopping') : new Problem('not_ready');
 }
 
-/** A newer version than this one's is that of a node which is to replace it, and bears this one. */
+/** A newer schema is fine: a newer version is being rolled out, and its migrations stay compatible with this one. */
 async function migrated(store: Asked['store']): Promise<void> {
   const { found, newest } = await store.status.schema();
   if (found >= newest) return;

@@ -1,4 +1,4 @@
-/** What a route is: a line of the table in `routes.ts`, and the operation that answers it. */
+/** Routes, the lines of the table in `routes.ts`, and the operations that answer them. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
@@ -6,7 +6,10 @@ import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { CallServices } from './app.ts';
 
-/** One line of the table. `any` takes every key that is good, whatever its scopes. A GET also answers HEAD, and every path answers OPTIONS. `bySession`: for those who are signed in to the dashboard, not for keys. */
+/**
+ * One line of the table. The scope `any` accepts every valid key. A GET also answers HEAD, and every path answers
+ * OPTIONS. `bySession`: authenticated by a session of the dashboard instead of a key.
+ */
 export type Route = { method: Method; path: string; bySession?: true } & (
   | { scope: Scope | 'any'; operation: Operation<KeyedCall> }
   | { scope: null; operation: Operation<Call> }
@@ -14,35 +17,35 @@ export type Route = { method: Method; path: string; bySession?: true } & (
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
-/** What answers a route, and how it is described to clients. */
+/** Answers a route, and describes it for OpenAPI. */
 export interface Operation<C extends Call> {
-  /** Names the operation in the published description; unique. */
+  /** The `operationId` in OpenAPI; unique. */
   id: string;
   group: 'Workflows' | 'Integrations' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
   parameters?: readonly Parameter[];
   requestBody?: object;
-  /** It answers one thing with an `ETag`, and 304 to those who have it. */
+  /** It answers with `sendWithETag`. */
   tagged?: true;
-  /** What becomes of it when more is asked for than the node can answer; `brief` unless told. */
+  /** How it is treated under overload; `brief` by default. */
   weight?: Weight;
-  /** Its body may take longer to arrive than others: the operation bounds it by itself. */
+  /** The request timeout does not apply to its body: the operation bounds that by itself. */
   hasTime?: true;
-  /** What a 200 holds, as an OpenAPI response object. */
+  /** The 200, as an OpenAPI response object. */
   answer: object;
-  /** What it refuses beyond a key that is not good, and the headers that such an answer carries. */
+  /** Its errors, besides an invalid key. */
   refusals?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
-   * Answers a call whose route, method and key are known to be right. What it returns is sent as JSON with
-   * status 200, unless it has sent the reply itself and returns that.
+   * Answers a call whose route, method and key have been checked. What it returns is sent as JSON with status 200,
+   * unless it sends the reply itself and returns that.
    *
-   * @throws Problem for everything that is refused; nothing else chooses a status
+   * @throws Problem for every error: nothing else chooses an error status
    */
   handle(call: C): Promise<unknown>;
 }
 
-/** How a refusal is described: its sentence here, its status in `model/error.ts`. */
+/** Describes an error: a sentence, and the headers it carries. Its status is in `model/error.ts`. */
 export type Refusal = string | { description: string; headers: Readonly<Record<string, string>> };
 
 /** A parameter, as OpenAPI describes one. */
@@ -54,30 +57,30 @@ export interface Parameter {
   schema: object;
 }
 
-/** A parameter that is a segment of the path. */
+/** Describes a parameter in the path. */
 export function pathParameter(name: string, description: string): Parameter {
   return { name, in: 'path', required: true, description, schema: { type: 'string' } };
 }
 
-/** One request on its way through an operation. The body is unread: an operation that has one reads it. */
+/** A request, as an operation gets it. The body is not read yet. */
 export interface Call {
   services: CallServices;
-  /** The path's parameters, percent-decoded once; undefined where they cannot be decoded. */
+  /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
-  /** What follows the question mark, as it came. */
+  /** What follows the question mark, not decoded. */
   query: string;
-  /** Its place in a trace, for what it causes: see `store.jobs`. */
+  /** Its `traceparent`, passed on to the job that it queues. */
   trace: string | null;
   request: FastifyRequest;
   reply: FastifyReply;
 }
 
-/** A call with a key that has the route's scope. */
+/** A call that is authenticated and has the route's scope. */
 export interface KeyedCall extends Call {
   caller: Caller;
 }
 
-/** Makes a line of the table; the scope decides which kind of operation may stand there. */
+/** Makes a line of the table. With a scope, the operation gets a `KeyedCall`. */
 export function route(
   method: Method,
   path: string,

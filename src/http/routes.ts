@@ -29,7 +29,7 @@ import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/
 import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
 import { readMe } from './extensions/me.ts';
 import { readMetrics } from './extensions/metrics.ts';
-import { describeTable } from './extensions/openapi.ts';
+import { openApiOperations } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
 import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
@@ -52,21 +52,21 @@ import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './extension
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
 import { type Route, route } from './route.ts';
 
-const { readOpenApi, readOpenApiYaml, readReference } = describeTable(() => routes);
+const { readOpenApi, readOpenApiYaml, readReference } = openApiOperations(() => routes);
 
-/** What an inspector takes; HEAD as well. */
+/** The methods that an inspector accepts, besides HEAD. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-// `{webhookId=wh_*}` matches only values that start with `wh_`: what else stands there is an unknown path.
+// `{webhookId=wh_*}` matches only values that start with `wh_`: any other path is unknown.
 export const routes: readonly Route[] = [
-  // The contract: frozen.
+  // The contract, which is frozen.
   route('GET', '/v1/workflows/{workflowId}/data', 'read', readData),
   route('POST', '/v1/workflows/{workflowId}/queue', 'queue', queueJob),
   route('GET', '/v1/integrations/webhooks/list', 'webhooks', listWebhooks),
   route('POST', '/v1/integrations/webhooks/subscribe', 'webhooks', subscribeWebhook),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe', 'webhooks', unsubscribeWebhook),
 
-  // Additions.
+  // Extensions.
   route('GET', '/v1/workflows', 'read', listWorkflows),
   route('GET', '/v1/workflows/{workflowId}', 'read', readWorkflow),
   route('PUT', '/v1/workflows/{workflowId}', 'admin', putWorkflow),
@@ -126,7 +126,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/keys/{keyId}/rotate', 'admin', rotateKey),
   route('DELETE', '/v1/keys/{keyId}', 'admin', revokeKey),
 
-  // For everybody.
+  // Without a key.
   ...METHODS.map((method) => route(method, '/inspect/{address}', null, inspectBy(method))),
   route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),

@@ -1,4 +1,7 @@
-/** The streams that are open: a bounded number, told what has changed, and ended when the service stops. */
+/**
+ * The open streams of server-sent events: a bounded number, sent the news of their team, and ended when the service
+ * stops.
+ */
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { Wake } from '../std/wake.ts';
@@ -9,22 +12,22 @@ import { type News, TeamNews } from './team-news.ts';
 
 export const MAX_STREAMS_OF_TEAM = 100;
 const MAX_STREAMS = 5 * MAX_STREAMS_OF_TEAM;
-/** Commits wake; this is for what they do not tell of, and for what is only compared. */
+/** How often to look anyway: for changes by other processes, and for what is found by comparison. */
 const LOOK_MS = 1_000;
 
-/** A stream that is told of its team, for as long as whoever opened it may be. */
+/** A stream of team news, and the caller who must stay authorised. */
 export interface Listener {
   caller: Caller;
   stream: EventStream;
 }
 
-/** However many listen, what has changed in a team is read once. */
+/** However many streams a team has, its changes are read once. */
 export class Streams {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #open = new Set<{ teamId: string; stream: EventStream }>();
   readonly #listeners = new Set<Listener>();
-  /** Of each team that has listeners; a promise, because beginning takes some reads. */
+  /** By team that has listeners; a promise, because the first reading takes time. */
   readonly #news = new Map<string, Promise<TeamNews>>();
   readonly #wake: Wake;
   #unwatch: (() => void) | undefined;
@@ -36,15 +39,14 @@ export class Streams {
     this.#wake = new Wake({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
   }
 
-  /** How many are open. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
-   * Opens a stream of a team, if there is room.
+   * Opens a stream for a team.
    *
-   * @throws Problem `overloaded` when as many are open as may be, `stopping` after `close`
+   * @throws Problem `overloaded` when too many are open, `stopping` after `close`
    */
   open(teamId: string, make: () => EventStream): EventStream {
     if (this.#closed) throw new Problem('stopping');
@@ -62,9 +64,9 @@ export class Streams {
   }
 
   /**
-   * Tells a stream what changes from now on. One that comes back is told first what it has missed.
+   * Sends a stream all changes from now on; one that resumes is first sent what it has missed.
    *
-   * @param after the sequence of the last event that it knows of, if it was here before
+   * @param after the sequence of the last event that a resuming client knows
    */
   async listen(listener: Listener, after: number | undefined): Promise<void> {
     const { caller, stream } = listener;
@@ -77,13 +79,13 @@ export class Streams {
     this.#wake.start();
     const news = await this.#newsOf(caller.teamId);
     const missed = after === undefined ? undefined : await news.missed(after);
-    if (missed !== undefined) tell(stream, missed.news, missed.sequence);
+    if (missed !== undefined) sendNews(stream, missed.news, missed.sequence);
     const sequence = missed?.sequence ?? news.sequence;
     stream.send({ event: 'hello', id: sequence, data: { sequence } });
     this.#wake.nudge();
   }
 
-  /** Ends all of them, and takes no more. */
+  /** Ends all streams, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { stream } of this.#open) stream.end('The service is stopping. Come back');
@@ -96,7 +98,9 @@ export class Streams {
     const news = new TeamNews(this.#store, teamId);
     const begun = news.begin().then(() => news);
     this.#news.set(teamId, begun);
-    begun.catch(() => this.#news.delete(teamId));
+    begun.catch(() => {
+      if (this.#news.get(teamId) === begun) this.#news.delete(teamId);
+    });
     return begun;
   }
 
@@ -108,9 +112,9 @@ export class Streams {
           if (!(await caller.isStillGood())) stream.end();
         }
         const found = await news.look();
-        for (const { stream } of this.#of(teamId)) tell(stream, found, news.sequence);
+        for (const { stream } of this.#of(teamId)) sendNews(stream, found, news.sequence);
       } catch (err) {
-        // The next look tells of what this one would have.
+        // The next look finds the same changes.
         this.#log.warn({ err, teamId }, 'stream.not_told');
       }
     }
@@ -131,13 +135,15 @@ export class Streams {
     this.#unwatch?.();
     this.#unwatch = undefined;
     await this.#wake.stop();
-    // Somebody may have come while the last look ended.
+    // A listener may have come while the last look ended.
     if (this.#listeners.size > 0 && !this.#closed) this.#wake.start();
   }
 }
 
-/** The last message carries the sequence: whoever has had only some of them comes back to all. */
-function tell(stream: EventStream, news: readonly News[], sequence: number): void {
+/**
+ * Only the last message carries the sequence: a client that received just some of them resumes from before them all.
+ */
+function sendNews(stream: EventStream, news: readonly News[], sequence: number): void {
   for (const [at, data] of news.entries()) {
     const isLast = at === news.length - 1;
     stream.send({ event: 'invalidate', ...(isLast ? { id: sequence } : {}), data });

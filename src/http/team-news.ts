@@ -1,4 +1,4 @@
-/** What has changed in a team since the last look, by kind and id: what its streams are told. */
+/** Finds what has changed in a team since the last look, by kind and id, for its streams. */
 import type { Store } from '../store/store.ts';
 import type { LaneName } from '../store/webhook-operations.ts';
 
@@ -13,35 +13,35 @@ export const NEWS_KINDS = [
 ] as const;
 export type NewsKind = (typeof NEWS_KINDS)[number];
 
-/** Which things of a kind may have changed; null: any. */
+/** The ids of a kind that may have changed; null: any of them. */
 export interface News {
   kind: NewsKind;
   ids: string[] | null;
 }
 
-/** More ids than this are told as any. */
+/** With more ids than this, the news says: any. */
 const MAX_IDS = 100;
-/** Events that one look reads; of a team with more of them everything may have changed. */
+/** The most events that one look reads; beyond that, anything may have changed. */
 const MAX_EVENTS = 1_000;
 const EVENTS_AT_ONCE = 250;
 const MAX_JOBS = 200;
-/** Webhooks whose deliveries are watched, and how many of each: the newest. */
+/** Webhooks whose deliveries are compared, and how many of each, the newest. */
 const MAX_WATCHED = 64;
 const MAX_DELIVERIES = 20;
-/** What is compared costs reads: at most a twentieth of the time goes there, and it is done once a second at most. */
+/** Comparing costs reads: it happens at most once a second, and takes at most a twentieth of the time. */
 const COMPARE_EVERY_MS = 1_000;
 const COMPARE_SHARE = 20;
 
-/** Of things by id, a text that changes when they do. */
+/** By id: a text that changes whenever the thing does. */
 type Marks = Map<string, string>;
 
 /**
- * Events tell of jobs and versions, in order and at once. Of the rest there is no history: it is compared with how
- * it was a moment ago, so that other nodes' and other processes' changes are noticed as well.
+ * Changes of jobs and versions are known from events, in order and at once. All else has no history and is compared with
+ * its state at the last look, so that changes by other nodes and processes are found as well.
  */
 export class TeamNews {
   readonly teamId: string;
-  /** The sequence of the last event that was told. */
+  /** The sequence of the last event that was read. */
   sequence = 0;
   readonly #store: Store;
   readonly #marks = new Map<NewsKind, Marks>();
@@ -53,19 +53,19 @@ export class TeamNews {
     this.teamId = teamId;
   }
 
-  /** Notes how everything stands now. */
+  /** Records the present state, to compare with. */
   async begin(): Promise<void> {
     this.sequence = await this.#store.events.newest({ teamId: this.teamId });
     await this.#compare();
   }
 
-  /** Webhooks for which something has become due; null: any may be. */
+  /** Notes webhooks that have deliveries due; null: any may have. */
   noteLanes(lanes: readonly LaneName[] | null): void {
     const ids = lanes?.filter(({ teamId }) => teamId === this.teamId).map(({ webhookId }) => webhookId);
     for (const id of ids ?? this.#marks.get('webhooks')?.keys() ?? []) this.#watch(id);
   }
 
-  /** What has changed since the last call. */
+  /** The changes since the last call. */
   async look(): Promise<News[]> {
     const happened = await this.#happened(this.sequence);
     this.sequence = happened.sequence;
@@ -74,8 +74,7 @@ export class TeamNews {
   }
 
   /**
-   * What somebody has missed who knows of the events up to a sequence. What is only compared has no history: of
-   * that anything may have changed.
+   * The changes since a sequence, for a client that resumes. Of what has no history, anything may have changed.
    */
   async missed(after: number): Promise<{ news: News[]; sequence: number }> {
     if (after > this.sequence) return { news: anything(), sequence: this.sequence };
@@ -84,7 +83,7 @@ export class TeamNews {
     return { news: joined([...news, ...compared]), sequence };
   }
 
-  /** What the events after a sequence tell of. Of too many, everything. */
+  /** The changes that the events after a sequence report; anything, when they are too many. */
   async #happened(after: number): Promise<{ news: News[]; sequence: number }> {
     const news: News[] = [];
     let sequence = after;
@@ -159,7 +158,7 @@ export class TeamNews {
     return news;
   }
 
-  /** A webhook is watched for as long as one of its newest deliveries waits. */
+  /** Webhooks are watched until none of their newest deliveries waits. */
   async #compareDeliveries(): Promise<News[]> {
     const before = this.#marks.get('deliveries') ?? new Map<string, string>();
     const after: Marks = new Map();
@@ -200,12 +199,12 @@ export class TeamNews {
   }
 }
 
-/** That everything may have changed. */
+/** Anything may have changed. */
 function anything(): News[] {
   return NEWS_KINDS.map((kind) => ({ kind, ids: null }));
 }
 
-/** One piece of news for each kind. */
+/** Merges them into one for each kind. */
 function joined(news: readonly News[]): News[] {
   return NEWS_KINDS.flatMap((kind) => {
     const ofKind = news.filter((one) => one.kind === kind);

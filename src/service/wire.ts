@@ -20,7 +20,7 @@ type Made =
   | 'metricsAllow'
   | 'quotas'
   | 'rateLimits'
-  | 'times'
+  | 'timeouts'
   | 'trustProxy'
   | 'webhooks'
   | 'workflowFile';
@@ -58,7 +58,7 @@ export function createWire(config: Config, given: WireParts): FastifyInstance {
       trustProxy,
       log,
     }),
-    times: {
+    timeouts: {
       headersMs: config.headersTimeoutMs,
       requestMs: config.requestTimeoutMs,
       keepAliveMs: config.keepAliveTimeoutMs,

@@ -1,12 +1,12 @@
 /** The dashboard's pages and the guide, built of what stands in the repository now. */
 import { join } from 'node:path';
 import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
-import { type Buildable, DASHBOARD, GUIDE } from '../../src/http/ui/buildables.ts';
+import { type BuildTarget, DASHBOARD, GUIDE } from '../../src/http/ui/build-targets.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-const building = new Map<Buildable, Promise<void>>();
+const building = new Map<BuildTarget, Promise<void>>();
 
 /** Builds the pages of the dashboard once, unless they are there. */
 export function built(): Promise<void> {
@@ -18,7 +18,7 @@ export function builtGuide(): Promise<void> {
   return builtOf(GUIDE);
 }
 
-function builtOf(what: Buildable): Promise<void> {
+function builtOf(what: BuildTarget): Promise<void> {
   const log =
     process.env.TEST_LOG === undefined ? silentLogger : createLogger({ level: 'debug', pretty: true });
   const environment = new Map([['PATH', process.env.PATH ?? '']]);

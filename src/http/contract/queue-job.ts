@@ -1,6 +1,6 @@
 /** POST /v1/workflows/{workflowId}/queue: creates and queues a new job. The body is never read. */
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
-import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -12,11 +12,9 @@ export const queueJob: Operation<KeyedCall> = {
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     {
-      name: 'idempotency-key',
-      in: 'header',
+      ...IDEMPOTENCY_KEY,
       description:
         'A call with the same key within 24 hours answers with the job of the first, and queues none',
-      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
     },
   ],
   answer: jsonResponse('The job is queued', 'Message', {

@@ -1,6 +1,4 @@
 /** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
-
-import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Representation } from '../../records/body.ts';
@@ -11,14 +9,15 @@ import { readSelected, select } from '../../records/select.ts';
 import type { DataVersion } from '../../store/record-operations.ts';
 import { matchesTag, rangeOf } from '../conditional.ts';
 import { nextLink } from '../cursor.ts';
-import { bodyHeaders, dataTag, validators } from '../data-headers.ts';
+import { bodyHeaders, dataTag, setValidators } from '../data-headers.ts';
 import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
+import { disconnectSignal } from '../disconnect.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { sendBody } from '../send-body.ts';
-import { leaving, sendBytes } from '../send-bytes.ts';
+import { sendStream } from '../send-stream.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',
@@ -51,14 +50,14 @@ export const readData: Operation<KeyedCall> = {
       }
     }
     const tag = dataTag(version, query.format, encoding);
-    reply.headers(validators(tag, version));
+    setValidators(reply, tag, version);
     if (query.q === undefined && query.since === undefined) reply.header('x-total-count', version.total);
     if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
     const { format } = query;
     reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: version.number }));
     const answer: Answering = { call, place, version, query, encoding, tag };
     if (query.limit !== undefined) return sendPage(answer);
-    if (query.since !== undefined || query.only !== null) return sendStream(answer);
+    if (query.since !== undefined || query.only !== null) return sendAsRead(answer);
     return sendWhole(answer);
   },
 };
@@ -72,7 +71,7 @@ interface Answering {
   tag: string;
 }
 
-/** A whole body that cannot be longer than this is not worth a file: it is sent from memory, in one piece. */
+/** A whole body that cannot exceed this needs no file: it is made and sent in one piece. */
 const SMALL_BYTES = 256 * 1_024;
 
 async function sendWhole(answer: Answering): Promise<unknown> {
@@ -89,7 +88,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   const kept = await representations.find(of);
   if (kept === undefined) {
     const made = representations.build(of);
-    return made === undefined ? sendStream(answer) : sendBody(call, made);
+    return made === undefined ? sendAsRead(answer) : sendBody(call, made);
   }
   try {
     const range = rangeOf(call.request.headers, { tag, bytes: kept.bytes });
@@ -105,16 +104,16 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   }
 }
 
-/** A row of CSV has a comma for each column, whatever its record has, and quotes twice. */
+/** An upper bound. In CSV every row has a comma for each column, and quotes are doubled. */
 function mostBytes({ total, largest, fields }: DataVersion, format: Format): number {
   if (format !== 'csv') return (total + 1) * largest;
   return 2 * JSON.stringify(fields).length + total * (2 * largest + fields.length);
 }
 
-function sendStream(answer: Answering): unknown {
+function sendAsRead(answer: Answering): unknown {
   const { call } = answer;
   if (call.request.method === 'HEAD') return call.reply.send();
-  return sendBytes(call, Readable.from(bytesOf(answer), { objectMode: false }));
+  return sendStream(call, bytesOf(answer));
 }
 
 function bytesOf({ call, place, version, query, encoding }: Answering): AsyncIterable<Uint8Array> {
@@ -125,7 +124,7 @@ function bytesOf({ call, place, version, query, encoding }: Answering): AsyncIte
   return encoded(readSelected(store, place, version, selection, format), encoding);
 }
 
-/** Held in memory, because its end decides a header. */
+/** Made in memory, since the `link` header depends on where the page ends. */
 async function sendPage({ call, place, version, query, encoding }: Answering): Promise<unknown> {
   const format = formatter({ format: query.format, columns: version.fields, only: query.only });
   const { pages, next } = await select(
@@ -133,7 +132,7 @@ async function sendPage({ call, place, version, query, encoding }: Answering): P
     place,
     version,
     { ...query, limit: query.limit ?? 1, separator: format.separator },
-    leaving(call),
+    disconnectSignal(call),
   );
   if (next !== null) {
     const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/data`;
@@ -143,12 +142,12 @@ async function sendPage({ call, place, version, query, encoding }: Answering): P
   const parts: Uint8Array[] = [Buffer.from(format.head)];
   for (const page of pages) {
     parts.push(format.page(page, parts.length === 1));
-    // What is written anew takes its time: others come in between.
+    // Formatting blocks the event loop: let others run in between.
     await nextTurn();
   }
   const body = Buffer.concat([...parts, Buffer.from(format.tail)]);
   if (encoding === 'identity') return call.reply.send(body);
-  return sendBytes(call, Readable.from(encoded(once(body), encoding), { objectMode: false }));
+  return sendStream(call, encoded(once(body), encoding));
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,7 @@
 /**
  * DELETE /v1/integrations/webhooks/unsubscribe: unsubscribes an existing webhook.
  *
- * The contract does not say where `webhookId` travels, so it is taken from wherever it comes.
+ * The contract does not say where `webhookId` is sent, so the path, the query and the body are all accepted.
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
@@ -80,7 +80,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   },
 };
 
-/** The same with the id in the path: a path of its own in the description. */
+/** The same with the id in the path, which is a route of its own. */
 export const unsubscribeWebhookByPath: Operation<KeyedCall> = {
   ...unsubscribeWebhook,
   id: 'unsubscribeWebhookByPath',
@@ -94,7 +94,7 @@ function pathIds(params: Readonly<Record<string, string | undefined>>): string[]
   return [params.webhookId];
 }
 
-/** What the body names. The contract declares no body, so one that says nothing is as if there were none. */
+/** The id in the body. The contract declares no body, so any without an id is ignored. */
 async function bodyIds(request: IncomingMessage): Promise<string[]> {
   const body = await readBody(request);
   if (body.kind !== 'object' || body.value.webhookId === undefined) return [];
@@ -102,7 +102,7 @@ async function bodyIds(request: IncomingMessage): Promise<string[]> {
   return [typeof id === 'string' ? id : ''];
 }
 
-/** The one id that all places agree on; nothing when there is none. */
+/** The one id that all places agree on; undefined when there is none. */
 function idFrom(ids: readonly string[]): string | undefined {
   if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
   return ids[0];

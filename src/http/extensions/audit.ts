@@ -8,7 +8,7 @@ import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { shownAuditLine } from './shown-audit-line.ts';
 
-/** What stands for every team, and for what belongs to the instance. */
+/** Every team, and what belongs to the instance. */
 const EVERY_TEAM = '*';
 
 const named = (name: string, description: string) =>
@@ -54,7 +54,7 @@ export const listAudit: Operation<KeyedCall> = {
   },
 };
 
-/** Whose lines are meant; none is named for those of everybody. */
+/** The team whose lines are asked for; empty for all. */
 async function teamOf(
   { store, caller }: { store: KeyedCall['services']['store']; caller: KeyedCall['caller'] },
   slug: string | undefined,

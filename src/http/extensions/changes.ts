@@ -1,16 +1,15 @@
-/** What became of a workflow's records between two versions. */
-import { Readable } from 'node:stream';
+/** The changes of a workflow's records between two versions. */
 import { openSpan, readChanges } from '../../records/changes.ts';
 import { encoded } from '../../records/encodings.ts';
 import { matchesTag } from '../conditional.ts';
-import { bodyHeaders, validators } from '../data-headers.ts';
+import { bodyHeaders, setValidators } from '../data-headers.ts';
 import { queryFormat } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { sendBytes } from '../send-bytes.ts';
+import { sendStream } from '../send-stream.ts';
 
 const FORMATS = ['json', 'ndjson'] as const;
 
@@ -58,12 +57,12 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     });
     const { since, until } = span;
     const tag = `"${since}-${until.number}.${until.erasures}-changes-${format}-${encoding}"`;
-    reply.headers(validators(tag, until));
+    setValidators(reply, tag, until);
     if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
     reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: until.number }));
     if (request.method === 'HEAD') return reply.send();
     const changes = readChanges(services.store, place, span, format === 'ndjson' ? 'ndjson' : 'json');
-    return sendBytes(call, Readable.from(encoded(changes, encoding), { objectMode: false }));
+    return sendStream(call, encoded(changes, encoding));
   },
 };
 

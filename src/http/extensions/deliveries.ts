@@ -1,7 +1,8 @@
-/** Deliveries: those of a webhook, one with all its attempts, and one once more. */
+/** Deliveries: listing those of a webhook, reading one with its attempts, replaying one. */
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { idCursorFrom } from '../cursor.ts';
+import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
@@ -15,7 +16,6 @@ import {
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { sendTagged } from '../tag.ts';
 import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
@@ -77,7 +77,7 @@ export const readDelivery: Operation<KeyedCall> = {
     const id = deliveryIdFrom(params.deliveryId);
     const delivery = await services.store.deliveries.get({ teamId: caller.teamId, id });
     if (delivery === undefined) throw new Problem('delivery_not_found');
-    return sendTagged(call, JSON.stringify(shownDeliveryDetail(delivery)));
+    return sendWithETag(call, JSON.stringify(shownDeliveryDetail(delivery)));
   },
 };
 
@@ -115,7 +115,7 @@ export const replayDelivery: Operation<KeyedCall> = {
   },
 };
 
-/** @throws Problem `delivery_not_found` for what cannot be the id of one */
+/** @throws Problem `delivery_not_found` when it cannot be the id of a delivery */
 export function deliveryIdFrom(text: string | undefined): string {
   if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
   return text;

@@ -1,4 +1,4 @@
-/** A delivery as a command that can be run anywhere. */
+/** A delivery as a `curl` command. */
 import { deliveryCommand } from '../../webhooks/curl.ts';
 import { isoTime, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';

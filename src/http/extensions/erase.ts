@@ -1,4 +1,4 @@
-/** POST /v1/workflows/{workflowId}/erase: removes a person from everything that a workflow has brought. */
+/** POST /v1/workflows/{workflowId}/erase: removes a person from all data of a workflow. */
 import { erase } from '../../records/erase.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
@@ -6,7 +6,7 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
 
-/** An address or an id is at most this long: as long as a record's id may be. */
+/** The longest address or id, in characters: the same as for the id of a record. */
 export const MAX_SUBJECT = 1_024;
 
 export const emailSchema = {
@@ -83,7 +83,7 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
       { teamId: caller.teamId, keyId: caller.keyId, dryRun: report.dryRun, found: report.found },
       'data.erased',
     );
-    // The names of files are the operator's business.
+    // The names of the files are only for the operator.
     return { ...report, backups: report.backups.length };
   },
 };

@@ -1,4 +1,4 @@
-/** Events backwards, for people who look what happened; and where one of them went. */
+/** Events, newest first, for people; and the deliveries of one event. */
 
 import { Problem } from '../../model/error.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
@@ -80,7 +80,7 @@ export const listEventHistory: Operation<KeyedCall> = {
       ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, period) }),
     });
     if (next !== null) reply.header('link', nextLink('/v1/events/history', query, makeIdCursor(next)));
-    // The bodies as they are stored: a number that a double cannot hold stays what it was.
+    // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
     return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
   },
@@ -112,7 +112,7 @@ export const listEventDeliveries: Operation<KeyedCall> = {
   },
 };
 
-/** The time of a job, as far as it lies in another one. */
+/** The part of a period in which the job existed. */
 function within(
   { createdAt, finishedAt }: Job,
   { since = 0, until = Number.POSITIVE_INFINITY }: { since?: number; until?: number },

@@ -1,4 +1,4 @@
-/** The catalogue of events: what each tells, and a sample of it. */
+/** The catalogue of event types, and samples of them. */
 import { Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';

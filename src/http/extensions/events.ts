@@ -1,13 +1,13 @@
-/** Events: what happened in a team, in order, for receivers that were away. */
+/** Events in order, for receivers that catch up; and one event. */
 import { Problem } from '../../model/error.ts';
 import type { StoredEvent } from '../../store/webhook-operations.ts';
 import { nextLink } from '../cursor.ts';
+import { disconnectSignal } from '../disconnect.ts';
+import { sendWithETag } from '../etag.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { leaving } from '../send-bytes.ts';
-import { sendTagged } from '../tag.ts';
 import { invalid } from '../values.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -30,7 +30,7 @@ export const listEvents: Operation<KeyedCall> = {
       in: 'query',
       description:
         'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
-      // One string: a choice of types for a parameter cannot be said in the clients of some languages.
+      // A string: generated clients of some languages cannot express a parameter of two types.
       schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0' },
     },
     {
@@ -63,7 +63,8 @@ export const listEvents: Operation<KeyedCall> = {
     overloaded: { description: 'Too many calls wait', headers: { 'retry-after': 'Seconds' } },
   },
 
-  async handle({ services, caller, query, reply }) {
+  async handle(call) {
+    const { services, caller, query, reply } = call;
     const { teamId } = caller;
     const { events } = services.store;
     const isNow = queryValue(query, 'after') === 'now';
@@ -73,14 +74,14 @@ export const listEvents: Operation<KeyedCall> = {
     const after = asked ?? (isNow ? await events.newest({ teamId }) : 0);
     let found = await events.list({ teamId, afterSequence: after, limit });
     if (found.length === 0 && waitMs > 0) {
-      await services.eventWaits.until({ teamId, after, ms: waitMs, signal: leaving({ reply }) });
+      await services.eventWaits.until({ teamId, after, ms: waitMs, signal: disconnectSignal(call) });
       found = await events.list({ teamId, afterSequence: after, limit });
     }
     const next = found.at(-1)?.sequence ?? after;
     if (found.length === limit) {
       reply.header('link', nextLink('/v1/events', query, String(next), 'after'));
     }
-    // The bodies as they are stored: a number that a double cannot hold stays what it was.
+    // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
     const bodies = found.map(({ body }) => body).join(',');
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
     return reply.send(`{"events":[${bodies}],"next":${next}}`);
@@ -98,7 +99,7 @@ export const readEvent: Operation<KeyedCall> = {
   refusals: { event_not_found: 'No event found' },
 
   async handle(call) {
-    return sendTagged(call, (await eventOf(call)).body);
+    return sendWithETag(call, (await eventOf(call)).body);
   },
 };
 

@@ -1,11 +1,10 @@
-/** POST /v1/export: everything that the team holds about a person. A POST, for addresses do not belong into URLs. */
-import { Readable } from 'node:stream';
+/** POST /v1/export: everything that the team holds about a person. A POST, since addresses do not belong in URLs. */
 import { subjectOf } from '../../records/erase.ts';
 import { exportPerson } from '../../records/export-person.ts';
 import { bodyFields } from '../body.ts';
 import { jsonBody } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { sendBytes } from '../send-bytes.ts';
+import { sendStream } from '../send-stream.ts';
 import { invalid } from '../values.ts';
 import { emailSchema, MAX_SUBJECT } from './erase.ts';
 
@@ -50,10 +49,10 @@ export const exportAboutPerson: Operation<KeyedCall> = {
         subject: subjectOf(services.erasure.sealer, { teamId: caller.teamId, email, id: null }),
       },
     });
-    // Not who was asked for: a log is no place for that.
+    // Without the person's address: it does not belong in a log.
     services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
     reply.headers({ 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' });
-    return sendBytes(call, Readable.from(lines(entries), { objectMode: false }));
+    return sendStream(call, lines(entries));
   },
 };
 

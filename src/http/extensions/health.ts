@@ -1,4 +1,4 @@
-/** Whether the process lives, and whether it can serve. No key needed; not logged. */
+/** Health checks: liveness and readiness. They need no key and are not logged. */
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { renderProblem } from '../problem.ts';
@@ -25,7 +25,7 @@ export const live: Operation<Call> = {
   },
 };
 
-/** How verbose answers name what was looked at. */
+/** The checks in a verbose answer. */
 const checks = {
   type: 'array',
   description: 'With `?verbose` alone',
@@ -40,7 +40,7 @@ const checks = {
   },
 };
 
-/** GET /readyz: it has started, is not stopping, and the database answers and has the tables that are needed. */
+/** GET /readyz: the node has started, is not stopping, and its database answers and is migrated. */
 export const ready: Operation<Call> = {
   id: 'ready',
   weight: 'light',

@@ -1,8 +1,8 @@
-/** The address of an inspector: takes anything from anybody who knows it, and answers as it was told. */
-
+/** Receives requests for an inspector from anybody who knows its address, and answers as it is configured to. */
 import { Problem } from '../../model/error.ts';
 import { MAX_INSPECTED_BYTES } from '../../model/inspector.ts';
 import { readBeginning } from '../body.ts';
+import { disconnectSignal } from '../disconnect.ts';
 import type { Call, Method, Operation } from '../route.ts';
 import { pathParameter } from '../route.ts';
 import { isInspectorId } from './inspectors.ts';
@@ -28,11 +28,11 @@ export function inspectBy(method: Method): Operation<Call> {
       overloaded: { description: 'It takes no more at this moment', headers: { 'retry-after': 'Seconds' } },
     },
 
-    async handle({ services: { inspection }, params: { address }, request, reply }) {
+    async handle(call) {
+      const { services, request, reply } = call;
+      const { address } = call.params;
       if (!isInspectorId(address)) throw new Problem('inspector_not_found');
-      const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
-      const status = await inspection.receive(address, {
+      const status = await services.inspection.receive(address, {
         method: request.method,
         path: request.originalUrl,
         headers: joined(request.raw.headersDistinct),
@@ -41,9 +41,9 @@ export function inspectBy(method: Method): Operation<Call> {
           if (!isWhole) reply.header('connection', 'close');
           return { bytes, size, truncated: size > BOUNDS.most };
         },
-        gone: gone.signal,
+        gone: disconnectSignal(call),
       });
-      // What it answers holds nothing of what was sent, so that no page can be made of it here.
+      // Nothing that was sent is echoed, so that nobody can make a page of it on this origin.
       return reply
         .code(status)
         .headers({ 'cache-control': 'no-store', 'content-security-policy': "default-src 'none'; sandbox" })

@@ -1,4 +1,4 @@
-/** Inspectors: temporary receivers of ours, what they answer, and what they were sent. */
+/** Inspectors, which are temporary webhook receivers of this service: how they answer, and what they received. */
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -56,7 +56,7 @@ export const createInspector: Operation<KeyedCall> = {
     const { status = DEFAULT_STATUS, delayMs = 0 } = answerFrom(await bodyFields(request.raw));
     const made = await store.inspectors.create({
       teamId,
-      // Not as other ids, which tell by their order when the next one is made: this one is all that protects it.
+      // Random, unlike other ids, which are ordered and can be guessed: this id is the inspector's only protection.
       id: `insp_${randomBytes(16).toString('hex')}`,
       status,
       delayMs,

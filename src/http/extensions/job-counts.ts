@@ -1,10 +1,10 @@
-/** How many jobs are in each state. */
+/** Counts of jobs by state. */
 import { JOB_STATES, type JobState } from '../../model/job.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
-/** Ended jobs are looked for among so many: counting each of a million would take a second. */
+/** Ended jobs are counted among this many: counting a million would take a second. */
 const AMONG = 5_000;
 
 const count = { type: 'integer' };

@@ -1,4 +1,4 @@
-/** The log of a job as server-sent events, from the beginning or a place in it to the end of the job. */
+/** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
 
 import type { Job } from '../../model/job.ts';
 import { EventStream } from '../event-stream.ts';
@@ -9,10 +9,10 @@ import { jobOf } from './jobs.ts';
 import { ENDED, shownJob } from './shown-job.ts';
 import { shownLine } from './shown-log-line.ts';
 
-/** Lines are read when the reader has taken those before; one read of them is no more than a log may hold. */
+/** Lines per read. The next read waits until the client has taken these. */
 const LINES_AT_ONCE = 1_000;
 const MAX_BUFFERED = 8 * 1_048_576;
-/** Logs are written once a second; ends of jobs are told by commits. */
+/** How often to look for lines, which are written once a second; a commit that changes jobs is noticed at once. */
 const LOOK_MS = 1_000;
 
 interface Place {
@@ -20,12 +20,12 @@ interface Place {
   seq: number;
 }
 
-/** Whether server-sent events are asked for: they have to be named. */
+/** Whether the client names server-sent events; wildcards do not count. */
 export function wantsStream(accept: string | undefined): boolean {
   return /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(accept ?? '');
 }
 
-/** Answers with messages `line`, and at last `end`. An attempt that is named is followed alone. */
+/** Answers with messages `line` and a last `end`. With `attempt` in the query only that attempt is followed. */
 export async function streamJobLog(call: KeyedCall): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
   const only = queryNumber(query, 'attempt', { least: 1 });
@@ -61,7 +61,7 @@ async function follow(
   void stream.closed.then(() => wake());
   try {
     while (stream.isOpen && (await caller.isStillGood())) {
-      // Before its lines: what is complete by then stays so.
+      // Read before its lines: once the job has ended, no further lines come.
       const job = await store.jobs.get({ teamId, id: jobId });
       if (job === undefined) return;
       const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq: seq, limit: LINES_AT_ONCE });

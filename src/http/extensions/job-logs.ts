@@ -60,7 +60,7 @@ export const readJobLogs: Operation<KeyedCall> = {
     const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
     const asked = queryNumber(query, 'attempt', { least: 1 });
-    // Before its lines: what is complete by then stays so.
+    // Read before its lines: once the job has ended, no further lines come.
     const job = await jobOf(call);
     const attempt = asked ?? job.attempt;
     const found = await services.store.jobs.log({

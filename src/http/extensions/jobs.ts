@@ -1,8 +1,9 @@
-/** Jobs, as callers may list, follow, cancel and repeat them. */
+/** Jobs: listing, reading, canceling, queueing again and bringing forward. */
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job } from '../../model/job.ts';
 import { idCursorFrom } from '../cursor.ts';
+import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
@@ -16,7 +17,6 @@ import {
 import { jsonResponse } from '../openapi/content.ts';
 import { queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { sendTagged } from '../tag.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
 
@@ -79,7 +79,7 @@ export const readJob: Operation<KeyedCall> = {
   refusals: { job_not_found: 'No job found' },
 
   async handle(call) {
-    return sendTagged(call, JSON.stringify(shownJob(await jobOf(call))));
+    return sendWithETag(call, JSON.stringify(shownJob(await jobOf(call))));
   },
 };
 
@@ -131,7 +131,7 @@ export const rerunJob: Operation<KeyedCall> = {
       teamId,
       workflowId,
       origin: 'api',
-      // Keys hold for one path: the same one may be in use for queueing, or for another job.
+      // A key belongs to one path: clients may use the same one for queueing, or for another job.
       idempotencyKey: key === null ? null : `${id} ${key}`,
       trace: call.trace,
     });

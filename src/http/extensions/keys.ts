@@ -1,4 +1,4 @@
-/** The API keys of a team: what there is, another one, a new one in the place of one, and the end of one. */
+/** The API keys of a team: listing, creating, rotating and revoking them. */
 import { Problem } from '../../model/error.ts';
 import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,7 +16,7 @@ import { shownKey } from './shown-key.ts';
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 
 const parameters = [pathParameter('keyId', 'Key id')];
-/** The one answer in which a key itself stands. */
+/** The answer to creating and rotating, the only one with the key itself. */
 const minted = {
   type: 'object',
   required: ['message', 'apiKey', 'key'],
@@ -40,7 +40,7 @@ export const listKeys: Operation<KeyedCall> = {
     const limit = pageLimit(query);
     const after = idCursorFrom(query, (text) => isGeneratedId('key', text));
     const all = await services.store.keys.list({ teamId });
-    // No key is ever deleted: the one that the cursor names is there, unless the cursor is not ours.
+    // Keys are never deleted, so the one in the cursor is there, unless somebody made the cursor up.
     const rest = after === undefined ? all : all.slice(all.findIndex(({ id }) => id === after) + 1);
     const page = onePage({ query, reply }, rest, { limit, path: '/v1/keys', cursorOf: idCursor });
     const now = services.store.now();
@@ -169,7 +169,11 @@ export const revokeKey: Operation<KeyedCall> = {
   },
 };
 
-/** The team's key that the path names, unless it is beyond what an `admin` may touch. */
+/**
+ * The team's key that the path names.
+ *
+ * @throws Problem `key_not_found`; `key_of_operator`, which an `admin` may not change
+ */
 async function teamKey(store: Store, teamId: string, id: string | undefined): Promise<ApiKey> {
   const keys = isGeneratedId('key', id) ? await store.keys.list({ teamId }) : [];
   const key = keys.find((one) => one.id === id);

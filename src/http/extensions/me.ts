@@ -1,4 +1,4 @@
-/** Who a key speaks for, what it may do, and the bounds within which it does. */
+/** The team and the key of the caller, with the limits that apply to them. */
 import { Problem } from '../../model/error.ts';
 import { SCOPES } from '../../model/team.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
@@ -73,7 +73,7 @@ export const readMe: Operation<KeyedCall> = {
     const team = await store.teams.get({ teamId });
     const own = await store.teams.quotas({ teamId });
     const key = (await store.keys.list({ teamId })).find(({ id }) => id === keyId);
-    // It was there a moment ago; its team may have been deleted since.
+    // Both were there a moment ago: the team may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
     const { workflows, webhooks: hooks, records, storedBytes, runningJobs } = { ...quotas, ...own };
     return {

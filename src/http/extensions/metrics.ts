@@ -1,7 +1,7 @@
-/** The numbers of this node, for Prometheus. */
+/** The metrics of this node, for Prometheus. */
 import { Problem } from '../../model/error.ts';
 import { authenticateKey, keyOf } from '../authenticate.ts';
-import { comesFrom } from '../metrics-access.ts';
+import { hasAllowedAddress } from '../metrics-access.ts';
 import type { Call, Operation } from '../route.ts';
 
 const REFUSAL =
@@ -31,7 +31,7 @@ export const readMetrics: Operation<Call> = {
   async handle({ services, request, reply }) {
     const { metrics, metricsAllow, trustProxy, authenticator } = services;
     if (metrics === undefined) throw new Problem('route_not_found');
-    if (!comesFrom(request, { allowed: metricsAllow, trustProxy })) {
+    if (!hasAllowedAddress(request, { allowed: metricsAllow, trustProxy })) {
       const key = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
       await authenticateKey(authenticator, key, 'operator').catch((error) => {
         throw error instanceof Problem && error.code === 'unauthorized'
@@ -44,7 +44,7 @@ export const readMetrics: Operation<Call> = {
   },
 };
 
-/** What scrapers send. */
+/** The key as scrapers send it. */
 function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 }

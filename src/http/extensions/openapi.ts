@@ -1,15 +1,15 @@
-/** The published description of everything here: for programs as JSON and YAML, for people as a page. */
+/** The OpenAPI document: as JSON and YAML for programs, as a page for people. */
 import { yaml } from '../../std/yaml.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { describeRoutes } from '../openapi/describe-routes.ts';
 import { referencePage } from '../openapi/reference-page.ts';
 import type { Call, Operation, Route } from '../route.ts';
 
-/** The page runs nothing and asks nobody for anything, whatever stands in a description. */
-const NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+/** No script runs and nothing is loaded, whatever a description contains. */
+const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
-/** The three operations. The table is handed in by the table itself, hence as a function. */
-export function describeTable(routes: () => readonly Route[]): {
+/** The three operations. They are part of the table that they describe, hence the function. */
+export function openApiOperations(routes: () => readonly Route[]): {
   readOpenApi: Operation<Call>;
   readOpenApiYaml: Operation<Call>;
   readReference: Operation<Call>;
@@ -61,7 +61,7 @@ export function describeTable(routes: () => readonly Route[]): {
         const guide = services.ui === undefined ? undefined : '/docs/guide/';
         const page = pages.get(guide) ?? referencePage(description(), { guide });
         pages.set(guide, page);
-        reply.headers({ 'content-security-policy': NOTHING_ELSE, 'cache-control': 'no-cache' });
+        reply.headers({ 'content-security-policy': PAGE_POLICY, 'cache-control': 'no-cache' });
         return reply.type('text/html; charset=utf-8').send(page);
       },
     },

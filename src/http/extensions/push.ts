@@ -9,12 +9,12 @@ import {
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
-import { idempotencyKeyFrom, MAX_IDEMPOTENCY_KEY } from '../idempotency-key.ts';
+import { disconnectSignal } from '../disconnect.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { leaving } from '../send-bytes.ts';
 import { jobSchema } from './shown-job.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
@@ -22,7 +22,10 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/x-ndjson': 'ndjson',
   'text/csv': 'csv',
 };
-/** What still arrives after an early answer is read and dropped for so long, so that the answer is heard. */
+/**
+ * How long input is still discarded after an early answer: closing on unread bytes resets the connection, and loses the
+ * answer.
+ */
 const LINGER_MS = 10_000;
 
 const record = { $ref: '#/components/schemas/Record' };
@@ -50,10 +53,8 @@ export const pushRecords: Operation<KeyedCall> = {
       schema: { enum: MODES },
     },
     {
-      name: 'idempotency-key',
-      in: 'header',
+      ...IDEMPOTENCY_KEY,
       description: 'A call with the same key within 24 hours of one that published is answered as that was',
-      schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
     },
   ],
   requestBody: {
@@ -102,7 +103,7 @@ export const pushRecords: Operation<KeyedCall> = {
     const mode = modeFrom(query);
     const idempotencyKey = idempotencyKeyFrom(headers['idempotency-key']);
     const workflowId = workflowIdFrom(params.workflowId);
-    // Until it has started, the engine may take any running job of this node for one of its earlier life.
+    // Until the engine has started, it takes every running job of this node for one left over from before a restart.
     if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
     try {
       const { jobId, version, records } = await services.pushes.run({
@@ -114,7 +115,10 @@ export const pushRecords: Operation<KeyedCall> = {
         format,
         encoding,
         bytes: bytesOf(request.raw),
-        sender: leaving({ reply }, new BrokenOffError('The connection broke off before the push had begun')),
+        sender: disconnectSignal(
+          { reply },
+          new BrokenOffError('The connection broke off before the push had begun'),
+        ),
       });
       reply.headers(jobHeaders({ id: jobId }));
       return { message: 'Records published', jobId, version, records };
@@ -126,7 +130,7 @@ export const pushRecords: Operation<KeyedCall> = {
   },
 };
 
-/** The body. Leaving it early leaves the connection open, for the answer. */
+/** The body. Not reading to its end leaves the connection open for the answer. */
 async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* request.iterator({ destroyOnReturn: false });
@@ -135,10 +139,10 @@ async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Reads on and drops what comes; a body without an end must not hold the connection for ever. */
+/** Discards the rest of the body, within `LINGER_MS`: one without an end must not hold the connection for ever. */
 function lingerOn(request: IncomingMessage): void {
   if (request.complete) return;
-  // Not `resume`, which has no effect while the iteration that was left still listens.
+  // `resume` has no effect here while the abandoned iterator still listens.
   request.on('data', () => {});
   const cut = setTimeout(() => request.destroy(), LINGER_MS);
   for (const event of ['end', 'close']) request.once(event, () => clearTimeout(cut));

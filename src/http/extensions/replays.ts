@@ -1,4 +1,4 @@
-/** Replays: sending some deliveries of a webhook once more, or everything that failed since a time. */
+/** Replays: sending deliveries of a webhook again, by id or by state since a time. */
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { bodyFields } from '../body.ts';

@@ -30,7 +30,7 @@ export function shownDelivery(delivery: DeliverySummary) {
 }
 
 export function shownDeliveryDetail(delivery: DeliverySummary & { body: string; attempts: Attempt[] }) {
-  // Older attempts may have been deleted: the last one is that which the delivery counts.
+  // Older attempts may have been deleted, so they are numbered back from the last.
   const before = Math.max(0, delivery.attempt - delivery.attempts.length);
   return {
     ...shownDelivery(delivery),
@@ -52,7 +52,7 @@ export function shownReplay(replay: Replay) {
   };
 }
 
-/** What one request came to: `Delivered: the receiver answered 204`, or why not. */
+/** The outcome of one attempt: `Delivered: the receiver answered 204`, or why not. */
 function outcomeWords(attempt: Pick<Attempt, 'outcome' | 'status' | 'error'>): string {
   if (attempt.outcome === 'ok') return `Delivered: the receiver answered ${attempt.status ?? '2xx'}`;
   if (attempt.error !== null) return attempt.error;
@@ -79,7 +79,7 @@ function shownAttempt(attempt: Attempt, number: number) {
 }
 
 const headers = { type: 'object', additionalProperties: { type: 'string' } };
-/** What an attempt came to. */
+/** The outcome of an attempt. */
 const outcome = {
   outcome: { enum: ATTEMPT_OUTCOMES },
   status: { type: ['integer', 'null'], description: 'Of the answer' },

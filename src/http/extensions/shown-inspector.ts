@@ -13,7 +13,7 @@ import { isoTime } from '../openapi/content.ts';
 export type ShownInspector = ReturnType<typeof shownInspector>;
 export type ShownInspected = ReturnType<typeof shownInspected>;
 
-/** @param refusal of all of them alike: they have one host */
+/** @param refusal the same for all inspectors, since they share a host */
 export function shownInspector(inspection: Inspection, inspector: Inspector, refusal: string | null) {
   const { id, status, delayMs, received, createdAt, expiresAt } = inspector;
   return {
@@ -47,7 +47,7 @@ export function shownInspected(request: InspectedRequest & { number: number; rec
   };
 }
 
-/** What an inspector can be told. */
+/** How an inspector answers. */
 export const answering = {
   status: {
     type: 'integer',

@@ -1,4 +1,4 @@
-/** A job as callers see it, over HTTP and at the shell; and how it stands, in words. */
+/** A job as callers see it, over HTTP and at the shell, and sentences about its state. */
 import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
 import { toIso, toIsoOrNull } from '../../std/clock.ts';
 import type { JobGlance } from '../../store/job-operations.ts';
@@ -6,7 +6,7 @@ import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 
 export type ShownJob = ReturnType<typeof shownJob>;
 
-/** States of jobs that may still run, and of those that have ended. */
+/** The states before and after the end of a job. */
 export const UNFINISHED: readonly JobState[] = ['queued', 'running', 'retrying'];
 export const ENDED: readonly JobState[] = ['finished', 'failed', 'canceled'];
 
@@ -77,7 +77,7 @@ export const jobSchema = {
 
 export type ShownGlance = ReturnType<typeof shownGlance>;
 
-/** What is told of a job where there are many. */
+/** A job in short, for lists of recent jobs. */
 export function shownGlance({ id, state, createdAt, startedAt, finishedAt }: JobGlance) {
   return {
     id,
@@ -88,8 +88,8 @@ export function shownGlance({ id, state, createdAt, startedAt, finishedAt }: Job
   };
 }
 
-/** What has become of a job, for whoever wants something of it that comes too late: `It failed at … (timeout)`. */
-function standsHow(job: Job): string {
+/** The state of a job as a sentence: `It failed at … (timeout)`. */
+function stateSentence(job: Job): string {
   const at = job.finishedAt === null ? '' : ` at ${toIso(job.finishedAt)}`;
   switch (job.state) {
     case 'finished':
@@ -106,13 +106,13 @@ function standsHow(job: Job): string {
   }
 }
 
-/** Why a job cannot be canceled any more. */
+/** Why a job cannot be canceled. */
 export function endedSentence(job: Job): string {
-  return `This job has already ended. ${standsHow(job)}: there is nothing left to cancel`;
+  return `This job has already ended. ${stateSentence(job)}: there is nothing left to cancel`;
 }
 
 /** Why a job cannot be brought forward. */
 export function notWaitingSentence(job: Job): string {
   const next = ENDED.includes(job.state) ? 'rerun it to queue another one' : 'there is nothing to wait for';
-  return `This job does not wait. ${standsHow(job)}: ${next}`;
+  return `This job does not wait. ${stateSentence(job)}: ${next}`;
 }

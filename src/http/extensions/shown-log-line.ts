@@ -22,7 +22,7 @@ export const logLineSchema = {
   },
 };
 
-/** `2026-01-01T06:00:03.120Z info  the text`; what the text breaks into more lines is indented. */
+/** `2026-01-01T06:00:03.120Z info  the text`; further lines of the text are indented. */
 export function textOf({ at, level, text }: LogLine): string {
   return `${toIso(at)} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }

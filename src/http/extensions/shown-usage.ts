@@ -1,4 +1,4 @@
-/** Usage as callers see it: each hour or day of a time, also those in which nothing was. */
+/** Usage as callers see it: every hour or day of a time span, including empty ones. */
 import {
   addUsage,
   latencyPercentile,
@@ -12,7 +12,7 @@ import {
 import { toIso } from '../../std/clock.ts';
 import { isoTime } from '../openapi/content.ts';
 
-/** From the beginning of the first period until the end of the last, in epoch milliseconds. */
+/** From the start of the first period to the end of the last, in epoch milliseconds. */
 export interface Span {
   period: UsagePeriod;
   from: number;
@@ -46,7 +46,7 @@ function shownCounts(kind: UsageKind, counts: UsageCounts) {
   return { ...(kind === 'webhook' ? {} : ofWorkflows), ...(kind === 'workflow' ? {} : ofWebhooks) };
 }
 
-/** An object whose fields are all there and all of one schema. */
+/** An object with these fields, all of one schema. */
 function all(names: readonly string[], schema: object, description: string) {
   const properties = Object.fromEntries(names.map((name) => [name, schema]));
   return { type: 'object', description, required: names, properties };

@@ -8,14 +8,14 @@ import { ENDED, shownJob, UNFINISHED } from './shown-job.ts';
 
 export type ShownWorkflow = Awaited<ReturnType<typeof shownWorkflow>>;
 
-/** What is told of a workflow, with its records and jobs as they stand now. */
+/** A workflow with the present state of its records and jobs. */
 export async function shownWorkflow(store: Store, { teamId, id, ...workflow }: Workflow) {
   const { definition, pausedAt, nextRunAt } = workflow;
   const of = { teamId, workflowId: id };
   const version = await store.records.version(of);
   const unfinished = await store.jobs.list({ ...of, states: UNFINISHED, limit: 2 });
   const [last] = await store.jobs.list({ ...of, states: ENDED, limit: 1 });
-  // One that waits behind another is not the current one.
+  // A job in slot 1 waits behind the current one.
   const current = unfinished.find(({ slot }) => slot === 0);
   return {
     id,

@@ -1,4 +1,4 @@
-/** What changes in a team, as it changes: for those who show it. */
+/** A stream of what changes in a team, for programs that show it. */
 
 import { EventStream } from '../event-stream.ts';
 import type { KeyedCall, Operation } from '../route.ts';
@@ -6,7 +6,7 @@ import { MAX_STREAMS_OF_TEAM } from '../streams.ts';
 import { NEWS_KINDS } from '../team-news.ts';
 import { invalid } from '../values.ts';
 
-/** News are short: a reader that has left so much unread does not read. */
+/** Messages are short: a client that leaves this many bytes unread does not read. */
 const MAX_BUFFERED = 256 * 1_024;
 
 /** GET /v1/stream */

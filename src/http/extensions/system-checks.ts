@@ -1,4 +1,4 @@
-/** What is wrong with the installation, and what to do about it: for whoever runs it. */
+/** What is wrong with the installation, and what to do about it, for its operator. */
 import { CHECK_GROUPS, FINDING_STATUSES } from '../../model/finding.ts';
 import { toIso } from '../../std/clock.ts';
 import { isoTime, jsonResponse, objectSchema } from '../openapi/content.ts';

@@ -1,4 +1,4 @@
-/** How the instance stands: for whoever runs it. */
+/** The state of the instance, for its operator. */
 import { type EffectiveSetting, SETTING_ORIGINS } from '../../model/setting.ts';
 import type { EventLoopDelay } from '../../observe/event-loop.ts';
 import { grouped } from '../../std/amounts.ts';
@@ -8,10 +8,10 @@ import type { Store } from '../../store/store.ts';
 import { isoTime, isoTimeOrNull, jsonResponse, objectSchema } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
-/** Jobs, deliveries and endpoints are counted up to here. */
+/** The highest count of jobs, deliveries and endpoints. */
 const MOST = 10_000;
 
-/** What is to be known of this node that no table tells. */
+/** The state of this node that is not in the database. */
 export interface NodeStatus {
   version: string;
   role: string;

@@ -1,4 +1,4 @@
-/** How much a team has done, by hours or days. */
+/** Usage of a team by hour or day. */
 import { Problem } from '../../model/error.ts';
 import {
   PERIOD_MS,
@@ -15,7 +15,7 @@ import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { type Span, shownUsage, usageSchema } from './shown-usage.ts';
 
-/** So many periods are told unless `from` is given, and at most. */
+/** How many periods are returned without `from`, and at most. */
 const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = {
   hour: { usual: 24, most: 31 * 24 },
   day: { usual: 30, most: 366 },

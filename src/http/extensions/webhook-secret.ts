@@ -1,4 +1,4 @@
-/** What a webhook signs with: showing it, and changing it. */
+/** The signing secret of a webhook: reading and rotating it. */
 import { toIso } from '../../std/clock.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/rotate.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';

@@ -1,4 +1,4 @@
-/** Webhooks beyond the contract, one at a time: how it stands and is called, a test, a pause. */
+/** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
 import { Problem } from '../../model/error.ts';
 import {
   eventsMistake,
@@ -22,13 +22,13 @@ import {
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
+import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { queryNames } from '../query.ts';
-import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { checkIfMatch, sendTagged } from '../tag.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, refuseUnknown } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { shownWebhook } from './shown-webhook.ts';
@@ -36,12 +36,6 @@ import { shownWebhook } from './shown-webhook.ts';
 const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
-const IF_MATCH: Parameter = {
-  name: 'if-match',
-  in: 'header',
-  description: 'The `ETag` of the answer that the change rests on',
-  schema: { type: 'string' },
-};
 const refusals = { webhook_not_found: 'No webhook found' };
 const changed = {
   type: 'object',
@@ -73,7 +67,7 @@ const settings = {
   },
 };
 
-/** How webhooks stand, for those who look for trouble: `failing` is active, and no attempt has succeeded of late. */
+/** The states of the filter: `failing` is an active webhook whose last attempts have failed. */
 const STANDINGS = ['active', 'failing', 'paused'] as const;
 
 function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number] {
@@ -103,7 +97,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
     const { services, caller, query } = call;
     const standings = queryNames(query, 'state', STANDINGS);
     const limit = pageLimit(query);
-    // The webhook itself may be gone by now: its id says where it stood.
+    // The webhook itself may be gone by now: its id still marks the place.
     const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
     const all = await services.store.webhooks.list(whose);
@@ -112,7 +106,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
         (webhook) =>
           (after === undefined || webhook.id > after) && (standings?.includes(standingOf(webhook)) ?? true),
       )
-      // Times are not in the order of the ids where a clock was set back, and pages go by ids.
+      // Pages are in the order of ids, which is not that of times if a clock was set back.
       .sort((one, other) => (one.id < other.id ? -1 : 1));
     const page = onePage(call, rest, {
       limit,
@@ -181,7 +175,7 @@ export const readWebhook: Operation<KeyedCall> = {
   async handle(call) {
     const webhook = await webhookOf(call);
     const { text } = await settingsOf(call, webhook);
-    return sendTagged(call, JSON.stringify(await shownWebhook(call.services.webhooks, webhook)), text);
+    return sendWithETag(call, JSON.stringify(await shownWebhook(call.services.webhooks, webhook)), text);
   },
 };
 
@@ -301,7 +295,7 @@ export async function webhookOf({ services, caller, params }: KeyedCall): Promis
   return webhook;
 }
 
-/** What a change may depend on: not how its deliveries go, which is shown as well. */
+/** The part that a change may depend on: without the state of its deliveries, which is shown as well. */
 async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
   const { teamId, id, settings } = webhook;
   const headers = (await services.store.webhooks.headers({ teamId, id })) ?? null;

@@ -1,4 +1,4 @@
-/** Workflows that are made over the API: those that run no code of their own, which are of kind `push` and `http`. */
+/** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -15,17 +15,16 @@ import { apiMistakes } from '../../workflows/api-secrets.ts';
 import { firstRunAt } from '../../workflows/apply.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
 import { bodyFields } from '../body.ts';
+import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { checkIfMatch, sendTagged } from '../tag.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 
-/** They run no code but ours. */
 const TYPES: readonly unknown[] = ['push', 'http'];
-/** More mistakes than this are counted. */
-const MAX_TOLD = 10;
+/** Further mistakes are only counted. */
+const MAX_MISTAKES = 10;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const refusals = {
@@ -47,12 +46,7 @@ export const putWorkflow: Operation<KeyedCall> = {
     'file, and only where all that it is sent to is among the `hosts` that stand there. `proxy` is refused.',
   parameters: [
     ...parameters,
-    {
-      name: 'if-match',
-      in: 'header',
-      description: 'The `ETag` of the answer that the change rests on',
-      schema: { type: 'string' },
-    },
+    IF_MATCH,
     {
       name: 'dryRun',
       in: 'query',
@@ -165,7 +159,7 @@ export const readWorkflowDefinition: Operation<KeyedCall> = {
     if (workflow === undefined) throw new Problem('workflow_not_found');
     const { asSent, ...definition } = workflow.definition;
     const written = isOfApi(workflow) ? sentOf(asSent) : await fileOf(call, workflow);
-    return sendTagged(call, JSON.stringify({ ...written, definition }), workflow.definitionHash);
+    return sendWithETag(call, JSON.stringify({ ...written, definition }), workflow.definitionHash);
   },
 };
 
@@ -203,7 +197,7 @@ async function fileOf({ services, caller }: KeyedCall, { id, definition, definit
   };
 }
 
-/** The workflow, if there is one; refused when its definition is a file. */
+/** The workflow, if it exists. @throws Problem `workflow_of_file` when a file defines it */
 async function ownWorkflow(store: Store, teamId: string, id: string): Promise<Workflow | undefined> {
   const workflow = await store.workflows.get({ teamId, id });
   if (workflow === undefined || isOfApi(workflow)) return workflow;
@@ -226,13 +220,13 @@ function definitionFrom(fields: Record<string, unknown>, file: string): Definiti
         'Others come from the files of the operator',
     ]);
   }
-  // JSON is YAML: one reader, and one set of rules and sentences.
+  // JSON is YAML: one parser, with one set of rules and error sentences.
   const parsed = parseYamlDefinition(JSON.stringify(fields), { file });
   if ('mistakes' in parsed) throw invalidBy(parsed.mistakes.map(({ message }) => message));
   return parsed.definition;
 }
 
-/** None when the operator's file cannot be used: what is wrong with it is for the operator's eyes. */
+/** Empty when the operator's file cannot be read: only the log says why. */
 async function secretsOf({ apiSecrets, log }: KeyedCall['services'], slug: string) {
   try {
     return await apiSecrets(slug);
@@ -243,7 +237,7 @@ async function secretsOf({ apiSecrets, log }: KeyedCall['services'], slug: strin
 }
 
 function invalidBy(mistakes: readonly string[]): Problem {
-  const told = mistakes.slice(0, MAX_TOLD);
+  const told = mistakes.slice(0, MAX_MISTAKES);
   const more = mistakes.length - told.length;
   const sentence = more === 0 ? told.join('; ') : `${told.join('; ')}; and ${more} more`;
   return new Problem('definition_invalid', { sentence });

@@ -1,20 +1,20 @@
-/** Workflows: what there is, how each stands, and keeping one from running. */
+/** Workflows: listing, reading, pausing and resuming. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
 import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
+import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { sendTagged } from '../tag.ts';
 import { type ShownGlance, shownGlance } from './shown-job.ts';
 import { shownWorkflow } from './shown-workflow.ts';
 
-/** Enough for a strip of bars. */
+/** Enough for the bar chart of the dashboard. */
 const MAX_RECENT_JOBS = 20;
 const MAX_SEARCH = 200;
 const WORKFLOWS_AT_ONCE = 100;
@@ -57,7 +57,7 @@ export const listWorkflows: Operation<KeyedCall> = {
     const found = await services.store.workflows.list({
       teamId: caller.teamId,
       ...(after === undefined ? {} : { after }),
-      // Only of what is searched for nobody knows where it stands.
+      // A search has to look through all of them.
       ...(searched === undefined ? { limit: limit + 1 } : {}),
     });
     const rest = searched === undefined ? found : found.filter((workflow) => holds(workflow, searched));
@@ -67,7 +67,7 @@ export const listWorkflows: Operation<KeyedCall> = {
     for (const workflow of page) {
       const shown = await shownWorkflow(services.store, workflow);
       workflows.push(recent === undefined ? shown : { ...shown, recentJobs: recent.get(workflow.id) ?? [] });
-      // Each takes some reads, which answer without a turn of the event loop.
+      // Each takes some reads, which block the event loop on SQLite.
       await nextTurn();
     }
     return { workflows };
@@ -87,7 +87,7 @@ export const readWorkflow: Operation<KeyedCall> = {
   async handle(call) {
     const workflow = await workflowOf(call);
     const text = JSON.stringify(await shownWorkflow(call.services.store, workflow));
-    return sendTagged(call, text, workflow.definitionHash);
+    return sendWithETag(call, text, workflow.definitionHash);
   },
 };
 
@@ -128,7 +128,7 @@ export const resumeWorkflow: Operation<KeyedCall> = {
   },
 };
 
-/** Of many workflows a few at a time: a statement answers without a turn of the event loop. */
+/** A few workflows at a time: a read blocks the event loop on SQLite. */
 async function recentJobs(
   store: Store,
   workflows: readonly Workflow[],

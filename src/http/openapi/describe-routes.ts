@@ -1,4 +1,4 @@
-/** Routes in, an OpenAPI 3.1 document out. */
+/** Makes an OpenAPI 3.1 document of the routes. */
 import { type ErrorCode, Problem } from '../../model/error.ts';
 import { plainPath } from '../match.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
@@ -8,7 +8,7 @@ import { schemas } from './schemas.ts';
 import { withExamples } from './with-examples.ts';
 import { withTypes } from './with-types.ts';
 
-/** Describes every route. The version counts the contract's shape, not the software's. */
+/** The whole document. Its version is that of the contract, not of the software. */
 export function describeRoutes(routes: readonly Route[]) {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {

@@ -1,4 +1,4 @@
-/** What things look like in the description: one team's workflow `people`, one run of it, and who is told. */
+/** The examples in the OpenAPI document: a team with a workflow `people`, one run of it, and its webhooks. */
 import { aliasesOf } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import { makeCursor, makeIdCursor } from '../cursor.ts';
@@ -71,7 +71,7 @@ const signingKeys = {
 };
 const settings = { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] };
 
-/** Of the named schemas that have no `examples` of their own. */
+/** By schema, for those without `examples` of their own. */
 export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(events),
   Event: finished,
@@ -165,7 +165,7 @@ export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** Of parameters and fields, by their names. What stands in a request must be taken by a service that has such data. */
+/** By the name of a parameter or field. Those in requests must be valid for a service that has such data. */
 export const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   workflowId: 'people',
   jobId: JOB,
@@ -213,7 +213,7 @@ const change = SCHEMA_EXAMPLES.Change;
 const logLine = SCHEMA_EXAMPLES.LogLine;
 const key = SCHEMA_EXAMPLES.Key;
 
-/** Of one operation: a parameter or field of it, or with `request` and `answer` a whole body, by its content type. */
+/** By operation: a parameter or field, or a whole `request` or `answer` by content type. */
 export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowData.since': 16,
   'readWorkflowData.cursor': makeCursor([17, 50]),

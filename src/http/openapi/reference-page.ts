@@ -1,6 +1,6 @@
-/** An OpenAPI document as one page to read: no script, and nothing that is fetched from elsewhere. */
+/** Renders an OpenAPI document as one HTML page, without scripts or external resources. */
 
-/** As much of a document as the page shows. */
+/** The part of a document that the page shows. */
 export interface ReferenceDocument {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, object>>;
@@ -35,7 +35,7 @@ b.method { display: inline-block; min-width: 4.5rem; }
 /**
  * The whole page.
  *
- * @param options.guide where the guide is, if there is one
+ * @param options.guide the URL of the guide, if there is one
  */
 export function referencePage(
   document: ReferenceDocument,
@@ -111,7 +111,7 @@ function json(value: unknown): string {
   return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
 }
 
-/** A text in which \`such\` is code. */
+/** Text in which backticks mark code. */
 function words(text: string): string {
   return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -1,4 +1,7 @@
-/** `components.schemas` of the OpenAPI document: the JSON Schemas that have names, each from beside the code that makes what it describes. */
+/**
+ * `components.schemas` of the OpenAPI document: the JSON Schemas that have names, each from beside the code that makes
+ * what it describes.
+ */
 import { webhookSchema } from '../contract/list-webhooks.ts';
 import { changeSchema } from '../extensions/changes.ts';
 import { auditLineSchema } from '../extensions/shown-audit-line.ts';

@@ -1,7 +1,7 @@
-/** Puts an example beside every parameter, body and answer of a description that has none: see `example-values.ts`. */
+/** Adds an example to every parameter, body and answer that has none: see `example-values.ts`. */
 import { NAMED_EXAMPLES, OWN_EXAMPLES, SCHEMA_EXAMPLES } from './example-values.ts';
 
-/** As much of JSON Schema as examples are made of. */
+/** The part of JSON Schema that examples are made from. */
 interface Schema {
   $ref?: string;
   type?: string | readonly string[];
@@ -57,7 +57,7 @@ export function withExamples<D extends Document>(document: D): D {
   return { ...document, paths, components: { ...document.components, schemas } };
 }
 
-/** @param operationId whose own examples come first */
+/** @param operationId its own examples come first */
 type Make = (schema: Schema, name: string, operationId: string) => unknown;
 
 function exemplified(operation: Described, make: Make): Described {
@@ -90,7 +90,7 @@ function exemplified(operation: Described, make: Make): Described {
   };
 }
 
-/** Examples by what a schema says of itself, else by the name that it has, else by its type. */
+/** Takes an example from the schema itself, else by its name, else by its type. */
 function exampleMaker(schemas: Readonly<Record<string, Schema>>): Make {
   const make: Make = (schema, name, operationId) => {
     const own = OWN_EXAMPLES[`${operationId}.${name}`];

@@ -1,12 +1,12 @@
 /**
- * Says beside every `enum` and `const` of a description which type its values have. JSON Schema does not ask for it, but
- * generators of clients that see none make such a field anything (`interface{}` in Go).
+ * Adds a `type` to every `enum` and `const`. JSON Schema does not require it, but without it client generators give the
+ * field no type (`interface{}` in Go).
  */
 export function withTypes<Described>(described: Described): Described {
   return typed(described) as Described;
 }
 
-/** What holds values and no schemas. */
+/** Keywords that hold values, not schemas. */
 const VALUES = ['enum', 'const', 'default', 'example', 'examples'];
 
 function typed(part: unknown): unknown {
@@ -20,7 +20,7 @@ function typed(part: unknown): unknown {
   return 'const' in parts ? { type: typeOf([parts.const]), ...parts } : parts;
 }
 
-/** One, or a list where some of the values are null. */
+/** One type, or a list where values differ, as when one is null. */
 function typeOf(values: readonly unknown[]): string | string[] {
   const types = [...new Set(values.map((value) => (value === null ? 'null' : typeof value)))];
   const [only] = types;

@@ -1,4 +1,4 @@
-/** Builds pages beside a running service, in a clone where that was not done, or not since they were changed. */
+/** Builds the dashboard or the guide while the service runs, in a clone where the build is missing or outdated. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,23 +7,23 @@ import { readFile, rename, rm } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import type { BuildState } from './absent-page.ts';
-import { type Buildable, DASHBOARD } from './buildables.ts';
+import { type BuildTarget, DASHBOARD } from './build-targets.ts';
 import { INDEX } from './built-files.ts';
+import type { BuildState } from './placeholder-page.ts';
 import { hashOfSources, SOURCES_MARK } from './sources.ts';
 
-/** Whatever else this machine does comes first. */
+/** The build yields to everything else on this machine. */
 const NICENESS = 10;
-/** Of what the build said when it failed. */
+/** Characters of the output of a failed build that are logged. */
 const MAX_SAID = 2_000;
 const MAX_TRIES = 10;
 
 /**
- * Runs what builds them in a child process into a directory of its own, which takes the place of the old one when it is whole: so
- * that what is served is never half a build, and two services that build at once do each other no harm.
+ * The build runs in a child process and writes to a directory of its own, which replaces the old one when complete: half
+ * a build is never served, and two services can build at once.
  */
 export class BackgroundBuild {
-  readonly #what: Buildable;
+  readonly #what: BuildTarget;
   readonly #root: string;
   readonly #log: Logger;
   readonly #environment: ReadonlyMap<string, string>;
@@ -33,14 +33,14 @@ export class BackgroundBuild {
   #isStopped = false;
 
   /**
-   * @param input.root of the repository, or of the package, in which there is nothing to build from
-   * @param input.what the dashboard unless told
+   * @param input.root of the repository, or of the package, which has no sources to build from
+   * @param input.what the dashboard by default
    */
   constructor(input: {
     root: string;
     log: Logger;
     environment: ReadonlyMap<string, string>;
-    what?: Buildable;
+    what?: BuildTarget;
   }) {
     this.#what = input.what ?? DASHBOARD;
     this.#root = input.root;
@@ -52,7 +52,7 @@ export class BackgroundBuild {
     return this.#state;
   }
 
-  /** Looks whether there is something to build, and builds. Resolves when that is over; never rejects. */
+  /** Builds if necessary. Resolves when that is done; never rejects. */
   start(): Promise<void> {
     this.#work ??= this.#run().catch((err) => {
       this.#state = 'failed';
@@ -61,7 +61,7 @@ export class BackgroundBuild {
     return this.#work;
   }
 
-  /** Ends a build under way. */
+  /** Kills a running build. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#child?.kill('SIGKILL');
@@ -71,7 +71,7 @@ export class BackgroundBuild {
   async #run(): Promise<void> {
     const command = this.#what.command(this.#root);
     if (command === undefined) return;
-    // Told from now on, so that nobody who comes while it is looked at is told that there is nothing.
+    // Set before the sources are hashed, so that early visitors are told to wait rather than that nothing is there.
     this.#state = 'building';
     const hash = await hashOfSources(this.#root, this.#what.inputs);
     if ((await this.#isBuiltOf(hash)) || this.#isStopped) {
@@ -83,7 +83,7 @@ export class BackgroundBuild {
     const made = this.#place('.build', randomUUID());
     try {
       await this.#build(command, made);
-      // Another service may have been quicker: pages that have been opened since keep what they were sent.
+      // Another service may have been quicker: its files stay, since pages that are open already refer to them.
       if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
     } finally {
       await rm(made, { recursive: true, force: true });
@@ -122,7 +122,7 @@ export class BackgroundBuild {
     for (let tries = 1; ; tries++) {
       await rm(old, { recursive: true, force: true });
       await rename(dist, old).catch(unlessCode('ENOENT'));
-      // Another service may have put its own there in between.
+      // Another service may have moved its build there in between.
       const done = await rename(made, dist).then(() => true, unlessCode(tries < MAX_TRIES && 'ENOTEMPTY'));
       await rm(old, { recursive: true, force: true });
       if (done) return;
@@ -142,7 +142,7 @@ export class BackgroundBuild {
   }
 }
 
-/** Takes one kind of failure as an answer. */
+/** Swallows an error with this code. */
 function unlessCode(code: string | false): (error: NodeJS.ErrnoException) => void {
   return (error) => {
     if (error.code !== code) throw error;

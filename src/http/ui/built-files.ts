@@ -1,4 +1,4 @@
-/** Files as they were built: which there are, in which encodings, and what they are called by. */
+/** The files of a build: which exist, in which encodings, with their content types and digests. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
@@ -10,20 +10,20 @@ const MAX_TRIES = 3;
 export type FileEncoding = 'br' | 'gzip' | 'identity';
 
 export interface BuiltFile {
-  /** `Content-Type`. */
+  /** The `Content-Type`. */
   type: string;
-  /** Of the bytes before they were compressed, in hex. */
+  /** SHA-256 of the uncompressed bytes, in hex. */
   digest: string;
-  /** Whether its name changes with what is in it. */
+  /** Whether its name changes with its content: then it may be cached for ever. */
   isHashed: boolean;
-  /** Where it lies, by encoding, the best first. */
+  /** Paths on disk by encoding, the best first. */
   paths: ReadonlyMap<FileEncoding, string>;
 }
 
 export interface BuiltFiles {
-  /** By its path below the directory, with slashes. What is not here is not sent. */
+  /** By path below the directory, with slashes. Nothing else is sent. */
   files: ReadonlyMap<string, BuiltFile>;
-  /** The page as text. */
+  /** `index.html` as text. */
   index: string;
 }
 
@@ -48,8 +48,8 @@ const ENDINGS: readonly [ending: string, encoding: FileEncoding][] = [
   ['', 'identity'],
 ];
 
-/** Looks through a directory once more when its page is another one than before. */
-export class Built {
+/** The directory of a build, read again whenever its `index.html` has changed. */
+export class BuiltDirectory {
   readonly #directory: string;
   #known: { mark: string; built: Promise<BuiltFiles> } | undefined;
 
@@ -57,13 +57,13 @@ export class Built {
     this.#directory = directory;
   }
 
-  /** What there is, or nothing when it was not built. */
+  /** Its files; undefined when there is no build. */
   async look(): Promise<BuiltFiles | undefined> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#look();
       } catch (error) {
-        // Another build took the place of this one while it was looked through.
+        // Another build replaced this one while it was read.
         if (tries === MAX_TRIES) throw error;
       }
     }
@@ -73,7 +73,7 @@ export class Built {
     const found = await stat(join(this.#directory, INDEX)).catch(() => undefined);
     if (found === undefined) return undefined;
     const mark = `${found.ino} ${found.mtimeMs} ${found.size}`;
-    // Whoever comes while it is looked through waits for the same.
+    // Requests that come while it is read share one read.
     if (this.#known?.mark !== mark) this.#known = { mark, built: readBuilt(this.#directory) };
     const { built } = this.#known;
     built.catch(() => {
@@ -84,7 +84,7 @@ export class Built {
 }
 
 async function readBuilt(directory: string): Promise<BuiltFiles> {
-  // What is no plain file, links among others, is left out.
+  // Only plain files: no symbolic links.
   const found = (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'));
@@ -94,7 +94,7 @@ async function readBuilt(directory: string): Promise<BuiltFiles> {
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
     const path = join(directory, name);
-    const paths = new Map<FileEncoding, string>([['identity', path]]);
+    const paths = new Map<FileEncoding, string>();
     for (const [ending, encoding] of ENDINGS)
       if (names.has(name + ending)) paths.set(encoding, path + ending);
     const digest = createHash('sha256')

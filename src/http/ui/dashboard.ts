@@ -1,4 +1,4 @@
-/** The dashboard of a service and its guide: what the wire needs of them, and what runs for them. */
+/** Builds the parts of the dashboard and the guide: what requests need of them, and their background builds. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
@@ -6,26 +6,26 @@ import type { Store } from '../../store/store.ts';
 import type { LastUsed } from '../../teams/last-used.ts';
 import { Sessions } from '../../teams/sessions.ts';
 import { BackgroundBuild } from './background-build.ts';
-import { GUIDE } from './buildables.ts';
+import { GUIDE } from './build-targets.ts';
 import { Guide } from './guide.ts';
 import { Pages } from './pages.ts';
 import { RefusedSignIns } from './refused-sign-ins.ts';
 import type { UiServices } from './services.ts';
 import { SignInLimit } from './sign-in-limit.ts';
 
-/** Of the repository or the package: the same place from `src/` and from what is built of it. */
+/** Of the repository or the package: `dist/` has the same depth as `src/`. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Dashboard {
   ui: UiServices;
-  /** Builds what is missing, beside everything else. */
+  /** Builds the dashboard, where it is missing. */
   build: BackgroundBuild;
   stop(): Promise<void>;
 }
 
 /**
- * @param input.root where `dashboard/` and `site/` lie, if not beside this program
- * @param input.builds whether the guide is built when somebody asks for it
+ * @param input.root the directory of `dashboard/` and `site/`, if not this program's own
+ * @param input.builds whether the first request for the guide builds it
  */
 export function openDashboard(input: {
   store: Store;

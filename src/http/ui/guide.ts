@@ -1,32 +1,33 @@
-/** Answers everything below `/docs/guide/`: the pages that were made of docs/, as files. */
+/** Answers everything below `/docs/guide/`: the files that `site/` builds from `docs/`. */
 import { join } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Call, Operation } from '../route.ts';
-import { absentPage } from './absent-page.ts';
 import type { BackgroundBuild } from './background-build.ts';
-import { GUIDE } from './buildables.ts';
-import { Built, INDEX } from './built-files.ts';
+import { GUIDE } from './build-targets.ts';
+import { BuiltDirectory, INDEX } from './built-files.ts';
 import { contentPolicy, newNonce } from './page-headers.ts';
+import { placeholderPage } from './placeholder-page.ts';
 import { acceptsHtml, sendFile } from './send-file.ts';
+import { uiOf } from './services.ts';
 
 const ABSENT = '404.html';
 
 export class Guide {
-  readonly #built: Built;
+  readonly #built: BuiltDirectory;
   readonly #build: BackgroundBuild;
   readonly #builds: boolean;
 
-  /** @param input.builds whether it is built when somebody asks for it first, and its sources are another's */
+  /** @param input.builds whether the first request builds it, where it is missing or its sources have changed */
   constructor(input: { root: string; build: BackgroundBuild; builds: boolean }) {
-    this.#built = new Built(join(input.root, GUIDE.folder, 'dist'));
+    this.#built = new BuiltDirectory(join(input.root, GUIDE.folder, 'dist'));
     this.#build = input.build;
     this.#builds = input.builds;
   }
 
   /**
-   * Sends a page or a file; to browsers, for what is none, a page that says so.
+   * Sends a page or a file. What does not exist is answered with a page in a browser, and with an error elsewhere.
    *
-   * @param path below `/docs/guide/`, as it came
+   * @param path below `/docs/guide/`, not decoded
    * @throws Problem `route_not_found`
    */
   async send({ request, reply }: Call, path: string): Promise<unknown> {
@@ -36,7 +37,7 @@ export class Guide {
     const nonce = newNonce();
     reply.header('content-security-policy', contentPolicy(nonce));
     if (built === undefined && isForPeople)
-      return reply.type('text/html; charset=utf-8').send(absentPage(GUIDE, this.#build.state, nonce));
+      return reply.type('text/html; charset=utf-8').send(placeholderPage(GUIDE, this.#build.state, nonce));
     const file = built?.files.get(path === '' ? INDEX : path);
     if (file !== undefined) return sendFile(request, reply, file);
     const absent = isForPeople ? built?.files.get(ABSENT) : undefined;
@@ -54,11 +55,10 @@ export const readGuide: Operation<Call> = {
   answer: { description: 'A page, or one of its files' },
 
   async handle(call) {
-    const { ui } = call.services;
+    const { guide } = uiOf(call);
     const { path } = call.params;
-    if (ui === undefined) throw new Problem('route_not_found');
-    // Links of its pages are relative.
+    // Its pages link to each other by relative paths.
     if (path === undefined) return call.reply.redirect('/docs/guide/');
-    return ui.guide.send(call, path);
+    return guide.send(call, path);
   },
 };

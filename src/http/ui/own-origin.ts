@@ -1,18 +1,18 @@
-/** Whether a request comes from a page of ours: a session is shown by the browser, whoever made it ask. */
+/** Protection against cross-site request forgery: browsers send the session cookie whichever page makes the request. */
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../model/error.ts';
 
-/** Where this service is, as others see it. */
+/** Where clients reach this service. */
 export interface Place {
   publicUrl(): string;
 }
 
-/** What a form of any page can send without asking: such bodies are not taken. */
+/** Content types that any page can send with a plain form, without a preflight request: they are refused. */
 const FORM_TYPES = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i;
 
 /**
- * Browsers say where a request comes from, in `sec-fetch-site` (to addresses with TLS and to loopback) and in `origin`
- * (of every write). What only reads may also come from nowhere: an address that somebody typed, a download.
+ * Refuses requests from foreign pages. Browsers say where a request comes from: in `sec-fetch-site` (over TLS and to
+ * loopback) and in `origin` (of every write). Reads may also have no origin, as when somebody types the address.
  *
  * @throws Problem `origin_refused`, or `content_unsupported` for a body that a form could have sent
  */
@@ -36,7 +36,7 @@ export function requireOwnOrigin(place: Place, request: FastifyRequest): void {
   }
 }
 
-/** Whether the request came by TLS, as far as it is known here. */
+/** Whether the client uses TLS, as far as is known: to this server, or to a proxy at the public URL. */
 export function isSecure(place: Place, request: FastifyRequest): boolean {
   if (request.protocol === 'https') return true;
   const { protocol, host } = new URL(place.publicUrl());

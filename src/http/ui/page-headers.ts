@@ -1,4 +1,4 @@
-/** What browsers are told about every page and file of the dashboard. */
+/** Security headers of the dashboard's and the guide's pages. */
 import { randomBytes } from 'node:crypto';
 
 /** For files, pages and the API that they call. */
@@ -9,7 +9,7 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
 };
 
-/** A page may load and ask what is ours, and nothing else; styles that it makes itself carry the nonce. */
+/** A `Content-Security-Policy`: pages load only from this service; inline styles need the nonce. */
 export function contentPolicy(nonce: string): string {
   return [
     "default-src 'none'",

@@ -1,29 +1,32 @@
-/** Answers everything below `/ui/` that is not the API: the page, its files, and what stands in for them. */
+/**
+ * Answers everything below `/ui/` but the API: the dashboard's page and files, or a placeholder while they are missing.
+ */
 import { Problem } from '../../model/error.ts';
 import type { Call, Operation } from '../route.ts';
-import { absentPage, type BuildState } from './absent-page.ts';
-import { DASHBOARD } from './buildables.ts';
-import { Built, INDEX } from './built-files.ts';
+import { DASHBOARD } from './build-targets.ts';
+import { BuiltDirectory, INDEX } from './built-files.ts';
 import { contentPolicy, newNonce } from './page-headers.ts';
+import { type BuildState, placeholderPage } from './placeholder-page.ts';
 import { acceptsHtml, sendFile } from './send-file.ts';
+import { uiOf } from './services.ts';
 
 const NONCE_PLACE = '__CSP_NONCE__';
 const HTML = 'text/html; charset=utf-8';
 
 export class Pages {
-  readonly #built: Built;
+  readonly #built: BuiltDirectory;
   readonly #state: () => BuildState;
 
-  /** @param input.state how the building stands, where something builds */
+  /** @param input.state of the build that makes the files */
   constructor(input: { directory: string; state: () => BuildState }) {
-    this.#built = new Built(input.directory);
+    this.#built = new BuiltDirectory(input.directory);
     this.#state = input.state;
   }
 
   /**
-   * Sends a file, or the page for whatever a browser asks for that is none: its own router knows what is meant.
+   * Sends a file. Any other path that a browser asks for gets the page, whose own router knows what it means.
    *
-   * @param path below `/ui/`, as it came
+   * @param path below `/ui/`, not decoded
    * @throws Problem `route_not_found`
    */
   async send({ request, reply }: Call, path: string): Promise<unknown> {
@@ -36,7 +39,7 @@ export class Pages {
     const nonce = newNonce();
     reply.type(HTML).header('content-security-policy', contentPolicy(nonce));
     if (built === undefined) {
-      return reply.header('cache-control', 'no-store').send(absentPage(DASHBOARD, this.#state(), nonce));
+      return reply.header('cache-control', 'no-store').send(placeholderPage(DASHBOARD, this.#state(), nonce));
     }
     return reply.header('cache-control', 'no-cache').send(built.index.replaceAll(NONCE_PLACE, nonce));
   }
@@ -50,13 +53,11 @@ export const readPage: Operation<Call> = {
   answer: { description: 'The page, or one of its files' },
 
   async handle(call) {
-    const { ui } = call.services;
-    if (ui === undefined) throw new Problem('route_not_found');
-    return ui.pages.send(call, call.params.path ?? '');
+    return uiOf(call).pages.send(call, call.params.path ?? '');
   },
 };
 
-/** GET / for people. */
+/** GET /, in a browser. */
 export const toDashboard: Operation<Call> = {
   id: 'toDashboard',
   group: 'Service',
@@ -68,7 +69,7 @@ export const toDashboard: Operation<Call> = {
   },
 };
 
-/** Whether a page is what is wanted most, as by somebody who typed the address into a browser. */
+/** Whether HTML is named first, as by a browser whose user typed the address. */
 export function prefersHtml(accept: string | undefined): boolean {
   return /^\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }

@@ -1,4 +1,4 @@
-/** The paths of the dashboard and the guide: the API once more for those who are signed in, and pages of any depth. */
+/** The paths of the dashboard and the guide: the API again under `/ui/api`, for sessions, and pages at any depth. */
 import type { KnownPath, Match } from '../match.ts';
 import { type Route, route } from '../route.ts';
 import { readGuide } from './guide.ts';
@@ -18,20 +18,20 @@ export function routesBySession(routes: readonly Route[]): Route[] {
     .map((one) => ({ ...one, path: `/ui/api${one.path}`, bySession: true }));
 }
 
-/** Routes with a path of their own. */
+/** Routes for the table, in addition to those by session. */
 export const SESSION_ROUTES: readonly Route[] = [
   route('GET', '/ui/api/session', null, readSession),
   route('POST', '/ui/api/session', null, beginSession),
   route('DELETE', '/ui/api/session', null, endSession),
 ];
 
-/** Routes that a path leads to which the table cannot name. */
+/** Routes that `matchPage` finds: their paths cannot be written in the table. */
 export const PAGE_ROUTES: readonly Route[] = [page, guide, home];
 
 /**
- * Finds what the table has no path for: anything below `/ui/` but its API, the guide, and `/` for those who name HTML first.
+ * Matches the paths that the table cannot hold: everything below `/ui/` but its API, the guide, and `/` for browsers.
  *
- * @param path as it came
+ * @param path not decoded
  */
 export function matchPage(path: string, accept: string | undefined): Match | undefined {
   if (path === '/') return prefersHtml(accept) ? { known: known(home), params: {} } : undefined;

@@ -1,10 +1,10 @@
-/** Lines in the audit of sign-ins that were refused: some of them, for anybody may cause any number. */
+/** Writes refused sign-ins to the audit: not all of them, for anybody may cause any number. */
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Store } from '../../store/store.ts';
 
 const WINDOW_MS = 10 * 60_000;
-/** Of this node, in one window; of one address only the first. */
+/** By this node in one window; of each address only the first. */
 const MAX_LINES = 20;
 
 export class RefusedSignIns {
@@ -12,7 +12,7 @@ export class RefusedSignIns {
   readonly #log: Logger;
   readonly #told = new Set<string>();
   #untilMs = 0;
-  /** Those since the last line that was written. */
+  /** Refusals since the last line that was written. */
   #untold = 0;
 
   constructor(store: Store, log: Logger) {
@@ -20,7 +20,7 @@ export class RefusedSignIns {
     this.#log = log;
   }
 
-  /** Notes one. Never rejects: whoever is refused is told so in any case. */
+  /** Notes one. Never rejects: the refusal itself must be answered in any case. */
   async note(author: Author): Promise<void> {
     const now = this.#store.now();
     if (now >= this.#untilMs) {

@@ -1,4 +1,4 @@
-/** Sends a file that was built: its name for caches, its best encoding, and 304 to those who have it. */
+/** Sends a built file, in the best encoding, with caching headers; 304 to clients that have it. */
 import { readFile } from 'node:fs/promises';
 import { Problem } from '../../model/error.ts';
 import { matchesTag } from '../conditional.ts';
@@ -9,7 +9,7 @@ import type { BuiltFile } from './built-files.ts';
 const A_YEAR_S = 365 * 24 * 3_600;
 
 /**
- * @param status where it stands in for something that is not there
+ * @param status instead of 200, for a file that stands in for a missing one
  * @throws Problem `not_ready` while another build takes its place
  */
 export async function sendFile(
@@ -29,14 +29,14 @@ export async function sendFile(
     return reply.code(304).send();
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   const bytes = await readFile(paths.get(encoding) ?? '').catch((cause) => {
-    // It is being replaced at this moment.
+    // A new build is replacing the directory at this moment.
     throw new Problem('not_ready', { cause });
   });
   if (status !== undefined) reply.code(status);
   return reply.type(type).send(bytes);
 }
 
-/** Whether a page is named, and not merely taken as anything else would be. */
+/** Whether HTML is named, not merely accepted by a wildcard. */
 export function acceptsHtml(accept: string | undefined): boolean {
   return /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }

@@ -1,4 +1,4 @@
-/** The cookie that holds the secret of a session: for the pages below `/ui` alone, and for no script. */
+/** The cookie with the secret of a session: sent only below `/ui`, and not readable by scripts. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SESSION_MS } from '../../model/session.ts';
 import { isSecure, type Place } from './own-origin.ts';
@@ -7,7 +7,7 @@ const NAME = 'flowhook_session';
 /** 32 bytes in base64url. */
 const SECRET = /^[\w-]{43}$/;
 
-/** The secret that the request shows; nothing when there is none that could be one. */
+/** The secret in the request; undefined when there is none of the right form. */
 export function sessionSecret({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   for (const pair of (headers.cookie ?? '').split(';')) {
     const [name = '', value = ''] = pair.trim().split('=', 2);
@@ -16,7 +16,7 @@ export function sessionSecret({ headers }: Pick<FastifyRequest, 'headers'>): str
   return undefined;
 }
 
-/** Lets the browser show this secret for as long as a session lasts that is not used. */
+/** Makes the browser send this secret for as long as an unused session lasts. */
 export function keepSecret(place: Place, reply: FastifyReply, secret: string): void {
   setCookie(place, reply, `${secret}; Max-Age=${SESSION_MS / 1_000}`);
 }

@@ -1,4 +1,4 @@
-/** Signing in to the dashboard with a key or a link, who is signed in, and signing out. */
+/** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
@@ -13,7 +13,7 @@ import { jsonResponse } from '../openapi/content.ts';
 import type { Call, Operation } from '../route.ts';
 import { invalid } from '../values.ts';
 import { requireOwnOrigin } from './own-origin.ts';
-import type { UiServices } from './services.ts';
+import { type UiServices, uiOf } from './services.ts';
 import { dropSecret, keepSecret, sessionSecret } from './session-cookie.ts';
 
 const shape = jsonResponse('Who is signed in', { type: 'object' });
@@ -75,9 +75,9 @@ export const endSession: Operation<Call> = {
 };
 
 /**
- * The caller that the request's session speaks for: in place of a key, below `/ui/api/v1/`.
+ * The caller of a request below `/ui/api/v1/`, where a session takes the place of a key.
  *
- * @throws Problem `origin_refused` when another page asks; `session_missing` when nobody is signed in; `scope_missing`
+ * @throws Problem `origin_refused` when the request comes from a foreign page; `session_missing`; `scope_missing`
  */
 export async function authenticateSession(
   ui: UiServices,
@@ -105,7 +105,7 @@ async function signedIn(
   return { ...found, secret };
 }
 
-/** Counted before it is looked at, so that many at once are not more than one after the other. */
+/** Signs in. The attempt is counted before it is checked, so that concurrent attempts cannot exceed the limit. */
 async function tried(
   { services, request }: Call,
   value: unknown,
@@ -137,9 +137,4 @@ async function shown({ services: { store } }: Call, { session, key }: SignedIn) 
     key: { id: key.id, name: key.name, scopes: key.scopes },
     expiresAt: toIso(session.expiresAt),
   };
-}
-
-function uiOf({ services: { ui } }: Pick<Call, 'services'>): UiServices {
-  if (ui === undefined) throw new Problem('route_not_found');
-  return ui;
 }

@@ -1,34 +1,22 @@
-/** How often somebody may try to sign in: keys cannot be guessed, but trying must not cost more than it does. */
+/** Limits failed sign-ins by address. Keys cannot be guessed: this only bounds what trying costs. */
 import { subscriberOf } from '../../net/peer-address.ts';
+import { RateLimitWindow } from '../rate-limit-window.ts';
 
-const WINDOW_MS = 60_000;
-const MAX_TRIES = 10;
-/** Addresses that are counted at once; of more, those that came first are forgotten. */
+const RATE = { count: 10, windowMs: 60_000 };
 const MAX_ADDRESSES = 10_000;
 
-/** Counts what failed for each address, on this node. */
+/** Counts failures on this node. */
 export class SignInLimit {
-  readonly #tries = new Map<string, { count: number; untilMs: number }>();
+  readonly #failures = new RateLimitWindow(RATE, MAX_ADDRESSES);
 
-  /** Counts a try; answers how long this address has to wait instead, 0 when it may try now. */
+  /** Counts an attempt; returns how many milliseconds this address has to wait first, 0 when it may try now. */
   take(address: string, nowMs: number): number {
-    const place = subscriberOf(address);
-    let tries = this.#tries.get(place);
-    if (tries === undefined || tries.untilMs <= nowMs) {
-      tries = { count: 0, untilMs: nowMs + WINDOW_MS };
-      this.#tries.delete(place);
-      const [first] = this.#tries.keys();
-      if (this.#tries.size >= MAX_ADDRESSES && first !== undefined) this.#tries.delete(first);
-      this.#tries.set(place, tries);
-    }
-    if (tries.count >= MAX_TRIES) return tries.untilMs - nowMs;
-    tries.count += 1;
-    return 0;
+    const { isWithin, untilMs } = this.#failures.take(subscriberOf(address), nowMs);
+    return isWithin ? 0 : untilMs;
   }
 
-  /** A try that succeeded is not counted. */
+  /** Takes back an attempt that succeeded. */
   give(address: string): void {
-    const tries = this.#tries.get(subscriberOf(address));
-    if (tries !== undefined) tries.count -= 1;
+    this.#failures.give(subscriberOf(address));
   }
 }

@@ -1,12 +1,11 @@
-/** What the dashboard and the guide are built from, in a clone of the repository, and what a build is recognised by. */
+/** The sources of the dashboard and the guide, and the hash that tells whether a build is of the present ones. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
-/** The file beside what was built that holds `hashOfSources`. */
+/** The file in a build that holds its `hashOfSources`. */
 export const SOURCES_MARK = '.sources';
 
-/** Of the dashboard. */
 export const DASHBOARD_INPUTS: readonly string[] = [
   'dashboard/index.html',
   'dashboard/package.json',
@@ -17,7 +16,6 @@ export const DASHBOARD_INPUTS: readonly string[] = [
   'package-lock.json',
 ];
 
-/** Of the guide. */
 export const GUIDE_INPUTS: readonly string[] = [
   'docs',
   'site/assets',
@@ -30,7 +28,7 @@ export const GUIDE_INPUTS: readonly string[] = [
 ];
 
 /**
- * SHA-256, in hex, of the names and contents of everything that something is made of.
+ * SHA-256, in hex, of the names and contents of all files.
  *
  * @param root of the repository
  * @param inputs files and directories below it
@@ -45,7 +43,7 @@ export async function hashOfSources(root: string, inputs: readonly string[]): Pr
   return hash.digest('hex');
 }
 
-/** A file itself, or all files below a directory; nothing where there is neither. */
+/** The file itself, or all files below a directory; none where neither exists. */
 async function filesOf(path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { recursive: true, withFileTypes: true });

@@ -1,10 +1,10 @@
-/** The page that stands in for what is being built, or was not. */
-import type { Buildable } from './buildables.ts';
+/** The page in place of the dashboard or the guide while it is being built, or where it was not. */
+import type { BuildTarget } from './build-targets.ts';
 
-/** How the building stands: `none` where nothing builds. */
+/** `none`: no build is running, because it is done or not possible here. */
 export type BuildState = 'none' | 'building' | 'failed';
 
-const words = ({ name, folder }: Buildable): Record<BuildState, { title: string; text: string }> => ({
+const words = ({ name, folder }: BuildTarget): Record<BuildState, { title: string; text: string }> => ({
   building: {
     title: `The ${name} is being built`,
     text: 'This takes some seconds, once. The page comes by itself; the API is up already.',
@@ -22,8 +22,8 @@ const words = ({ name, folder }: Buildable): Record<BuildState, { title: string;
 const STYLE =
   ':root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif } main { margin: 20vh auto; max-width: 34rem; padding: 0 1rem }';
 
-/** It reloads itself while something is under way, without a script. */
-export function absentPage(what: Buildable, state: BuildState, nonce: string): string {
+/** While a build is running the page reloads itself, without a script. */
+export function placeholderPage(what: BuildTarget, state: BuildState, nonce: string): string {
   const { title, text } = words(what)[state];
   const reload = state === 'building' ? '\n<meta http-equiv="refresh" content="2">' : '';
   return `<!doctype html>

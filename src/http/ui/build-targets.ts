@@ -1,26 +1,26 @@
-/** What is built from its sources where somebody serves from a clone: the pages of the dashboard, and the guide. */
+/** What the service can build for itself in a clone of the repository: the dashboard and the guide. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DASHBOARD_INPUTS, GUIDE_INPUTS } from './sources.ts';
 
-export interface Buildable {
-  /** What people and the log call it. */
+export interface BuildTarget {
+  /** Its name in the log and on pages. */
   name: 'dashboard' | 'guide';
-  /** Below the root. What was built lies in `dist` there. */
+  /** Below the root. The build goes to `dist` in it. */
   folder: string;
-  /** What it is made of, below the root. */
+  /** The files and directories it is built from, below the root. */
   inputs: readonly string[];
   /**
-   * What Node runs to build it, to which `--outDir` is added; nothing where there is nothing to build with or from, as in
-   * a package.
+   * The arguments with which Node builds it, to which `--outDir` is added; undefined where the sources or the tools are
+   * missing, as in the published package.
    *
    * @param root of the repository
    */
   command(root: string): string[] | undefined;
 }
 
-export const DASHBOARD: Buildable = {
+export const DASHBOARD: BuildTarget = {
   name: 'dashboard',
   folder: 'dashboard',
   inputs: DASHBOARD_INPUTS,
@@ -33,7 +33,7 @@ export const DASHBOARD: Buildable = {
   },
 };
 
-export const GUIDE: Buildable = {
+export const GUIDE: BuildTarget = {
   name: 'guide',
   folder: 'site',
   inputs: GUIDE_INPUTS,

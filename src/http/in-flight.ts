@@ -1,12 +1,12 @@
-/** The answers under way: counted, ended with their connections when the service stops, and cut when its time is over. */
+/** The requests in flight: counted for overload, and ended when the service stops. */
 import type { ServerResponse } from 'node:http';
 import type { Weight } from '../model/load-limit.ts';
 
-export class UnderWay {
-  /** Whether each is work for this process: see `working`. */
+export class InFlight {
+  /** Whether each still counts as work: see `working`. */
   readonly #answers = new Map<ServerResponse, boolean>();
   #working = 0;
-  #isLeaving = false;
+  #isDraining = false;
   #onEmpty: (() => void) | undefined;
 
   get size(): number {
@@ -14,24 +14,24 @@ export class UnderWay {
   }
 
   /**
-   * How many are work for this process: neither those that mostly wait, nor, after a `sift`, those that have begun
-   * to be sent, for their pace is the reader's.
+   * How many keep this process busy. Not counted: those that mostly wait and, from the next `releaseStarted` on, those
+   * whose answer is being sent, at the pace of the client.
    */
   get working(): number {
     return this.#working;
   }
 
-  begin(answer: ServerResponse, weight: Weight): void {
+  add(answer: ServerResponse, weight: Weight): void {
     const isWork = weight !== 'light' && weight !== 'long';
     this.#answers.set(answer, isWork);
     if (isWork) this.#working += 1;
-    if (this.#isLeaving) answer.shouldKeepAlive = false;
+    if (this.#isDraining) answer.shouldKeepAlive = false;
     // `close` follows `finish`, and also comes when the connection broke.
-    answer.once('close', () => this.#end(answer));
+    answer.once('close', () => this.#remove(answer));
   }
 
-  /** Finds those that have begun to be sent. */
-  sift(): void {
+  /** Stops counting as work the answers whose sending has begun. */
+  releaseStarted(): void {
     for (const [answer, isWork] of this.#answers) {
       if (!isWork || !answer.headersSent) continue;
       this.#answers.set(answer, false);
@@ -39,20 +39,20 @@ export class UnderWay {
     }
   }
 
-  /** From now on connections end with their answers, and those that can still say so say it. */
-  leave(): void {
-    this.#isLeaving = true;
+  /** From now on each connection ends with its answer, and answers not yet begun say `connection: close`. */
+  drain(): void {
+    this.#isDraining = true;
     for (const answer of this.#answers.keys()) answer.shouldKeepAlive = false;
   }
 
-  /** Breaks off what is under way; answers how many there were. */
+  /** Destroys the connections of all that is left; returns how many answers that cut off. */
   cut(): number {
     const answers = [...this.#answers.keys()];
     for (const { socket } of answers) socket?.destroy();
     return answers.length;
   }
 
-  /** Resolves as soon as there is none. */
+  /** Resolves as soon as nothing is in flight. For one caller at a time. */
   async empty(): Promise<void> {
     if (this.#answers.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -60,10 +60,10 @@ export class UnderWay {
     });
   }
 
-  #end(answer: ServerResponse): void {
+  #remove(answer: ServerResponse): void {
     if (this.#answers.get(answer) === true) this.#working -= 1;
     this.#answers.delete(answer);
-    if (this.#isLeaving) answer.req.socket.end();
+    if (this.#isDraining) answer.req.socket.end();
     if (this.#answers.size === 0) this.#onEmpty?.();
   }
 }
