@@ -132,6 +132,17 @@ export async function makeDatabase(): Promise<{
   return { url: url.href, server, name, drop };
 }
 
+/**
+ * Deletes every row that the service has written. Not `truncate`, which makes a new file of every table and index,
+ * however few rows there are: 60 ms, where this takes 5.
+ */
+export const EMPTY_TABLES = `
+  do $$ declare name text; begin
+    for name in select tablename from pg_tables
+      where schemaname = 'public' and tablename <> 'schema_version' order by tablename = 'team' -- Others refer to it.
+    loop execute format('delete from %I', name); end loop;
+  end $$`;
+
 /** Runs a statement as whoever the server's URL names. */
 export async function administer(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });

@@ -1,7 +1,7 @@
 /** Claims that begin behind what a survey has found: nothing that waits or runs is missed. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { makeDatabase } from '../../../test/support/postgres.ts';
+import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, failAttempt, makeJob, makeRunning, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
@@ -19,7 +19,7 @@ after(async () => {
   await Promise.all([store.close(), pool.end()]);
   await drop();
 });
-beforeEach(() => new Database(pool).exec('truncate team, workflow, job, event cascade'));
+beforeEach(() => new Database(pool).exec(EMPTY_TABLES));
 
 /** A minute later, after a survey. Claims nothing. */
 async function surveyed(): Promise<void> {

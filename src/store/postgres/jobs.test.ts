@@ -1,7 +1,7 @@
 /** Jobs when two nodes do the same at one moment: what SQLite's one writer makes impossible. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { makeDatabase } from '../../../test/support/postgres.ts';
+import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { FencedError } from '../../model/error.ts';
 import { type Held, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
 import { silentLogger } from '../../observe/log.ts';
@@ -43,9 +43,7 @@ after(async () => {
   assert.equal(deadlocks, 0, 'locks are taken in one order');
 });
 
-function empty(): Promise<void> {
-  return db.exec('truncate team, workflow, job, event, delivery, idempotency, version cascade');
-}
+const empty = () => db.exec(EMPTY_TABLES);
 
 const API = { origin: 'api', idempotencyKey: null } as const;
 

@@ -6,7 +6,7 @@ import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';
 
-const ROUNDS = 40;
+const ROUNDS = 20;
 
 test('is a database that cannot be reached for a moment, never a fault of ours and never the end', async () => {
   const { url, server, name, drop } = await makeDatabase();

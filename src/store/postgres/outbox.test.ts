@@ -1,7 +1,7 @@
 /** Webhooks and deliveries on several nodes at once, and what PostgreSQL would not hold as it comes. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { makeDatabase } from '../../../test/support/postgres.ts';
+import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.ts';
 import { allEvents, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
@@ -21,7 +21,7 @@ after(async () => {
   await Promise.all([...stores.map((one) => one.close()), pool.end()]);
   await drop();
 });
-beforeEach(() => db.exec('truncate workflow, job, webhook, lane, delivery, event, attempt, replay'));
+beforeEach(() => db.exec(EMPTY_TABLES));
 
 /** Does something on both nodes in turn, all at the same time. */
 function everywhere<Result>(times: number, perform: (on: Store, n: number) => Promise<Result>) {

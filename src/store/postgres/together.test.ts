@@ -1,7 +1,7 @@
 /** Calls of one team that come at the same time, in one transaction. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { makeDatabase } from '../../../test/support/postgres.ts';
+import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
@@ -16,7 +16,7 @@ after(async () => {
   await Promise.all([store.close(), pool.end()]);
   await drop();
 });
-beforeEach(() => direct.exec('truncate team, workflow, job, webhook, lane, delivery, event cascade'));
+beforeEach(() => direct.exec(EMPTY_TABLES));
 
 const enqueue = (at: { teamId: string; workflowId: string }) =>
   store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null });
