@@ -3,6 +3,7 @@
  * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
  */
 import type { Retention } from '../record-operations.ts';
+import { countPrunable } from '../version-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
@@ -74,7 +75,7 @@ export async function prune(
 async function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
-  { keepVersions, keepMs, graceMs, limit }: Retention & { limit: number },
+  { limit, ...retention }: Retention & { limit: number },
 ): Promise<{ version: number; done: boolean }> {
   const successors = await tx.db.all<{ number: number; published_at: number }>(
     `select number, published_at from version
@@ -85,14 +86,8 @@ async function moveOldest(
     workflow.current_version,
     limit,
   );
-  const kept = successors.findIndex(({ number, published_at }) => {
-    const supersededMs = tx.now - published_at;
-    return (
-      supersededMs < graceMs ||
-      (number - 1 > workflow.current_version - keepVersions && supersededMs < keepMs)
-    );
-  });
-  const version = workflow.oldest_version + (kept === -1 ? successors.length : kept);
+  const prunable = countPrunable(successors, { now: tx.now, current: workflow.current_version, retention });
+  const version = workflow.oldest_version + prunable;
   if (version > workflow.oldest_version) {
     await tx.db.run(
       'update workflow set oldest_version = $3 where team_id = $1 and id = $2',
@@ -101,7 +96,7 @@ async function moveOldest(
       version,
     );
   }
-  return { version, done: kept !== -1 || successors.length < limit };
+  return { version, done: prunable < successors.length || successors.length < limit };
 }
 
 /** Deletes rows that were closed up to a version, behind a place; answers whether none is left, or where to go on. */

@@ -1,15 +1,12 @@
 /** Which versions of a workflow there are, and what each is like. */
 import type { DataVersion, VersionSummary } from '../record-operations.ts';
+import {
+  type DataVersionRow,
+  toDataVersion,
+  toVersionSummary,
+  type VersionSummaryRow,
+} from '../version-row.ts';
 import type { View } from './transaction.ts';
-
-interface DataVersionRow {
-  number: number;
-  oldest: number;
-  total: number;
-  largest: number;
-  erasures: number;
-  fields: string;
-}
 
 // Version 0 is empty and has no row.
 const VERSION = `
@@ -49,23 +46,11 @@ export async function versionAt(
   return row && toDataVersion(row);
 }
 
-function toDataVersion(row: DataVersionRow): DataVersion {
-  return { ...row, fields: JSON.parse(row.fields) };
-}
-
 export async function versions(
   view: View,
   input: { teamId: string; workflowId: string; limit: number; before?: number },
 ): Promise<VersionSummary[]> {
-  const rows = await view.db.all<{
-    number: number;
-    job_id: string;
-    total: number;
-    added: number;
-    changed: number;
-    removed: number;
-    published_at: number;
-  }>(
+  const rows = await view.db.all<VersionSummaryRow>(
     `select version.number, job_id, total, added, changed, removed, published_at
        from version
        join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
@@ -78,10 +63,5 @@ export async function versions(
     input.before ?? Number.MAX_SAFE_INTEGER,
     input.limit,
   );
-  return rows.map(({ number, job_id, total, added, changed, removed, published_at }) => ({
-    number,
-    jobId: job_id,
-    publishedAt: published_at,
-    records: { total, added, changed, removed },
-  }));
+  return rows.map(toVersionSummary);
 }

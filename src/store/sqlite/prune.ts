@@ -3,6 +3,7 @@
  * that no readable version has are deleted, a few at a time. `pruned_version` says up to where that is done.
  */
 import type { RecordOperations, Retention } from '../record-operations.ts';
+import { countPrunable } from '../version-row.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import { deleteRow } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
@@ -51,7 +52,7 @@ export function prune(tx: Tx, input: Input<'prune'>): { done: boolean } {
 function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
-  { keepVersions, keepMs, graceMs, limit }: Retention & { limit: number },
+  { limit, ...retention }: Retention & { limit: number },
 ): { version: number; done: boolean } {
   const successors = tx.db.all<{ number: number; published_at: number }>(
     `select number, published_at from version
@@ -62,18 +63,12 @@ function moveOldest(
     workflow.current_version,
     limit,
   );
-  const kept = successors.findIndex(({ number, published_at }) => {
-    const supersededMs = tx.now - published_at;
-    return (
-      supersededMs < graceMs ||
-      (number - 1 > workflow.current_version - keepVersions && supersededMs < keepMs)
-    );
-  });
-  const version = workflow.oldest_version + (kept === -1 ? successors.length : kept);
+  const prunable = countPrunable(successors, { now: tx.now, current: workflow.current_version, retention });
+  const version = workflow.oldest_version + prunable;
   if (version > workflow.oldest_version) {
     tx.db.run('update workflow set oldest_version = ? where number = ?', version, workflow.number);
   }
-  return { version, done: kept !== -1 || successors.length < limit };
+  return { version, done: prunable < successors.length || successors.length < limit };
 }
 
 /** Deletes rows closed at or before version `oldest`, one at a time as `sweep` does; returns whether none is left. */

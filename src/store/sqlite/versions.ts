@@ -1,17 +1,14 @@
 /** The readable versions of a workflow. */
 import type { DataVersion, RecordOperations, VersionSummary } from '../record-operations.ts';
+import {
+  type DataVersionRow,
+  toDataVersion,
+  toVersionSummary,
+  type VersionSummaryRow,
+} from '../version-row.ts';
 import type { View } from './transaction.ts';
 
 type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
-
-interface DataVersionRow {
-  number: number;
-  oldest: number;
-  total: number;
-  largest: number;
-  erasures: number;
-  fields: string;
-}
 
 // Version 0 is empty and has no row.
 const VERSION = `
@@ -48,21 +45,9 @@ export function versionAt(
   return row && toDataVersion(row);
 }
 
-function toDataVersion(row: DataVersionRow): DataVersion {
-  return { ...row, fields: JSON.parse(row.fields) };
-}
-
 export function versions(view: View, input: Input<'versions'>): VersionSummary[] {
   return view.db
-    .all<{
-      number: number;
-      job_id: string;
-      total: number;
-      added: number;
-      changed: number;
-      removed: number;
-      published_at: number;
-    }>(
+    .all<VersionSummaryRow>(
       `select version.number, job_id, total, added, changed, removed, published_at
        from version
        join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
@@ -75,10 +60,5 @@ export function versions(view: View, input: Input<'versions'>): VersionSummary[]
       input.before ?? Number.MAX_SAFE_INTEGER,
       input.limit,
     )
-    .map(({ number, job_id, total, added, changed, removed, published_at }) => ({
-      number,
-      jobId: job_id,
-      publishedAt: published_at,
-      records: { total, added, changed, removed },
-    }));
+    .map(toVersionSummary);
 }
