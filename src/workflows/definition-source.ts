@@ -39,8 +39,12 @@ export function checkSource(
     );
     return undefined;
   }
+  // Which settings belong to a kind that is not known, nobody can say.
+  if (typeof value === 'object' && !Array.isArray(value) && type !== 'command') {
+    checker.oneOf(type, ['source', 'type'], ['command', 'http', 'push']);
+    return undefined;
+  }
   const settings = checker.map(value, ['source'], { known: COMMAND_SETTINGS });
-  checker.oneOf(settings.type, ['source', 'type'], ['command', 'http', 'push']);
   const source = checkCommandSource(checker, settings, file);
   if (source.protocol === 'singer') checkSingerSettings(checker, root, source);
   return source;

@@ -153,6 +153,10 @@ const CASES: [text: string, mistakes: string[]][] = [
     ['2: `source.type` must be command or http or push, found "comand". Did you mean `command`?'],
   ],
   [
+    'source:\n  type: htp\n  url: https://example.com/\n',
+    ['2: `source.type` must be command or http or push, found "htp". Did you mean `http`?'],
+  ],
+  [
     'source:\n  type: command\n',
     ['1: `source.command` must be a list of 1 to 1000 texts such as ["node", "contacts.mjs"], found nothing'],
   ],
