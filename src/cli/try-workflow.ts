@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { type TriedRun, tryRun } from '../jobs/try-run.ts';
-import { type Difference, differenceOf } from '../model/event.ts';
+import { type Difference, differenceOf } from '../model/record-difference.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Place } from '../records/read.ts';
 import { loadSuppression } from '../records/suppress.ts';

@@ -1,7 +1,6 @@
 /** Events: their names, their other names, and the bytes of their bodies. */
 import { toIso } from '../std/clock.ts';
 import type { RecordCounts } from './job.ts';
-import { parseExactly } from './record.ts';
 
 export const EVENT_TYPES = [
   'workflow_queued',
@@ -67,13 +66,6 @@ export function canonicalEvents(names: readonly string[]): { known: (EventType |
   return { known, unknown };
 }
 
-/** One record's difference between two versions. */
-export interface Difference {
-  type: 'added' | 'changed' | 'removed';
-  id: string;
-  fields: { key: string; value?: unknown; previousValue?: unknown }[];
-}
-
 /** What every event about a job says of it. */
 export interface JobFacts {
   workflowId: string;
@@ -82,7 +74,6 @@ export interface JobFacts {
   queuedAt: number;
   startedAt: number | null;
   finishedAt: number | null;
-  publicUrl: string;
 }
 
 /** The `data` of an event about a job: times on the wire, absent rather than null. */
@@ -180,49 +171,4 @@ export function eventBody(input: {
     ...(input.finishedAt === null ? {} : { finishedAt: toIso(input.finishedAt) }),
     data: input.data,
   });
-}
-
-/** Bodies stay under 20 kB (Standard Webhooks 1.0); this is what the differences may take of that. */
-export const MAX_DIFFERENCES_BYTES = 16_000;
-
-/** A record that differs: its JSON text before and after, absent where it did not exist. */
-export interface ChangedRecord {
-  id: string;
-  before: string | undefined;
-  after: string | undefined;
-}
-
-/** Lists what differs, field by field, as far as it fits into a body. */
-export function differences(records: Iterable<ChangedRecord>): {
-  differences: Difference[];
-  truncated: boolean;
-} {
-  const list: Difference[] = [];
-  let bytes = 0;
-  for (const record of records) {
-    const difference = differenceOf(record);
-    bytes += Buffer.byteLength(JSON.stringify(difference)) + 1;
-    if (bytes > MAX_DIFFERENCES_BYTES) return { differences: list, truncated: true };
-    list.push(difference);
-  }
-  return { differences: list, truncated: false };
-}
-
-/** What differs between two texts of a record, field by field. */
-export function differenceOf(record: ChangedRecord): Difference {
-  const before = record.before === undefined ? {} : (parseExactly(record.before) as Record<string, unknown>);
-  const after = record.after === undefined ? {} : (parseExactly(record.after) as Record<string, unknown>);
-  const fields: Difference['fields'] = [];
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const had = Object.hasOwn(before, key);
-    const has = Object.hasOwn(after, key);
-    if (had && has && JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
-    fields.push({
-      key,
-      ...(has ? { value: after[key] } : {}),
-      ...(had ? { previousValue: before[key] } : {}),
-    });
-  }
-  const type = record.before === undefined ? 'added' : record.after === undefined ? 'removed' : 'changed';
-  return { type, id: record.id, fields };
 }

@@ -1,4 +1,4 @@
-/** Whose turn it is within a lane: classes of deliveries, and the tokens of a lane with a rate. */
+/** Which class of deliveries the next request of a lane goes to. */
 import type { DeliveryClass } from './delivery.ts';
 
 /** One in so many requests goes to what is not live, so that it does not starve. */
@@ -22,31 +22,4 @@ function orderAt(turn: number): readonly DeliveryClass[] {
   if (turn % LOWER_EVERY !== LOWER_EVERY - 1) return ['live', 'retry', 'replay'];
   const isReplay = turn % (2 * LOWER_EVERY) === 2 * LOWER_EVERY - 1;
   return isReplay ? ['replay', 'retry', 'live'] : ['retry', 'replay', 'live'];
-}
-
-/** A token bucket: how many requests may start at once, and as of when. Times in epoch milliseconds. */
-export interface Bucket {
-  readonly tokens: number;
-  readonly at: number;
-}
-
-export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
-
-/** A bucket as it counts at a time: one that is dated later was emptied before the clock was set back. */
-export function asOf(bucket: Bucket, nowMs: number): Bucket {
-  return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
-}
-
-/** The tokens at a time. What is saved up is a tenth of a second's, and at least one. */
-export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
-  const most = Math.max(1, ratePerSecond / 10);
-  const gained = (Math.max(0, nowMs - bucket.at) / 1_000) * ratePerSecond;
-  return { tokens: Math.min(most, bucket.tokens + gained), at: nowMs };
-}
-
-/** When the next request may start. */
-export function tokenAt(bucket: Bucket, ratePerSecond: number): number {
-  return bucket.tokens >= 1
-    ? bucket.at
-    : bucket.at + Math.ceil(((1 - bucket.tokens) * 1_000) / ratePerSecond);
 }

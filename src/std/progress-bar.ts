@@ -1,4 +1,5 @@
-/** A line on a terminal that shows how far long work is: a bar, a count, how fast, and the time left. */
+/** A progress bar: one line on a terminal with a bar, a count, the speed and the time left. */
+import { grouped } from './amounts.ts';
 import { createLiveLine, type Screen } from './live-line.ts';
 
 const WIDTH = 24;
@@ -51,10 +52,6 @@ export function progressLine(input: {
   const bar = `[${'#'.repeat(filled)}${'·'.repeat(WIDTH - filled)}] ${Math.floor(part * 100)} %`;
   const left = part === 0 ? '' : `  ${duration((elapsedMs * (1 - part)) / part)} left`;
   return `${bar}  ${counted}${left}`;
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString('en-GB');
 }
 
 function duration(ms: number): string {

@@ -19,7 +19,8 @@ import {
   LONGEST_WAIT_MS,
 } from '../model/delivery.ts';
 import { isSlow, type LaneHealth, MAX_REST_MS, rested, startHealth } from '../model/lane.ts';
-import { asOf, type Bucket, FULL_BUCKET, nextClass, refill, tokenAt } from '../model/lane-turn.ts';
+import { nextClass } from '../model/lane-turn.ts';
+import { asOf, type Bucket, FULL_BUCKET, refill, tokenAt } from '../model/token-bucket.ts';
 import type { DueLane } from '../store/webhook-operations.ts';
 
 /** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */

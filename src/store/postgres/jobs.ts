@@ -240,7 +240,6 @@ export function appendJobEvent(
     queuedAt: job.created_at,
     startedAt: job.started_at,
     finishedAt: job.finished_at,
-    publicUrl: tx.publicUrl,
   });
   return appendEvent(tx, {
     teamId: job.team_id,

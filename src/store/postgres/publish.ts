@@ -1,17 +1,16 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
 
-import {
-  type ChangedRecord,
-  changesUrl,
-  type Difference,
-  differenceOf,
-  MAX_DIFFERENCES_BYTES,
-  publishedData,
-} from '../../model/event.ts';
+import { changesUrl, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
+import {
+  type ChangedRecord,
+  type Difference,
+  differenceOf,
+  MAX_DIFFERENCES_BYTES,
+} from '../../model/record-difference.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';

@@ -171,7 +171,6 @@ export function appendJobEvent(
     queuedAt: job.created_at,
     startedAt: job.started_at,
     finishedAt: job.finished_at,
-    publicUrl: tx.publicUrl,
   });
   appendEvent(tx, {
     teamId: job.team_id,

@@ -1,9 +1,10 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
-import { type ChangedRecord, changesUrl, differences, publishedData } from '../../model/event.ts';
+import { changesUrl, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
 import { guardMistake } from '../../model/guards.ts';
 import type { RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
+import { type ChangedRecord, differences } from '../../model/record-difference.ts';
 import type { Definition } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published, RecordOperations } from '../record-operations.ts';
