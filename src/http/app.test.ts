@@ -39,15 +39,27 @@ interface Line {
   fields: Record<string, unknown>;
 }
 
-/** An application on a real store with one workflow, `big`, of some 40 MB of records. */
-async function startApp(change: (store: Store) => Store = (store) => store) {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-http-'));
-  const url = `sqlite:${join(directory, 'flowhook.db')}`;
-  const store = await openStore(url, { publicUrl: () => '', log: silentLogger, synchronous: 'OFF' });
-  const team = await store.teams.ensure({ slug: 'default' });
-  const { key } = await mintKey(store, { teamId: team.id, name: '', scopes: ['admin'], expiresAt: null });
-  await publishBig(store, team.id);
+const directory = await mkdtemp(join(tmpdir(), 'flowhook-http-'));
+const openBig = () =>
+  openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+/** One store for all tests, with one workflow, `big`, of some 40 MB of records. */
+const store = await openBig();
+const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+const { key } = await mintKey(store, { teamId, name: '', scopes: ['admin'], expiresAt: null });
+await publishBig(store);
+const stops: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of stops) await stop();
+  await store.close();
+  await rm(directory, { recursive: true });
+});
 
+/** An application on that store, or on what it is changed into. */
+async function startApp(change: (store: Store) => Store = (store) => store) {
   const lines: Line[] = [];
   const listeners = new Set<() => void>();
   const write = (fields: object, message: string) => {
@@ -112,18 +124,13 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     corsOrigins: [],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
-  after(async () => {
+  stops.push(async () => {
     app.server.closeAllConnections();
     await app.close();
     authenticator.close();
-    await store.close();
-    await rm(directory, { recursive: true });
   });
 
   return {
-    store,
-    key,
-    teamId: team.id,
     lines,
     /** Resolves with the first line of that name. */
     line: (message: string) =>
@@ -149,7 +156,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   };
 }
 
-async function publishBig(store: Store, teamId: string): Promise<void> {
+async function publishBig(store: Store): Promise<void> {
   const definition: Definition = {
     name: 'big',
     source: {
@@ -216,12 +223,13 @@ test('sends every record to a client that reads slowly', async () => {
 });
 
 test('destroys the socket, and leaves the array open, when the database fails midway', async () => {
-  const { ask, store, line } = await startApp();
+  const failing = await openBig();
+  const { ask, line } = await startApp(() => failing);
   const response = await responseTo(ask('/v1/workflows/big/data'));
   const chunks: Buffer[] = [];
   await assert.rejects(async () => {
     for await (const chunk of response) {
-      if (chunks.length === 0) await store.close();
+      if (chunks.length === 0) await failing.close();
       chunks.push(chunk as Buffer);
     }
   }, /aborted/);
@@ -339,7 +347,7 @@ test('answers the unexpected with a sentence, and tells the log the cause', asyn
 });
 
 test('writes one line per request, without the key and without the path as it came', async () => {
-  const { ask, key, line, lines, teamId } = await startApp();
+  const { ask, line, lines } = await startApp();
   await read(ask('/livez'));
   await read(ask('/readyz'));
   const answer = await read(ask('/v1/jobs/job_secret?x=1', { headers: { 'x-request-id': 'a b' } }));
