@@ -1,11 +1,12 @@
-/** Says beforehand whether network policy will refuse an address. */
+/** Warns when the address policy will refuse a URL. */
 import type { WebhookDeps } from './deps.ts';
 
-/** Looking up a name for the message must not hold up the answer for longer. */
+/** The look-up for the warning must not delay the response for longer. */
 const LOOK_UP_MS = 1_000;
 
 /**
- * The sentence, or nothing. Judges literals and `localhost` at once and other names within a second; a failing look-up is not mentioned.
+ * A sentence, or '' when nothing is wrong. IP literals and `localhost` are checked at once, other names within a second;
+ * a look-up that fails or takes longer gives no warning.
  */
 export async function addressWarning(
   deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
@@ -22,7 +23,7 @@ export async function addressWarning(
       if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
     }
   } catch {
-    // Whether the name can be found when something is sent is another matter.
+    // The name may resolve by the time something is sent.
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,4 @@
-/** What the operations on webhooks need. */
+/** The dependencies of the operations on webhooks. */
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Logger } from '../observe/log.ts';
@@ -10,8 +10,8 @@ export interface WebhookDeps {
   sealer: Sealer;
   policy: AddressPolicy;
   resolver: Resolver;
-  /** Hears of what cannot be opened; commands say it themselves. */
+  /** Logs what cannot be opened. The command line has none, and reports that itself. */
   log?: Logger;
-  /** Webhooks that one workflow may have: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
+  /** How many webhooks one workflow may have: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
   limit: number;
 }

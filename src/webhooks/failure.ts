@@ -1,4 +1,4 @@
-/** Turns the error of a request that got no whole answer into an outcome and a sentence. */
+/** Maps the error of a request without a complete response to an outcome and a sentence for the team. */
 import type { AttemptOutcome } from '../model/delivery.ts';
 import { connectionOf } from '../net/connection.ts';
 import { BlockedAddressError } from '../net/dispatcher.ts';
@@ -9,7 +9,7 @@ export interface Failure {
   error: string;
 }
 
-/** The reason with which we end an attempt ourselves: its time is up, or the endpoint goes too far. */
+/** The error with which the service itself ends an attempt: it timed out, or the endpoint exceeds a limit. */
 export class CutOffError extends Error {
   override readonly name = 'CutOffError';
   readonly outcome: 'timeout' | 'protocol';
@@ -23,7 +23,7 @@ export class CutOffError extends Error {
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT)/;
 
-/** The beginnings; the code follows, for those who look it up. */
+/** Sentences for TLS errors; the code is appended, so that it can be looked up. */
 const TLS_SENTENCES: readonly [RegExp, string][] = [
   [/^CERT_HAS_EXPIRED$/, "The endpoint's certificate has expired. It must be renewed there"],
   [/^CERT_NOT_YET_VALID$/, "The endpoint's certificate is not valid yet. Compare the clocks of both sides"],
@@ -55,7 +55,7 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
 
 const MAX_CHARACTERS = 300;
 
-/** @param error what the dispatcher or the reading of the answer threw */
+/** @param error what the dispatcher threw, or what reading the response threw */
 export function failureOf(error: unknown): Failure {
   const { outcome, error: sentence } = named(error);
   return {
@@ -65,8 +65,8 @@ export function failureOf(error: unknown): Failure {
 }
 
 /**
- * The connection ended before a byte of an answer came. On a connection that had been kept open this is what a
- * request meets that crosses with the endpoint's closing: nobody has read it.
+ * Whether the connection ended before any byte of a response. On a kept-alive connection this usually means that the
+ * endpoint closed it while the request was being written, so that the request was not read.
  */
 export function endedUnanswered(error: unknown): boolean {
   const { code = '', message } = error as NodeJS.ErrnoException;
@@ -79,7 +79,7 @@ function named(error: unknown): Failure {
   if (error instanceof ResolveError) return { outcome: 'dns', error: error.message };
   if (error instanceof CutOffError) return { outcome: error.outcome, error: error.message };
   const { code = '', message, name, syscall } = error as NodeJS.ErrnoException;
-  // Of a connection that could not be made: the endpoint was reached, what failed is TLS.
+  // Set for a failed connection attempt that reached the endpoint: then TLS is what failed.
   const reached = connectionOf(error)?.connectedMs ?? null;
   if (reached !== null && code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { outcome: 'timeout', error: 'The endpoint was reached, but did not agree upon TLS in time' };
@@ -97,7 +97,7 @@ function named(error: unknown): Failure {
   if (code === 'ECONNREFUSED' || syscall === 'connect') {
     return { outcome: 'connect', error: CONNECT_SENTENCES[code] ?? `No connection could be made: ${code}` };
   }
-  // Undici has no words for 101, only an assertion.
+  // For 101 undici throws no error of its own, only an assertion.
   if ((code === 'UND_ERR_SOCKET' && isImproper(message)) || code === 'ERR_ASSERTION') {
     return {
       outcome: 'protocol',
@@ -129,7 +129,7 @@ function tlsSentence(code: string, error: unknown): string {
   return sentence === undefined ? `No secure connection could be made: ${code}` : `${sentence} (${code})`;
 }
 
-/** Undici's words for an answer 100 or 101. */
+/** Undici's messages for a response 100 or 101. */
 function isImproper(message: string): boolean {
   return message === 'bad response' || message === 'bad upgrade';
 }

@@ -1,29 +1,29 @@
-/** What is to be made of the signature of any message: who of a team made it, or what is wrong with it. */
+/** Explains the signature of a message that an inspector received: who made it, or what is wrong with it. */
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import type { InspectedSignature } from '../model/inspector.ts';
 import type { WebhookDeps } from './deps.ts';
 import { openSecretKey } from './secret.ts';
 
-/** How far from the clock a receiver bears a timestamp: Standard Webhooks 1.0. */
+/** How far from their clock receivers accept a timestamp: Standard Webhooks 1.0. */
 const TOLERANCE_S = 300;
-/** Of a message; more than anybody signs with. */
+/** Signatures of a message that are checked; nobody sends as many. */
 const MAX_SIGNATURES = 16;
-/** Webhooks whose secrets are tried; each costs a digest of the body. */
+/** Webhooks whose secrets are tried; each costs an HMAC of the body. */
 const MAX_SIGNERS = 50;
 
 export interface InspectedMessage {
   teamId: string;
-  /** Where it was sent to: webhooks of this URL may have signed it. */
+  /** The URL of the inspector: webhooks with this URL may have signed it. */
   url: string;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
-  /** Whether there is more of the body. */
+  /** Whether `body` is only the start of the body. */
   truncated: boolean;
 }
 
 type Deps = Pick<WebhookDeps, 'store' | 'sealer'>;
 
-/** Never refuses anything: whoever sends to an inspector may send what they want. */
+/** Never throws because of the message: anybody may send anything to an inspector. */
 export async function inspectSignature(deps: Deps, message: InspectedMessage): Promise<InspectedSignature> {
   const { headers, body } = message;
   const missing = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].filter((name) => !headers[name]);
@@ -95,7 +95,7 @@ async function signerOf(
       try {
         key = openSecretKey(sealer, { teamId, sealed });
       } catch {
-        // Sealed with another encryption key: it signs nothing either.
+        // Sealed with another encryption key, with which it signs nothing either.
         continue;
       }
       const expected = createHmac('sha256', key).update(content).digest();

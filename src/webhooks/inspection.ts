@@ -1,4 +1,4 @@
-/** What inspectors are sent: taken within bounds that no sender can pass, judged, kept, and answered as told. */
+/** Receives requests for inspectors: limits them, checks their signatures, stores them, and answers as configured. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { type InspectedRequest, MAX_INSPECTED } from '../model/inspector.ts';
@@ -7,25 +7,25 @@ import { addressWarning } from './address-warning.ts';
 import type { WebhookDeps } from './deps.ts';
 import { inspectSignature } from './inspect-signature.ts';
 
-/** Requests that are read or kept waiting at once, each with at most 64 KiB in memory. */
+/** Concurrent requests in total, of a team and of an inspector, each with at most 64 KiB in memory. */
 const MAX_AT_ONCE = 256;
 const MAX_AT_ONCE_OF_TEAM = 64;
 const MAX_AT_ONCE_OF_ONE = 32;
-/** Requests that one takes, in a row and by the second. */
+/** The rate limit of one inspector: a token bucket. */
 const BURST = 100;
 const PER_SECOND = 50;
-/** Inspectors whose pace is remembered. */
-const MAX_REMEMBERED = 10_000;
+/** Inspectors whose token bucket is remembered. */
+const MAX_BUCKETS = 10_000;
 
-/** What came, before anybody has looked at it. */
+/** A request whose body has not been read. */
 export interface Arrived {
   method: string;
   /** Path and query. */
   path: string;
   headers: Record<string, string>;
-  /** Reads the body, of which at most 64 KiB are wanted. */
+  /** Reads the body, at most 64 KiB of it. `size` is the size of the whole body in bytes. */
   read(): Promise<{ bytes: Buffer; size: number; truncated: boolean }>;
-  /** The sender does not wait any more. */
+  /** Aborted when the sender disconnects. */
   gone: AbortSignal;
 }
 
@@ -33,14 +33,15 @@ export class Inspection {
   readonly #deps: Pick<WebhookDeps, 'store' | 'sealer' | 'policy' | 'resolver'>;
   readonly #publicUrl: () => string;
   readonly #elapsed: Clock;
-  /** Under way, by inspector and by team. */
+  /** Requests under way, by the id of the inspector and by the id of the team. */
   readonly #underWay = new Map<string, number>();
   #allUnderWay = 0;
-  readonly #paces = new Map<string, { left: number; atMs: number }>();
+  /** Token buckets by inspector, least recently used first. */
+  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   readonly #waiting = new Set<AbortController>();
   #closed = false;
 
-  /** @param options.elapsed milliseconds by a clock that is never set back */
+  /** @param options.elapsed a monotonic clock, in milliseconds */
   constructor(
     options: Pick<WebhookDeps, 'store' | 'sealer' | 'policy' | 'resolver'> & {
       publicUrl(): string;
@@ -52,12 +53,12 @@ export class Inspection {
     this.#elapsed = options.elapsed ?? (() => performance.now());
   }
 
-  /** Where an inspector receives. */
+  /** The URL at which an inspector receives requests. */
   urlOf(id: string): string {
     return `${this.#publicUrl()}/inspect/${id}`;
   }
 
-  /** Why deliveries to inspectors will be refused, as a sentence; null when they will not. */
+  /** A sentence that says why deliveries to inspectors will be refused; null when they will not. */
   async refusal(): Promise<string | null> {
     const remark = await addressWarning(this.#deps, this.#publicUrl());
     if (remark === '') return null;
@@ -65,7 +66,7 @@ export class Inspection {
   }
 
   /**
-   * Takes a request, and answers the status that the sender is to be told, when it is to be told it.
+   * Stores a request, and resolves with the response status after the delay configured for the inspector.
    *
    * @throws Problem `inspector_not_found`, `overloaded`
    */
@@ -86,7 +87,7 @@ export class Inspection {
     }
   }
 
-  /** Lets nobody wait any longer. */
+  /** Ends all delays. */
   close(): void {
     this.#closed = true;
     for (const one of this.#waiting) one.abort();
@@ -111,11 +112,11 @@ export class Inspection {
     const mine = this.#underWay.get(id) ?? 0;
     const ofTeam = this.#underWay.get(teamId) ?? 0;
     const nowMs = this.#elapsed();
-    const before = this.#paces.get(id) ?? { left: BURST, atMs: nowMs };
-    const left = Math.min(BURST, before.left + ((nowMs - before.atMs) / 1_000) * PER_SECOND);
+    const before = this.#buckets.get(id) ?? { tokens: BURST, atMs: nowMs };
+    const tokens = Math.min(BURST, before.tokens + ((nowMs - before.atMs) / 1_000) * PER_SECOND);
     const isFull =
       this.#allUnderWay >= MAX_AT_ONCE || ofTeam >= MAX_AT_ONCE_OF_TEAM || mine >= MAX_AT_ONCE_OF_ONE;
-    if (isFull || left < 1) {
+    if (isFull || tokens < 1) {
       throw new Problem('overloaded', {
         sentence:
           `An inspector takes ${PER_SECOND} requests a second and ${MAX_AT_ONCE_OF_ONE} at once, those of a team ` +
@@ -126,11 +127,10 @@ export class Inspection {
     this.#underWay.set(id, mine + 1);
     this.#underWay.set(teamId, ofTeam + 1);
     this.#allUnderWay += 1;
-    // The one that was used last stands last.
-    this.#paces.delete(id);
-    this.#paces.set(id, { left: left - 1, atMs: nowMs });
-    const [oldest] = this.#paces.keys();
-    if (this.#paces.size > MAX_REMEMBERED && oldest !== undefined) this.#paces.delete(oldest);
+    this.#buckets.delete(id);
+    this.#buckets.set(id, { tokens: tokens - 1, atMs: nowMs });
+    const [oldest] = this.#buckets.keys();
+    if (this.#buckets.size > MAX_BUCKETS && oldest !== undefined) this.#buckets.delete(oldest);
   }
 
   #dismiss(...names: [id: string, teamId: string]): void {
@@ -154,7 +154,7 @@ export class Inspection {
   }
 }
 
-/** Which workflow an event is of, so that erasing from that workflow finds it. */
+/** The workflow of the event in a body, so that erasing from that workflow finds it. */
 function workflowOf(body: string): string | null {
   try {
     const { workflowId } = JSON.parse(body) as { workflowId?: unknown };

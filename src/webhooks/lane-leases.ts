@@ -1,8 +1,8 @@
 /**
- * Which lanes are this node's: of several nodes on one database exactly one sends to a webhook at a time. A lane is
- * taken for 15 s when the store names it, kept by one statement for all of them every 5 s, and given back when nothing
- * has been sent for a while. What has not been renewed for 10 s sends nothing more, so that nobody else can take over
- * while it still does. On a database that belongs to one process all lanes are its own, and none is ever lost.
+ * The leases of this node's lanes: of several nodes on one database, exactly one sends to a webhook at a time. A lane is
+ * leased for 15 s when the store names it, renewed every 5 s (one statement for all lanes), and released when it has
+ * been idle for a while. A lane whose lease was not renewed for 10 s sends nothing more, so that another node can take
+ * over safely. On SQLite the database belongs to one process, and no lease is ever lost.
  */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
@@ -12,14 +12,14 @@ import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
 /**
- * What of a lease lies between two renewals, and after what share without one it may soon be somebody else's: no more
- * than the store leaves of one at least when it names a lane.
+ * As shares of a lease: the time between renewals, and the time after which it is no longer trusted. The latter must not
+ * exceed what is left at least of a lease when the store names a lane.
  */
 const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
-/** A lane that has had nothing to do for so long is given back. */
+/** A lane that has been idle for so long is released. */
 const IDLE_MS = 10_000;
-/** DeliveryEngine that one look takes at most: others find the rest, and so load spreads. */
+/** Lanes leased in one look at most: other nodes find the rest, which spreads the load. */
 const TAKE_AT_ONCE = 500;
 
 export class LaneLeases {
@@ -35,12 +35,12 @@ export class LaneLeases {
   readonly #wake: Wake;
 
   /**
-   * @param input.leaseMs how long a lane is taken for; 15 s unless told
+   * @param input.leaseMs the length of a lease; 15 s by default
    * @param input.now the store's clock, by which lanes rest
-   * @param input.elapsed milliseconds by a clock that is never set back
-   * @param input.lanes those that this node knows, held or not
-   * @param input.onKept called when one may send again that was silent for too long
-   * @param input.onLost called for one that another node has taken: nothing of it must be sent any more
+   * @param input.elapsed a monotonic clock, in milliseconds
+   * @param input.lanes the lanes that this node knows, leased or not
+   * @param input.onKept called when a lane may send again whose lease was renewed late
+   * @param input.onLost called when another node has taken a lane: nothing of it must be sent any more
    */
   constructor(input: {
     deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
@@ -70,12 +70,12 @@ export class LaneLeases {
     });
   }
 
-  /** What the store is told about whoever asks for lanes. */
+  /** The parameters with which the store leases lanes to this node. */
   get holder(): { nodeId: string; leaseMs: number; limit: number } {
     return { nodeId: this.#nodeId, leaseMs: this.#leaseMs, limit: TAKE_AT_ONCE };
   }
 
-  /** Whether it may send now. */
+  /** Whether a lane may send: its lease was renewed recently enough. */
   trusts({ leasedAtMs }: Lane): boolean {
     return leasedAtMs !== undefined && this.#elapsed() - leasedAtMs < this.#leaseMs * TRUST_SHARE;
   }
@@ -84,17 +84,17 @@ export class LaneLeases {
     this.#wake.start();
   }
 
-  /** Keeps nothing any more; what is in flight may still be settled. */
+  /** Stops renewing; what is in flight may still be settled. */
   async stop(): Promise<void> {
     await this.#wake.stop();
   }
 
-  /** Gives all of them back. Never rejects: else their leases run out. */
+  /** Releases all lanes. Never rejects: if it fails, the leases run out. */
   async releaseAll(): Promise<void> {
     await this.#release([...this.#lanes()].filter(isHeld));
   }
 
-  /** Renews the leases once. Never rejects. */
+  /** Releases idle lanes and renews the leases of the others. Never rejects. */
   async keep(): Promise<void> {
     const held = [...this.#lanes()].filter(isHeld);
     const askedMs = this.#elapsed();
@@ -116,7 +116,7 @@ export class LaneLeases {
     const lost = new Set(told.lost.map(keyOf));
     const late = new Set(told.late.map(keyOf));
     for (const lane of kept) {
-      // Nobody can take it while it is locked, and the trust in it runs out by itself.
+      // Its row is locked, so no other node can take it either; without renewal it stops sending by itself.
       if (late.has(keyOf(lane.due))) continue;
       if (lost.has(keyOf(lane.due))) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
@@ -135,7 +135,7 @@ export class LaneLeases {
     if (lanes.length === 0) return;
     for (const lane of lanes) {
       lane.leasedAtMs = undefined;
-      // Until it is: whoever is told meanwhile that it is still ours must not believe it.
+      // Until the release is done, answers that say that it is still ours are stale.
       lane.goneAtMs = Number.POSITIVE_INFINITY;
     }
     try {

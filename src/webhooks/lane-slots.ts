@@ -1,16 +1,16 @@
 /**
- * Who may send now: requests in flight are shared among lanes and teams, so that nobody can hold all of them.
+ * Limits the requests in flight of all lanes together, so that no lane and no team can take all slots.
  *
- * There are two budgets. Requests of slow lanes may take at most half of all slots, and a request that has been under
- * way for more than a second is counted there too, whatever was thought of its lane: then the slots of endpoints
- * that hang all at the same moment are free again for the others, although those requests go on. A team may have more
- * than a quarter of a budget only while another quarter of it stays free for the others.
+ * There are two budgets. Requests of slow lanes get at most half of all slots, and every request that has been under way
+ * for more than a second counts as slow too. So when many endpoints begin to hang at once, their slots are free for
+ * others a second later, while their requests go on. A team may use more than a quarter of a budget only while another
+ * quarter of it stays free.
  */
 import { SLOW_MS } from '../model/lane.ts';
 
 const SLOTS = 512;
 const SLOW_SLOTS = SLOTS / 2;
-/** Requests in flight, those included that have taken too long to count against the quick ones. */
+/** Limit for requests in flight, including those that have become slow. */
 const MAX_IN_FLIGHT = 2_048;
 
 /** One request in flight. */
@@ -18,7 +18,7 @@ export interface Flight<Holder> {
   holder: Holder;
   teamId: string;
   slow: boolean;
-  /** By a clock that is never set back, in milliseconds: the one that `age` is told. */
+  /** By a monotonic clock, in milliseconds. */
   startedAt: number;
 }
 
@@ -30,19 +30,19 @@ interface Count {
 export class Slots<Holder> {
   readonly #all: Count = { quick: 0, slow: 0 };
   readonly #teams = new Map<string, Count>();
-  /** Quick ones, the oldest first. */
+  /** Quick requests, oldest first. */
   readonly #quick = new Set<Flight<Holder>>();
 
   get size(): number {
     return this.#all.quick + this.#all.slow;
   }
 
-  /** Whether nobody at all may send. */
+  /** Whether no lane may send. */
   get isFull(): boolean {
     return this.size >= MAX_IN_FLIGHT;
   }
 
-  /** Whether more than half is in use: then who has not been answered yet must wait for that. */
+  /** Whether half of the slots are in use: then a lane with an unanswered request waits for its response. */
   get isScarce(): boolean {
     return this.#used >= SLOTS / 2;
   }
@@ -54,7 +54,7 @@ export class Slots<Holder> {
   admits({ teamId, slow }: { teamId: string; slow: boolean }): boolean {
     if (this.isFull) return false;
     const team = this.#teams.get(teamId);
-    // There is always room for one, whatever the other teams hold.
+    // Every team always gets at least one.
     if (team === undefined) return true;
     const used = this.#used;
     if (used >= SLOTS) return false;
@@ -81,7 +81,11 @@ export class Slots<Holder> {
     if (team.quick + team.slow === 0) this.#teams.delete(flight.teamId);
   }
 
-  /** Counts as slow what has been under way for too long, and answers it. */
+  /**
+   * Moves requests that have been under way for more than a second to the slow budget, and returns them.
+   *
+   * @param nowMs by the clock of `startedAt`
+   */
   age(nowMs: number): Flight<Holder>[] {
     const aged: Flight<Holder>[] = [];
     for (const flight of this.#quick) {

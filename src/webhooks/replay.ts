@@ -1,11 +1,11 @@
-/** Takes replays of selections further: a few deliveries at a time, and no faster than they are sent. */
+/** Carries out replays of many deliveries: creates a few at a time, no faster than they are sent. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 1_000;
-/** Replayed deliveries that may wait for one webhook: what is made is only what is soon sent. */
+/** Replayed deliveries that may wait for one webhook: only what is sent soon is created. */
 const WAITING = 256;
 const STEPS = { first: 32, max: 256 };
 

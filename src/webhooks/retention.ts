@@ -1,4 +1,4 @@
-/** Gives up deliveries that have waited for too long, and deletes attempts, events, inspectors and webhooks that are past. */
+/** Expires deliveries that have waited too long, and deletes old attempts, events, inspectors and removed webhooks. */
 import { EXPIRE_MS } from '../model/delivery.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
@@ -6,11 +6,14 @@ import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
-/** No transaction is open for so long that knew a webhook before it was removed. */
+/** Removed webhooks are kept for a day: no transaction that began before the removal is open for longer. */
 const FORGET_MS = 24 * 3_600_000;
 const STEPS = { first: 50, max: 1_000 };
 
-/** @param options.keepAttemptsMs how long attempts are kept; `keepEventsMs` events, with their ended deliveries */
+/**
+ * @param options.keepAttemptsMs how long attempts are kept
+ * @param options.keepEventsMs how long events are kept, with their ended deliveries
+ */
 export function webhookRetention(options: {
   store: Store;
   log: Logger;

@@ -1,4 +1,4 @@
-/** Gives a webhook a new secret, while the one before signs along for those who have not changed yet. */
+/** Rotates the secret of a webhook: for a while the old secret signs too, so that the receiver can switch. */
 import { Problem } from '../model/error.ts';
 import type { WebhookDeps } from './deps.ts';
 import { newSealedSecret, webhookSecret } from './secret.ts';
@@ -8,9 +8,9 @@ export const MAX_OVERLAP_HOURS = 168;
 const HOUR_MS = 3_600_000;
 
 /**
- * @param input.overlapHours 0 to 168: for so long deliveries carry a signature of each secret
- * @returns the new secret, and until when the old one signs along
- * @throws Problem webhook_not_found
+ * @param input.overlapHours 0 to 168: how long deliveries carry a signature of each secret
+ * @returns the new secret, and until when the old one signs too
+ * @throws Problem `webhook_not_found`
  */
 export async function rotateSecret(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -26,6 +26,6 @@ export async function rotateSecret(
     overlapMs,
   });
   if (webhook === undefined) throw new Problem('webhook_not_found');
-  // Of two that rotate at the same moment both are told the secret that holds.
+  // Read again: of two concurrent rotations, both return the secret that is valid.
   return { secret: await webhookSecret(deps, { teamId, id }), overlapUntil };
 }

@@ -1,4 +1,4 @@
-/** A webhook's secret: made at subscribe, sealed in the store, shown to its team, and the key of `v1` signatures. */
+/** The secret of a webhook: the key of its `v1` signatures. It is created at subscribing and stored sealed. */
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../model/error.ts';
 import type { Sealer } from '../std/seal.ts';
@@ -10,7 +10,7 @@ const SECRET_BYTES = 32;
 /**
  * The secret of a webhook in the form of Standard Webhooks 1.0: `whsec_` and the key as base64.
  *
- * @throws Problem webhook_not_found
+ * @throws Problem `webhook_not_found`
  */
 export async function webhookSecret(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -32,7 +32,7 @@ export function openSecretKey(sealer: Sealer, input: { teamId: string; sealed: s
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
 }
 
-/** The store gives a webhook its id after its secret is made, so a secret is bound to its team only. */
+/** A secret is bound to its team only, because the id of the webhook does not exist yet when the secret is created. */
 function contextOf(teamId: string): string {
   return `webhook-secret/${teamId}`;
 }

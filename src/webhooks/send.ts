@@ -1,4 +1,4 @@
-/** One attempt: one signed request to one webhook, and what came of it. */
+/** Sends one signed request to a webhook, and turns whatever happens into an `Attempt` for the log. */
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
@@ -12,20 +12,21 @@ import { CutOffError, failureOf } from './failure.ts';
 import { loggedResponse } from './logged-headers.ts';
 import { type Signable, type SigningKeys, signatures } from './sign.ts';
 
-/** What the attempts of one process share. The time to connect is bounded by the dispatcher. */
+/** What all attempts of a process share. */
 export interface Sender {
+  /** Limits the time to connect. */
   dispatcher: Dispatcher;
   now: Clock;
-  /** Answers the value of `webhook-signature`; signs at once unless told. */
+  /** Returns the value of `webhook-signature`; by default it signs in this thread. */
   sign?: (message: Signable, keys: SigningKeys) => Promise<string> | string;
 }
 
 export interface Outgoing {
   to: Destination;
   keys: SigningKeys;
-  /** From the start to the last byte of the answer that is read. */
+  /** From the start to the last byte that is read of the response. */
   timeoutMs: number;
-  /** How long it has waited in its lane; for the log. */
+  /** How long the delivery was due before; for the log. */
   queuedMs: number;
   eventId: string;
   eventType: string;
@@ -33,23 +34,23 @@ export interface Outgoing {
   attempt: number;
   /** Sent exactly as it is. Not empty. */
   body: string;
-  /** Its place in a trace, by W3C Trace Context. */
+  /** The trace context of the attempt (W3C Trace Context). */
   traceparent?: string;
-  /** Cuts the attempt off; whoever aborts knows what to make of its outcome. */
+  /** Aborts the attempt. The outcome then says nothing about the endpoint. */
   signal?: AbortSignal;
 }
 
 export interface Sent {
   attempt: Attempt;
-  /** How long the endpoint asks to be left alone (429 and 503 with `Retry-After`, at most 24 hours), or null. */
+  /** The wait that the endpoint asks for (429 and 503 with `Retry-After`, at most 24 hours), or null. */
   retryAfterMs: number | null;
-  /** Scheme, host and port that it went to. */
+  /** Scheme, host and port of the endpoint. */
   server: string;
 }
 
 const MAX_LOCATION = 200;
 
-/** Sends. Whatever goes wrong on the way becomes the attempt's outcome and sentence. */
+/** Whatever goes wrong with the request becomes the attempt's outcome and sentence. @throws only what `sender.sign` throws */
 export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
   const { to, eventId: id, body: text, timeoutMs, signal } = outgoing;
   const { sign = signatures } = sender;
@@ -65,7 +66,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     'webhook-attempt': String(outgoing.attempt),
   };
   const { traceparent } = outgoing;
-  // A webhook may have a header of this name of its own.
+  // Not if a custom header has this name.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
   const headers = [...to.headers];

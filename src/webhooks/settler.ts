@@ -1,4 +1,4 @@
-/** Writes down what attempts came to: whatever is done at the moment, or shortly after it, goes over as one transaction. */
+/** Settles attempts: writes their results to the store, in batches of those that end at about the same time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
@@ -7,29 +7,30 @@ import type { DeliveryOperations, Settlement } from '../store/webhook-operations
 
 const MAX_BATCH = 256;
 /**
- * A transaction costs as much as twenty settlements: of SQLite one of 16 takes 27 µs each, one of 64 17, one of 256 14.
- * Where so many came while the one before was being written, more of them are waited for, though not for long.
+ * A transaction costs as much as twenty settlements: on SQLite a batch of 16 takes 27 µs each, one of 64 17, one of 256
+ * 14. When at least `STREAM` settlements came during the previous write, the settler waits up to `GATHER_MS` for
+ * `WORTH_WRITING` of them.
  */
 const STREAM = 8;
 const WORTH_WRITING = 64;
 const GATHER_MS = 5;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
-/** How often a write is tried that fails for another reason than a store that is away, or while closing. */
+/** How often a write is tried while closing, or when it fails for another reason than a store that is away. */
 const MAX_TRIES = 3;
-/** Webhooks with a locked row that are tried at once: each keeps a connection while it waits. */
+/** Webhooks with a locked row that are tried at once: each occupies a connection while it waits. */
 const MAX_ASIDE = 4;
 
-/** What is to be settled of one webhook of which something else has a row locked. */
+/** The settlements of one webhook with a row that another transaction has locked. */
 interface Aside {
   settlements: Settlement[];
   tries: number;
 }
 
 /**
- * Holds what is to be settled until the store has taken it. A store that is away is tried until it is back,
- * or, once `close` was called, a few times only: what then stays unwritten is still `waiting` in the table and
- * is sent again after the next start, with the same `webhook-id`. A batch in which something else has a row locked is
- * taken apart: each of its webhooks goes on by itself, and the next batches do not wait for it.
+ * Holds settlements until the store has written them. While the store is away it retries, without limit until `close` is
+ * called and a few times afterwards. What then stays unwritten is still `waiting` in the table, and is sent again after
+ * the next start with the same `webhook-id`. A batch that fails because a row is locked is split by webhook: each is
+ * retried aside, and later batches do not wait for it.
  */
 export class Settler {
   readonly #deliveries: Pick<DeliveryOperations, 'settle'>;
@@ -39,20 +40,21 @@ export class Settler {
   readonly #onSettled: (settlement: Settlement) => void;
   readonly #onGivenUp: (settlement: Settlement) => void;
   #waiting: Settlement[] = [];
-  /** Whether somebody can go on only when what is waiting is written. */
+  /** Whether a lane waits for one of the waiting settlements. */
   #isAwaited = false;
   #gathered: (() => void) | undefined;
   #writing = 0;
   readonly #aside = new Map<string, Aside>();
-  /** Those of them that no loop has taken up. */
+  /** Keys of `#aside` that no loop is working on. */
   readonly #asideKeys: string[] = [];
   readonly #asideLoops = new Set<Promise<void>>();
   #loop: Promise<void> | undefined;
   #closing = new AbortController();
 
   /**
-   * @param input.gatherMs how long more are waited for at most; 5 ms unless told
-   * @param input.onSettled called for each settlement after its commit; `onGivenUp` when it stays unwritten
+   * @param input.gatherMs how long to wait for more settlements; 5 ms by default
+   * @param input.onSettled called for each settlement after its commit
+   * @param input.onGivenUp called for each settlement that stays unwritten
    */
   constructor(input: {
     deliveries: Pick<DeliveryOperations, 'settle'>;
@@ -70,7 +72,7 @@ export class Settler {
     this.#onGivenUp = input.onGivenUp;
   }
 
-  /** How many attempts are not yet written down. */
+  /** How many attempts are not settled. */
   get size(): number {
     let size = this.#waiting.length + this.#writing;
     for (const { settlements } of this.#aside.values()) size += settlements.length;
@@ -78,9 +80,9 @@ export class Settler {
   }
 
   /**
-   * The caller bounds how much is waiting: see `size`.
+   * The caller limits how much is waiting: see `size`.
    *
-   * @param isAwaited its lane sends nothing before it is written, so that no others are waited for
+   * @param isAwaited its lane sends nothing before it is written, so it is written without waiting for more
    */
   add(settlement: Settlement, isAwaited = false): void {
     this.#waiting.push(settlement);
@@ -89,14 +91,14 @@ export class Settler {
     this.#loop ??= this.#run();
   }
 
-  /** Resolves when nothing is waiting any more. */
+  /** Resolves when nothing is left to write. */
   async idle(): Promise<void> {
     while (this.#loop !== undefined || this.#asideLoops.size > 0) {
       await Promise.all([this.#loop, ...this.#asideLoops]);
     }
   }
 
-  /** Ends the pause under way and makes the next ones short; resolves when all is written or given up. */
+  /** Shortens all pauses; resolves when everything is written or given up. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#gathered?.();
@@ -130,7 +132,7 @@ export class Settler {
     });
   }
 
-  /** Answers `busy`, with nothing written, when something else has a row of these locked. */
+  /** Resolves with `busy`, and has written nothing, when another transaction has locked a row of these. */
   async #write(batch: readonly Settlement[]): Promise<'over' | 'busy'> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -139,7 +141,7 @@ export class Settler {
       } catch (error) {
         const isAway = error instanceof Problem;
         if (isAway && error.code === 'database_busy') return 'busy';
-        // One settlement that cannot be written must not keep back the others of its batch.
+        // Each by itself: one settlement that cannot be written must not hold up the others.
         if (!isAway && batch.length > 1) {
           for (const settlement of batch) {
             if ((await this.#write([settlement])) === 'busy') this.#setAside([settlement]);
@@ -178,7 +180,7 @@ export class Settler {
     return others !== undefined;
   }
 
-  /** Tries those that are aside in turn: most of a batch that was busy are not. */
+  /** Retries those that are aside in turn. Of a batch that was busy, most can be written at once. */
   async #runAside(): Promise<void> {
     for (;;) {
       const key = this.#asideKeys.shift();

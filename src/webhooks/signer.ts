@@ -1,18 +1,18 @@
 /**
- * Signs what has gathered at the moment together, in a thread of its own.
+ * Signs messages in batches, in a thread of its own.
  *
- * An ed25519 signature takes 33 µs. Measured while a backlog goes out: one job of Node's thread pool for each costs
- * the event loop another 10 and the pool 8 for the way there and back; a batch for a thread costs the loop 2 a message.
- * One message alone is signed at once, for its way would cost nearly as much: a quiet service never starts the thread.
+ * An ed25519 signature takes 33 µs. Measured while a backlog is sent: one job of Node's thread pool for each message adds
+ * 10 µs on the event loop and 8 µs in the pool for the transfer; in batches, the event loop spends 2 µs a message. A
+ * single message is signed at once, because its transfer would cost nearly as much: a quiet service has no such thread.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Signable, type SigningKeys, signatures } from './sign.ts';
 import type { Signed, ToSign } from './sign-thread.ts';
 
-/** Two milliseconds for the thread: whatever gathers meanwhile does not wait for longer. */
+/** About two milliseconds of work for the thread. */
 const MAX_BATCH = 64;
-/** Batches that the thread has at once, so that it need not wait for the loop between two. */
+/** Batches queued at the thread, so that it need not wait for the event loop between two. */
 const MAX_UNDER_WAY = 2;
 
 interface Waiting {
@@ -25,17 +25,17 @@ interface Waiting {
 export class Signer {
   readonly #open: () => Worker;
   readonly #waiting: Waiting[] = [];
-  /** What the thread is at, in order. */
+  /** Batches sent to the thread, in order. */
   readonly #underWay: Waiting[][] = [];
   #isFlushing = false;
   #thread: Worker | undefined;
 
-  /** @param open makes the thread; for tests that end it */
+  /** @param open starts the thread; tests pass their own */
   constructor(open: () => Worker = openThread) {
     this.#open = open;
   }
 
-  /** Answers the value of `webhook-signature`. The caller bounds how many it asks for at once. */
+  /** Resolves with the value of `webhook-signature`. The caller limits how many are requested at once. */
   sign(message: Signable, keys: SigningKeys): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ message, keys, resolve, reject });
@@ -43,12 +43,12 @@ export class Signer {
     });
   }
 
-  /** Ends the thread; what it is at is signed here. The next batch starts another one. */
+  /** Ends the thread; its unfinished batches are signed in this one. The next batch starts a new thread. */
   async close(): Promise<void> {
     await this.#thread?.terminate();
   }
 
-  /** When this turn of the event loop is over, for what it still brings is signed with the others. */
+  /** Flushes after this turn of the event loop, so that messages of the same turn form one batch. */
   #flushSoon(): void {
     if (this.#isFlushing || this.#underWay.length >= MAX_UNDER_WAY) return;
     this.#isFlushing = true;
@@ -78,7 +78,7 @@ export class Signer {
       for (const [place, one] of batch.entries()) one.resolve(signed[place] as string);
       if (this.#waiting.length > 0) this.#flushSoon();
     });
-    // Whatever it died of: here each message is signed by itself, and only one that is at fault fails.
+    // Whatever the cause: on exit, each message is signed by itself below, and only a faulty one fails.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.#thread = undefined;
@@ -109,12 +109,12 @@ function pack(batch: readonly Waiting[]): ToSign {
   return { keys: [...places.keys()].map(copied), messages };
 }
 
-/** A small buffer is a part of a large one, all of which would go along. */
+/** Copies the secrets: a small Buffer is a slice of a large pool, all of which would be transferred. */
 function copied({ secrets, privateKey }: SigningKeys): SigningKeys {
   return { secrets: secrets.map((secret) => new Uint8Array(secret)), privateKey };
 }
 
 function openThread(): Worker {
-  // Derived from this file's own name, so that the compiled form finds the compiled thread.
+  // The extension of this file, so that compiled code finds the compiled thread.
   return new Worker(new URL(`./sign-thread${extname(import.meta.url)}`, import.meta.url));
 }

@@ -1,4 +1,4 @@
-/** The ed25519 key of each team: made when it is first needed, its public half published for receivers. */
+/** The ed25519 signing key of each team: created when it is first needed; the public key is published for receivers. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
@@ -7,7 +7,7 @@ import type { Sealer } from '../std/seal.ts';
 import type { SigningKey, Store } from '../store/store.ts';
 import type { WebhookDeps } from './deps.ts';
 
-/** A public key as receivers get it: `whpk_` and the 32 raw bytes as base64. */
+/** A published key; `key` is `whpk_` and the 32 raw bytes as base64. */
 export interface PublicSigningKey {
   id: string;
   type: 'ed25519';
@@ -15,14 +15,13 @@ export interface PublicSigningKey {
   createdAt: string;
 }
 
-/** What is opened in memory at most; beyond it the one opened first is forgotten. */
+/** Keys cached by `createTeamSigner`; beyond it the oldest is dropped. */
 const MAX_OPEN_KEYS = 10_000;
 
 /**
- * The keys with which a receiver can verify `v1a` signatures of a team, oldest first. Makes the key of a team
- * that has none yet.
+ * The public keys for the `v1a` signatures of a team, oldest first. Creates the key of a team that has none yet.
  *
- * @throws Problem team_not_found
+ * @throws Problem `team_not_found`
  */
 export async function publicSigningKeys(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -39,7 +38,7 @@ export async function publicSigningKeys(
   }));
 }
 
-/** Answers the private key with which a team signs; opens each team's key once. */
+/** Returns a function that resolves with the private key of a team, and caches the opened keys. */
 export function createTeamSigner(store: Store, sealer: Sealer): (teamId: string) => Promise<KeyObject> {
   const open = new Map<string, KeyObject>();
   return async (teamId) => {

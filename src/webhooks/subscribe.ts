@@ -1,4 +1,4 @@
-/** Subscribes a webhook, and says in one message all that its owner should know about it. */
+/** Subscribes a webhook, and composes the message that tells its owner about problems. */
 import { Problem } from '../model/error.ts';
 import { canonicalEvents } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
@@ -9,13 +9,13 @@ import { newSealedSecret } from './secret.ts';
 const MAX_NAMED_EVENTS = 10;
 
 /**
- * Subscribes, or answers the webhook that is there already with the same workflow, URL and set of events. Without a
- * workflow (null) it hears of all of the team's. `settings` count only for a new one.
- * `url` and `events` must have been checked for their form (`model/webhook.ts`).
+ * Subscribes, or returns the existing webhook with the same workflow, URL and set of events. With `workflowId` null it
+ * receives the events of all workflows of the team. `settings` apply only to a new webhook. `url` and `events` must be
+ * valid (`model/webhook.ts`).
  *
- * @returns the webhook, and a message that carries its id, the event names that never fire here, and whether
- *   network policy will refuse its address
- * @throws Problem workflow_not_found | webhook_limit
+ * @returns the webhook, and a message with its id, a warning for event names that do not exist, and a warning when the
+ *   address policy will refuse the URL
+ * @throws Problem `workflow_not_found`, `webhook_limit`
  */
 export async function subscribeWebhook(
   deps: WebhookDeps,
