@@ -14,12 +14,10 @@ import { directoryOf, finish } from './sources/trial.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');
 
+const loaded = loadWorkflows({ directory: EXAMPLES, known: () => undefined, log: silentLogger });
+
 async function definitionOf(id: string): Promise<Definition> {
-  const { found, mistakes } = await loadWorkflows({
-    directory: EXAMPLES,
-    known: () => undefined,
-    log: silentLogger,
-  });
+  const { found, mistakes } = await loaded;
   assert.deepEqual(mistakes, []);
   const definition = found.find((one) => one.team === 'default' && one.id === id)?.definition;
   assert.ok(definition);

@@ -132,7 +132,11 @@ test('a module that cannot be used is a mistake, and the others are read all the
 });
 
 test('a module that never ends its import is ended, named, and does not stop the others', async (t) => {
-  const directory = await directoryOf(t, { 'hangs.mts': 'for (;;);', 'good.mts': MODULE });
+  const directory = await directoryOf(t, {
+    // Blocks its thread as an endless loop would, without taking a processor from other tests.
+    'hangs.mts': 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);',
+    'good.mts': MODULE,
+  });
   const files = [join(directory, 'hangs.mts'), join(directory, 'good.mts')];
   const settings = await readModuleSettings(files, { directory, log: silentLogger, importMs: 4_000 });
   assert.match(JSON.stringify(settings.get(files[0] ?? '')), /did not end within 4 s/);

@@ -42,20 +42,6 @@ test('one that prints without end is cut off at its output limit', async (t) => 
   assert.ok(run.bytes > 5_000_000 && run.bytes < 6_000_000, `${run.bytes} bytes`);
 });
 
-test('one that prints nothing and hangs ends at its deadline', async (t) => {
-  const { lines, end } = await endedByDeadline(t, sh('echo ready >&2; exec sleep 1000'));
-  assert.deepEqual(lines, []);
-  assertFailed(end, 'error', /was stopped before it had finished/);
-});
-
-test('one that ignores SIGTERM is killed when the grace is over', async (t) => {
-  const { end } = await endedByDeadline(
-    t,
-    node("process.on('SIGTERM', () => {}); console.error('ready'); setInterval(() => {}, 1000)"),
-  );
-  assertFailed(end, 'error', /was stopped before it had finished/);
-});
-
 test('one that closes its output early and hangs ends at its deadline', async (t) => {
   const { end } = await endedByDeadline(t, sh('echo {}; exec >&-; echo ready >&2; exec sleep 1000'));
   assertFailed(end, 'error', /was stopped before it had finished/);
@@ -102,27 +88,6 @@ test('one that writes a line of 100 MB is cut off after 1 MiB of it', async (t) 
   const run = await start(t, { command: sh('head -c 100000000 /dev/zero | tr "\\0" x'), killGraceMs: 50 });
   assertFailed(await ended(run), 'output', /Line 1 is longer than 1048576 bytes/);
   assert.ok(run.bytes < 2_000_000, `${run.bytes} bytes`);
-});
-
-test('one that writes what is not UTF-8 is told after which line', async (t) => {
-  const run = await start(t, {
-    command: sh(String.raw`printf '{}\n{"id":"\377\376"}\n'; exec sleep 1000`),
-    killGraceMs: 50,
-  });
-  assertFailed(await ended(run), 'output', /line 0 is not UTF-8|line 1 is not UTF-8/);
-});
-
-test('one that ends in half a line after a failure leaves no half record', async (t) => {
-  const { lines, end } = await finish(
-    await start(t, { command: sh(`printf '{"id":"1"}\n{"id":"2'; exit 9`) }),
-  );
-  assert.ok(lines.length <= 1);
-  assertFailed(end, 'error', /ended with exit code 9/);
-});
-
-test('one that fails after its whole output has failed', async (t) => {
-  const run = await start(t, { command: sh('echo {}; echo {}; echo out of luck >&2; exit 2') });
-  assertFailed(await ended(run), 'error', /ended with exit code 2.*out of luck$/s);
 });
 
 test('one that floods standard error is slowed down, and its end is still told', async (t) => {
@@ -196,7 +161,7 @@ test('one that puts a pipe or a link in the place of its state does not hold up 
 
 test('of many that stop their own group at once, each is still started and killed', async (t) => {
   const runs = await Promise.all(
-    Array.from({ length: 30 }, () => start(t, { command: ['sh', '-c', 'kill -STOP 0; sleep 600'] })),
+    Array.from({ length: 10 }, () => start(t, { command: ['sh', '-c', 'kill -STOP 0; sleep 600'] })),
   );
   for (const run of runs) run.kill();
   for (const { end } of await Promise.all(runs.map(finish))) assert.equal(end.ok, false);

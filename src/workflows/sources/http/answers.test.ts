@@ -294,8 +294,8 @@ test('a line of 10 MB is read where only some of it is taken', async (t) => {
   }
 });
 
-test('what is made to hurt does not: deep nesting, entity bombs, bombs of zeros', async (t) => {
-  const deep = `${'<div>'.repeat(50_000)}x`;
+test('what is made to hurt does not: deep nesting, entity bombs, bombs of compressed spaces', async (t) => {
+  const deep = `${'<div>'.repeat(20_000)}x`;
   const { records } = await read(
     t,
     deep,
@@ -319,9 +319,9 @@ test('what is made to hurt does not: deep nesting, entity bombs, bombs of zeros'
     /cannot be read: \$\.\.a cannot be followed/,
   );
 
-  const zeros = gzipSync(Buffer.alloc(130 << 20, 0x20));
+  const spaces = zstdCompressSync(Buffer.alloc(130 << 20, 0x20));
   await assert.rejects(
-    read(t, zeros, { 'content-type': 'text/html', 'content-encoding': 'gzip' }, { fields: { id: '.' } }),
+    read(t, spaces, { 'content-type': 'text/html', 'content-encoding': 'zstd' }, { fields: { id: '.' } }),
     /larger than 128 MiB and has to be read whole/,
   );
 });

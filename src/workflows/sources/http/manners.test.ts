@@ -285,12 +285,12 @@ test('an answer that drips ends by `source.timeout`, and says so', async (t) => 
 });
 
 test('a page that is nested without end is read as browsers do, and its texts have a bound', async (t) => {
-  const deep = '<div>x'.repeat(100_000);
-  const { url } = await site(t, { '/deep': `<main>${deep}`, '/low': `<main>${'<i>'.repeat(100_000)}x` });
+  const deep = '<div>x'.repeat(40_000);
+  const { url } = await site(t, { '/deep': `<main>${deep}`, '/low': `<main>${'<i>'.repeat(2_000)}x` });
   const read = (path: string, from: object) =>
     take({ source: { url: `${url}${path}`, records: 'main' }, fields: { id: from } });
   await assert.rejects(read('/deep', { from: 'div', all: true }), /div leads to more than 16 MiB of text/);
   const { records } = await read('/low', { from: 'i', all: true });
   assert.equal(records[0]?.id.length, 510, 'what is deeper stands beside the last of them');
-  assert.equal((await read('/deep', { from: '.' })).records[0]?.id.length, 199_999);
+  assert.equal((await read('/deep', { from: '.' })).records[0]?.id.length, 79_999);
 });
