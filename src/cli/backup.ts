@@ -1,6 +1,6 @@
 /** `flowhook backup create|verify|restore|list`: copies of an SQLite database that can be put back. */
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
@@ -9,7 +9,13 @@ import { toIso } from '../std/clock.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { createProgressBar } from '../std/progress-bar.ts';
 import type { BackupProgress, Inspection } from '../store/backup.ts';
-import { type ListedBackup, listBackups, readManifest, writeManifest } from '../store/backup-files.ts';
+import {
+  backupDirectories,
+  type ListedBackup,
+  listBackups,
+  readManifest,
+  writeManifest,
+} from '../store/backup-files.ts';
 import { isPostgres } from '../store/database-url.ts';
 import {
   createBackup,
@@ -149,7 +155,7 @@ async function restore(backup: string, options: Options): Promise<void> {
 
 async function list(directory: string | undefined, options: Options): Promise<void> {
   const config = configOf(options);
-  const places = directory === undefined ? placesOf(config) : [resolve(directory)];
+  const places = directory === undefined ? backupDirectories(config) : [resolve(directory)];
   const found = places.flatMap(listBackups).sort((a, b) => b.createdAt - a.createdAt);
   const now = Date.now();
   const rows = found.map((one) => [
@@ -171,22 +177,15 @@ function sqliteFile(config: Config): string {
   return file;
 }
 
-/** Where backups lie: where they are written to, and those of migrations beside the database. */
-function placesOf(config: Config): string[] {
-  const file = databaseFile(config);
-  const beside = file === undefined ? [] : [join(dirname(file), 'backups')];
-  return [...new Set([config.backupDirectory, ...beside])];
-}
-
 function newest(config: Config): string {
-  const places = placesOf(config);
+  const places = backupDirectories(config);
   const [first] = places.flatMap(listBackups).sort((a: ListedBackup, b) => b.createdAt - a.createdAt);
   if (first === undefined) throw new NotFoundError(`There are no backups in ${places.join(' and ')}`);
   return first.file;
 }
 
 function find(backup: string, config: Config): string {
-  const candidates = [resolve(backup), ...placesOf(config).map((place) => join(place, backup))];
+  const candidates = [resolve(backup), ...backupDirectories(config).map((place) => join(place, backup))];
   const file = candidates.find((one) => existsSync(one));
   if (file !== undefined) return file;
   throw new NotFoundError(

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { runCommand } from '../../test/support/commands.ts';
 import { inPath } from '../../test/support/in-path.ts';
 import { programOf } from '../main.ts';
 import { DELIVERY_STATES } from '../model/delivery.ts';
@@ -12,7 +13,6 @@ import { JOB_STATES } from '../model/job.ts';
 import { VALUES } from './completion.ts';
 import { leavesOf } from './every-command.ts';
 
-const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-completion-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const program = await programOf(undefined);
@@ -20,8 +20,8 @@ const program = await programOf(undefined);
 /** Answers what a shell offers at the end of a line. */
 type Ask = (line: string) => string[];
 
-function scriptOf(shell: string): string {
-  return execFileSync(process.execPath, [BIN, 'completion', shell], { encoding: 'utf8' });
+async function scriptOf(shell: string): Promise<string> {
+  return (await runCommand(['completion', shell], { directory })).stdout;
 }
 
 function run(shell: string, args: string[]): string[] {
@@ -34,15 +34,15 @@ function run(shell: string, args: string[]): string[] {
   return text.split('\n').filter((line) => line !== '');
 }
 
-const SHELLS: Record<string, () => Ask> = {
-  bash: () => {
-    writeFileSync(join(directory, 'flowhook.bash'), scriptOf('bash'));
+const SHELLS: Record<string, () => Promise<Ask>> = {
+  bash: async () => {
+    writeFileSync(join(directory, 'flowhook.bash'), await scriptOf('bash'));
     const asked = `source ../flowhook.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _flowhook; printf '%s\\n' "\${COMPREPLY[@]}"`;
     return (line) => run('bash', ['-c', asked, 'bash', ...line.split(' ')]);
   },
-  zsh: () => {
+  zsh: async () => {
     mkdirSync(join(directory, 'zfunc'));
-    writeFileSync(join(directory, 'zfunc', '_flowhook'), scriptOf('zsh'));
+    writeFileSync(join(directory, 'zfunc', '_flowhook'), await scriptOf('zsh'));
     writeFileSync(join(directory, 'setup.zsh'), ZSH_SETUP);
     return (line) => {
       writeFileSync(join(directory, 'offered'), '');
@@ -52,9 +52,9 @@ const SHELLS: Record<string, () => Ask> = {
         .filter((one) => one !== '');
     };
   },
-  fish: () => {
+  fish: async () => {
     mkdirSync(join(directory, '.config/fish/completions'), { recursive: true });
-    writeFileSync(join(directory, '.config/fish/completions/flowhook.fish'), scriptOf('fish'));
+    writeFileSync(join(directory, '.config/fish/completions/flowhook.fish'), await scriptOf('fish'));
     return (line) =>
       run('fish', ['-c', 'complete -C $argv[1]', line]).map((one) => one.split('\t')[0]?.trim() ?? '');
   },
@@ -97,8 +97,8 @@ writeFileSync(join(directory, 'place', 'people.yaml'), '');
 for (const [shell, prepare] of Object.entries(SHELLS)) {
   test(`${shell} completes commands, flags, values and files`, {
     skip: inPath(shell) === undefined && `${shell} is not in PATH`,
-  }, () => {
-    const ask = prepare();
+  }, async () => {
+    const ask = await prepare();
     const sorted = (line: string) => [...new Set(ask(line))].sort();
     assert.deepEqual(sorted('flowhook webh'), ['webhooks']);
     assert.deepEqual(sorted('flowhook webhooks p'), ['pause']);
@@ -134,9 +134,9 @@ test('every value that is completed belongs to a flag', () => {
   );
 });
 
-test('the completions of every shell name every command', () => {
+test('the completions of every shell name every command', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const script = scriptOf(shell);
+    const script = await scriptOf(shell);
     for (const { path } of leavesOf(program)) assert.ok(script.includes(path.replace(' ', '/')), path);
   }
 });

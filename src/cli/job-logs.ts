@@ -5,8 +5,8 @@ import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
 import { findJob } from './find.ts';
-import { wholeNumber } from './flag-values.ts';
 import { logTail, type TailLine } from './follow-job.ts';
+import { attemptFrom } from './job-flags.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { toOutput } from './output.ts';
 import { orRemote } from './remote.ts';
@@ -26,10 +26,7 @@ export function addJobLogs(jobs: Command): void {
     .option('--follow', 'go on printing until the job has ended, further attempts included');
   const local = (id: string, options: Options) =>
     withStore(options, { make: false }, async (store) => {
-      const attempt =
-        options.attempt === undefined
-          ? undefined
-          : wholeNumber('--attempt', options.attempt, 1, Number.MAX_SAFE_INTEGER);
+      const attempt = attemptFrom(options);
       const interrupted = untilInterrupted();
       try {
         const job = await findJob(store, id);

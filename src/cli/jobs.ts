@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { endedSentence, notWaitingSentence, shownJob } from '../http/extensions/shown-job.ts';
 import { Problem } from '../model/error.ts';
-import { JOB_ORIGINS, JOB_STATES, type Job } from '../model/job.ts';
+import { JOB_ORIGINS, type Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
 import { findJob, findTeams, findWorkflow } from './find.ts';
-import { oneOf, someOf, wholeNumber } from './flag-values.ts';
+import { DEFAULT_JOBS, jobFilterFrom } from './job-flags.ts';
 import { addJobLogs } from './job-logs.ts';
 import { cellsOf, jobLines } from './job-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
@@ -20,8 +20,6 @@ import type { Options } from './settings.ts';
 import { table } from './table.ts';
 import { addWatch } from './watch.ts';
 
-const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 1_000;
 const BY = 'Canceled at the command line';
 
 export function addJobs(program: Command): void {
@@ -33,7 +31,7 @@ export function addJobs(program: Command): void {
     .option('--team <slug>', 'only of this team')
     .option('--state <states>', 'only in these states, with commas between')
     .option('--origin <origin>', `only of this origin: ${JOB_ORIGINS.join(', ')}`)
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_LIMIT})`);
+    .option('--limit <number>', `at most so many (default: ${DEFAULT_JOBS})`);
   orRemote(addStoreOptions(list), listJobs, listJobsAt);
 
   const one = (
@@ -59,10 +57,7 @@ export function addJobs(program: Command): void {
 }
 
 async function listJobs(options: Options): Promise<void> {
-  const states = someOf('--state', options.state, JOB_STATES);
-  const origin =
-    options.origin === undefined ? undefined : oneOf('--origin', String(options.origin), JOB_ORIGINS);
-  const limit = wholeNumber('--limit', options.limit ?? DEFAULT_LIMIT, 1, MAX_LIMIT);
+  const { limit, ...filter } = jobFilterFrom(options);
   await withStore(options, { make: false }, async (store) => {
     const place =
       options.workflow === undefined
@@ -76,8 +71,7 @@ async function listJobs(options: Options): Promise<void> {
       const jobs = await store.jobs.list({
         teamId: team.id,
         ...(place === undefined ? {} : { workflowId: place.workflowId }),
-        ...(states === undefined ? {} : { states }),
-        ...(origin === undefined ? {} : { origin }),
+        ...filter,
         limit,
       });
       found.push(...jobs.map((job) => ({ job, team })));

@@ -1,7 +1,7 @@
 /** `flowhook jobs` and `flowhook run` against a server. */
 import type { Job as ClientJob, Flowhook } from 'flowhook-client';
-import { JOB_ORIGINS, JOB_STATES, type Job } from '../model/job.ts';
-import { oneOf, someOf, wholeNumber } from './flag-values.ts';
+import type { Job } from '../model/job.ts';
+import { attemptFrom, jobFilterFrom } from './job-flags.ts';
 import { cellsOf, jobLines } from './job-words.ts';
 import { print, toOutput } from './output.ts';
 import { withoutTeam } from './remote.ts';
@@ -13,14 +13,9 @@ import { untilInterrupted } from './until-interrupted.ts';
 
 export async function listJobsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
-  const jobs = await server.jobs
-    .list({
-      workflowId: options.workflow as string | undefined,
-      state: someOf('--state', options.state, JOB_STATES),
-      origin:
-        options.origin === undefined ? undefined : oneOf('--origin', String(options.origin), JOB_ORIGINS),
-    })
-    .take(wholeNumber('--limit', options.limit ?? 20, 1, 1_000));
+  const { limit, states: state, origin } = jobFilterFrom(options);
+  const workflowId = options.workflow as string | undefined;
+  const jobs = await server.jobs.list({ workflowId, state, origin }).take(limit);
   print(
     options,
     jobs.map((job) => ({ team: team.slug, ...job })),
@@ -83,8 +78,7 @@ export async function followAt(server: Flowhook, id: string, options: Options): 
 }
 
 export async function jobLogsAt(server: Flowhook, id: string, options: Options): Promise<void> {
-  const attempt =
-    options.attempt === undefined ? undefined : wholeNumber('--attempt', options.attempt, 1, 1e9);
+  const attempt = attemptFrom(options);
   const interrupted = untilInterrupted();
   async function* lines() {
     if (options.follow === true) return yield* server.jobs.followLogs(id, { signal: interrupted.signal });

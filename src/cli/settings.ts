@@ -5,10 +5,10 @@ import { settingsByGroup } from '../config/groups.ts';
 import { environmentName, flagName } from '../config/names.ts';
 import { type NamedSetting, SETTINGS, type SettingName } from '../config/settings.ts';
 
-/** What a command is called with, as commander hands it over. */
+/** The options of a command, as commander passes them. */
 export type Options = Record<string, unknown>;
 
-/** Adds flags for settings. Secrets get none: a command line can be read by others on the machine. */
+/** Adds flags for some settings. Secrets have none: others on the machine can read a command line. */
 export function addSettings(command: Command, names: readonly SettingName[]): Command {
   for (const setting of SETTINGS.filter(hasFlag)) {
     if (names.includes(setting.name)) command.addOption(optionOf(setting));
@@ -16,7 +16,7 @@ export function addSettings(command: Command, names: readonly SettingName[]): Co
   return command;
 }
 
-/** Adds flags for all settings that may have one, under the titles of their groups. */
+/** Adds flags for all settings but secrets, under the titles of their groups. */
 export function addAllSettings(command: Command): Command {
   for (const { title, settings } of settingsByGroup()) {
     for (const setting of settings.filter(hasFlag)) {
@@ -30,16 +30,15 @@ function hasFlag(setting: NamedSetting): boolean {
   return setting.secret !== true;
 }
 
-function optionOf({ name, value, sentence, ...setting }: NamedSetting): Option {
+function optionOf({ name, placeholder, sentence, ...setting }: NamedSetting): Option {
   const preset = setting.default ?? setting.byDefault;
-  const isSwitch = value === undefined;
   return new Option(
-    flagName(name) + (isSwitch ? '' : ` <${value}>`),
-    sentence + (preset === undefined || isSwitch ? '' : ` (default: ${preset})`),
+    `${flagName(name)} <${placeholder}>`,
+    sentence + (preset === undefined ? '' : ` (default: ${preset})`),
   );
 }
 
-/** What the help says of the settings that have no flag. */
+/** The help for settings that have no flag. */
 export function secretSettingsHelp(): string {
   const lines = SETTINGS.filter((setting) => !hasFlag(setting)).map(
     ({ name, sentence, byDefault }) =>
@@ -52,7 +51,7 @@ export function secretSettingsHelp(): string {
   ].join('\n');
 }
 
-/** The settings as flags, environment and file say. */
+/** The settings from flags, environment and `flowhook.yaml`. @throws ConfigError */
 export function configOf(options: Options): Config {
   const given = SETTINGS.filter(({ name }) => options[name] !== undefined);
   return readConfig(Object.fromEntries(given.map(({ name }) => [name, String(options[name])])));

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Quotas } from '../model/quota.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
+import { isLoopbackHost } from '../net/host.ts';
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { maskedUrl } from '../std/masked-url.ts';
 import { isPostgres } from '../store/database-url.ts';
@@ -30,7 +31,7 @@ export interface Derived {
 
 export function derive(values: SettingValues, isGiven: (name: SettingName) => boolean): Derived {
   const publicUrl = values.publicUrl?.replace(/\/+$/, '');
-  const isOpen = isLoopback(values.host) && publicUrl === undefined && !values.trustProxy;
+  const isOpen = isLoopbackHost(values.host) && publicUrl === undefined && !values.trustProxy;
   const metricsAllow = values.metricsAllow ?? (isOpen ? parseNetworkList('loopback') : undefined);
   const maxRunningJobs = values.maxRunningJobs ?? Math.max(2, availableParallelism());
   return {
@@ -94,8 +95,4 @@ export function shownValues(derived: Derived): Partial<Record<SettingName, strin
     maxRunningJobsPerTeam: String(derived.maxRunningJobsPerTeam),
     maxAddressConnections: String(derived.maxAddressConnections),
   };
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }

@@ -59,7 +59,7 @@ test('words, switches, paths, lists and texts are read as they are called', () =
   assert.equal(read(letters, 'a,1'), undefined);
   assert.deepEqual(letters.absent, []);
   const url = text(
-    { value: 'url', expected: 'a URL', pattern: /^https:/ },
+    { placeholder: 'url', expected: 'a URL', pattern: /^https:/ },
     unset('none', 'https://a'),
     'Where.',
   );

@@ -1,61 +1,59 @@
-/** The kinds of settings: how the text of one is read, what is said of a wrong one, and which type it gives. */
+/** The kinds of settings: how the text of one is read, which type it gives, and what a wrong one must be instead. */
 import { resolve } from 'node:path';
 import { parseDuration } from '../workflows/duration.ts';
 import { parseSize } from '../workflows/size.ts';
 
 /** How the text of a setting is read. */
 export interface Reading<T> {
-  /** What the value is called behind a flag, such as `number`. */
-  value: string;
-  /** The flag alone is `true`. */
-  isSwitch?: true;
-  /** What it must be, to stand behind "must be". */
+  /** Stands for the value after a flag in the help, such as `number` in `--port <number>`. */
+  placeholder: string;
+  /** What the value must be: completes the sentence "must be …". */
   expected: string;
   /**
-   * The value; nothing for a text that is not as expected.
+   * The value; undefined when the text is not as expected.
    *
    * @param directory absolute: what paths are relative to
    */
   read(text: string, directory: string): T | undefined;
-  /** What stands behind the name when more can be said of this text than "must be <expected>". */
+  /** The rest of the sentence after the name, when it can say more about this text than "must be <expected>". */
   mistake?(text: string): string;
-  /** What holds when nobody sets it. */
+  /** The value when the setting is not set. */
   absent?: T;
-  /** What its field in `Config` has behind the name. */
+  /** The suffix of its field in `Config`: milliseconds. */
   unit?: 'Ms';
 }
 
 /** One row of the table. */
 export interface Setting<T> extends Reading<T> {
   sentence: string;
-  /** As one would write it. Nothing where the default is none, or follows from other settings. */
+  /** As it would be written. Undefined when there is no default, or it follows from other settings. */
   default: string | undefined;
-  /** In words, where there is no such text. */
+  /** The default in words, when it is not a fixed text. */
   byDefault?: string;
-  /** A value that may be written into `flowhook.yaml`. */
+  /** A valid value to show in `flowhook.yaml`. */
   example: string;
-  /** Never shown, without a flag, and read also from the file that `<variable>_FILE` names. */
+  /** Never shown, has no flag, and may also be read from the file named by `<variable>_FILE`. */
   secret?: true;
-  /** It may have a secret in it: never repeated, and read from such a file too, but it has a flag. */
+  /** May contain a secret: never repeated and also read from such a file, but it has a flag. */
   mayHoldSecret?: true;
 }
 
-/** A default that is no fixed text. */
+/** In place of a default that is a fixed text. */
 interface Unset {
   byDefault: string;
   example: string;
 }
 
-/** What `T` becomes where there may be none. */
+/** The type of a setting that may be without a value. */
 type Or<P, T> = P extends Unset ? T | undefined : T;
 
-/** @param byDefault in words what holds then, such as `none` or `the address it listens on` */
+/** @param byDefault in words what applies when it is not set, such as `none` or `the address it listens on` */
 export function unset(byDefault: string, example: string): Unset {
   return { byDefault, example };
 }
 
-/** A setting of its own kind; the others below are made with it. */
-export function of<T, P extends string | Unset>(
+/** A setting read in a way of its own; every kind below is made with this. */
+export function setting<T, P extends string | Unset>(
   reading: Reading<T>,
   preset: P,
   sentence: string,
@@ -68,87 +66,93 @@ export function of<T, P extends string | Unset>(
   return { ...reading, ...initial, ...more, sentence } as Setting<Or<P, T>>;
 }
 
-/** A text, of a certain form where there is a pattern. */
+/** A text that matches the pattern, if there is one. */
 export function text<P extends string | Unset>(
-  form: { value: string; expected: string; pattern?: RegExp },
+  form: { placeholder: string; expected: string; pattern?: RegExp },
   preset: P,
   sentence: string,
 ) {
-  const { value, expected, pattern = /^/ } = form;
+  const { placeholder, expected, pattern = /^/ } = form;
   const read = (text: string) => (pattern.test(text) ? text : undefined);
-  return of<string, P>({ value, expected, read }, preset, sentence);
+  return setting<string, P>({ placeholder, expected, read }, preset, sentence);
 }
 
-/** A whole number within bounds, both included. */
+/** A whole number from `least` to `most`. */
 export function whole<P extends number | Unset>(least: number, most: number, preset: P, sentence: string) {
   const reading: Reading<number> = {
-    value: 'number',
+    placeholder: 'number',
     expected: `a whole number from ${least} to ${most}`,
     read: (text) => {
       const number = Number(text);
       return /^\d+$/.test(text) && number >= least && number <= most ? number : undefined;
     },
   };
-  return of(reading, asText(preset), sentence) as Setting<Or<P, number>>;
+  return setting(reading, asText(preset), sentence) as Setting<Or<P, number>>;
 }
 
 /**
- * One of some words.
+ * One of several words.
  *
- * @param value what they are called behind the flag, where they are too many to stand there; the sentence names them then
+ * @param placeholder for when there are too many to list after the flag; its sentence must then name them
  */
 export function oneOf<T extends string>(
   words: readonly T[],
   preset: NoInfer<T>,
   sentence: string,
-  value = words.join('|'),
+  placeholder = words.join('|'),
 ) {
   const read = (text: string) => words.find((word) => word === text);
-  const reading = { value, expected: `one of ${words.join(', ')}`, read };
-  return of<T, string>(reading, preset, sentence);
+  const reading = { placeholder, expected: `one of ${words.join(', ')}`, read };
+  return setting<T, string>(reading, preset, sentence);
 }
 
 /** `on` or `off`. */
 export function onOff(preset: 'on' | 'off', sentence: string) {
   const read = (text: string) => (text === 'on' ? true : text === 'off' ? false : undefined);
-  return of<boolean, string>({ value: 'on|off', expected: 'one of on, off', read }, preset, sentence);
+  return setting<boolean, string>(
+    { placeholder: 'on|off', expected: 'one of on, off', read },
+    preset,
+    sentence,
+  );
 }
 
-/** A number of bytes such as `10GB`, within bounds that are written in the same way. */
+/** A number of bytes such as `10GB`; bounds are written the same way. */
 export function size<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
   const [leastBytes, mostBytes] = [parseSize(least) ?? 0, parseSize(most) ?? 0];
   const reading: Reading<number> = {
-    value: 'size',
+    placeholder: 'size',
     expected: `a size from ${least} to ${most} such as 500MB or 10GB`,
     read: (text) => {
       const bytes = parseSize(text);
       return bytes !== undefined && bytes >= leastBytes && bytes <= mostBytes ? bytes : undefined;
     },
   };
-  return of<number, P>(reading, preset, sentence);
+  return setting<number, P>(reading, preset, sentence);
 }
 
-/** A length of time such as `30s`, in milliseconds; its field ends in `Ms`. Bounds are written in the same way. */
+/** A duration such as `30s`, read as milliseconds; its field ends in `Ms`. Bounds are written the same way. */
 export function duration<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
-  return of<number, P>(timeReading(least, most), preset, sentence) as Setting<Or<P, number>> & { unit: 'Ms' };
+  return setting<number, P>(timeReading(least, most), preset, sentence) as Setting<Or<P, number>> & {
+    unit: 'Ms';
+  };
 }
 
-/** A length of time, or `off`, which gives null. */
+/** A duration, or `off`, which is read as null. */
 export function durationOrOff(least: string, most: string, preset: string, sentence: string) {
   const time = timeReading(least, most);
   const reading: Reading<number | null> = {
     ...time,
-    value: 'time|off',
+    placeholder: 'time|off',
     expected: `off, or ${time.expected}`,
     read: (text, directory) => (text === 'off' ? null : time.read(text, directory)),
   };
-  return of(reading, preset, sentence) as Setting<number | null> & { unit: 'Ms' };
+  return setting(reading, preset, sentence) as Setting<number | null> & { unit: 'Ms' };
 }
 
 function timeReading(least: string, most: string): Reading<number> {
   const [leastMs, mostMs] = [parseDuration(least) ?? 0, parseDuration(most) ?? 0];
   return {
-    value: 'time',
+    placeholder: 'time',
     expected: `a time from ${least} to ${most} such as 30s, 15m or 24h`,
     read: (text) => {
       const ms = parseDuration(text);
@@ -158,16 +162,17 @@ function timeReading(least: string, most: string): Reading<number> {
   };
 }
 
-/** A path, which becomes absolute. */
-export function path<P extends string | Unset>(value: 'directory' | 'file', preset: P, sentence: string) {
+/** A path, made absolute. */
+export function path<P extends string | Unset>(kind: 'directory' | 'file', preset: P, sentence: string) {
   const read = (text: string, directory: string) => resolve(directory, text);
-  return of<string, P>({ value, expected: `the path of a ${value}`, read }, preset, sentence);
+  return setting<string, P>({ placeholder: kind, expected: `the path of a ${kind}`, read }, preset, sentence);
 }
 
 /**
- * Words with commas between, as texts; none when nobody sets it.
+ * A comma-separated list; empty when it is not set.
  *
- * @param entry whether one of them is as expected, and what all of them must be
+ * @param entry.is whether an entry is as expected
+ * @param entry.expected what the whole list must be
  */
 export function list(
   entry: { is(one: string): boolean; expected: string },
@@ -181,13 +186,13 @@ export function list(
       .filter((one) => one !== '');
     return entries.every(entry.is) ? entries : undefined;
   };
-  const reading = { value: 'list', expected: entry.expected, read, absent: [] };
-  return of(reading, preset, sentence) as Setting<string[]>;
+  const reading = { placeholder: 'list', expected: entry.expected, read, absent: [] };
+  return setting(reading, preset, sentence) as Setting<string[]>;
 }
 
-/** A secret: from the environment or a file only. */
+/** A secret: read from the environment or a file only. */
 export function secret<T>(reading: Reading<T>, byDefault: string, sentence: string) {
-  return of(reading, unset(byDefault, ''), sentence, { secret: true });
+  return setting(reading, unset(byDefault, ''), sentence, { secret: true });
 }
 
 function asText(preset: number | Unset): string | Unset {

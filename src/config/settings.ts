@@ -1,16 +1,16 @@
-/** THE table: every setting, one row each. Flags, environment, `flowhook.yaml`, help and reference follow from it. */
+/** The table of all settings. Flags, environment variables, `flowhook.yaml`, help and reference are derived from it. */
 import { LOG_LEVELS } from '../observe/log.ts';
 import { LOGGED_REQUESTS } from '../observe/wide-lines.ts';
 import {
   duration,
   durationOrOff,
   list,
-  of,
   oneOf,
   onOff,
   path,
   type Setting,
   secret,
+  setting,
   size,
   text,
   unset,
@@ -28,29 +28,33 @@ import {
   trustedProxies,
 } from './readings.ts';
 
-/** What a node does. Of an SQLite database there is one node, which does all. */
+/** What a node does. On SQLite there is one node, which does everything. */
 const ROLES = ['all', 'api', 'worker', 'sender'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * By group and name: a kind with its bounds, the default, one sentence. `Config` has a field of the same name and the
- * kind's type (`backupEvery`, a time, is `backupEveryMs`); what follows from several settings stands in `derive.ts`.
- * A new row is all that a new setting needs, besides its use and `npm run reference`.
+ * By group and name: a kind with its bounds, the default, and one sentence of description. `Config` has a field of the
+ * same name with the type of the kind (`backupEvery`, a duration, is `backupEveryMs`). What follows from several
+ * settings is computed in `derive.ts`. A new setting needs only a row here, its use, and `npm run reference`.
  */
 export const TABLE = {
   server: {
     host: text(
-      { value: 'address', expected: 'an address or a name of this machine', pattern: /^[^\s/?#@[\]]+$/ },
+      {
+        placeholder: 'address',
+        expected: 'an address or a name of this machine',
+        pattern: /^[^\s/?#@[\]]+$/,
+      },
       '127.0.0.1',
       'The address to listen on.',
     ),
     port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
-    publicUrl: of(
+    publicUrl: setting(
       httpUrl,
       unset('the one it listens on', 'https://flowhook.example.com'),
       'The address under which others reach this service.',
     ),
-    trustProxy: of(
+    trustProxy: setting(
       trustedProxies,
       'false',
       'Whose X-Forwarded-* headers are believed: loopback, private, CIDRs and addresses with commas between; ' +
@@ -95,7 +99,7 @@ export const TABLE = {
   },
   database: {
     data: path('directory', './data', 'Where the database and the encryption key lie.'),
-    database: of(
+    database: setting(
       databaseUrl,
       unset('flowhook.db in the data directory', 'sqlite:/var/lib/flowhook/flowhook.db'),
       'The database: sqlite:/path/to/file, or for any number of nodes postgres://user:password@host/database, with ' +
@@ -157,7 +161,7 @@ export const TABLE = {
     ),
   },
   webhooks: {
-    allowNetworks: of(
+    allowNetworks: setting(
       addressPolicy,
       unset(
         'loopback,private while listening on loopback without publicUrl and trustProxy, else none',
@@ -180,12 +184,12 @@ export const TABLE = {
     ),
   },
   limits: {
-    rateLimitPerKey: of(
+    rateLimitPerKey: setting(
       rateOrOff,
       'off',
       'How many requests a key may make of this node, such as 600/1m, or off. Beyond it calls are answered with 429.',
     ),
-    rateLimitPerAddress: of(
+    rateLimitPerAddress: setting(
       rateOrOff,
       'off',
       'How many requests may come from an address (of IPv6 from a /64) to this node, or off; one without a good key counts as ten.',
@@ -282,7 +286,7 @@ export const TABLE = {
       'Which requests have a line in the log: all, those that were slow (a second) or failed, errors alone, or off.',
     ),
     metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
-    metricsAllow: of(
+    metricsAllow: setting(
       networksOrNone,
       unset('loopback while listening on loopback without publicUrl and trustProxy, else none', '10.0.0.0/8'),
       'From where /metrics is read without a key: loopback, private, CIDRs, addresses, or none. Others need one with ' +
@@ -297,14 +301,14 @@ export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] 
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
 
-/** What the rows read, before anything is derived. */
+/** The values of all rows, before anything is derived from them. */
 export type SettingValues = {
   [N in SettingName as Field<N>]: Row<N> extends Setting<infer T> ? T : never;
 };
 
 export type NamedSetting = Setting<unknown> & { name: SettingName; group: SettingGroup };
 
-/** The rows in their order. */
+/** The rows, in the order of the table. */
 export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap(([group, rows]) =>
   Object.entries(rows).map(([name, setting]: [string, Setting<unknown>]) => ({
     ...setting,

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { durationWords } from '../std/amounts.ts';
-import { type ListedBackup, listBackups, readManifest } from '../store/backup-files.ts';
+import { backupDirectories, type ListedBackup, listBackups, readManifest } from '../store/backup-files.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { keyFile } from '../teams/open-sealer.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
@@ -135,10 +135,9 @@ export const backupPlace: Check = ofSettings('backups', 'backup-place', async (s
   });
 });
 
-/** Where they are written to, and those of migrations beside the database; newest first. */
-function backupsOf({ backupDirectory, databaseUrl }: ExaminedSettings): ListedBackup[] {
-  const beside = join(dirname(databaseUrl.slice('sqlite:'.length)), 'backups');
-  return [...new Set([backupDirectory, beside])]
+/** Newest first. */
+function backupsOf(settings: ExaminedSettings): ListedBackup[] {
+  return backupDirectories(settings)
     .flatMap(listBackups)
     .sort((a, b) => b.createdAt - a.createdAt);
 }

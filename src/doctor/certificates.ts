@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
+import { hostOf } from '../net/host.ts';
 import { durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, type Trouble, warning } from './check.ts';
@@ -97,7 +98,3 @@ export const publicCertificate: Check = ofSettings(
     }
   },
 );
-
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '');
-}

@@ -1,4 +1,5 @@
 /** Settings that are right each by itself, and together open more than somebody may have meant. */
+import { hostOf, isLoopbackHost } from '../net/host.ts';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 import type { ExaminedSettings } from './subject.ts';
 
@@ -33,7 +34,7 @@ export function exposureResult(
 ): Result {
   const { host, publicUrl, tlsCert } = settings;
   const hasTls = tlsCert !== undefined || publicUrl?.startsWith('https:') === true;
-  if (isLoopback(host)) {
+  if (isLoopbackHost(host)) {
     if (publicUrl === undefined || hasTls || isLoopbackUrl(publicUrl)) {
       return ok(`Only programs of this machine reach it directly (${host})`);
     }
@@ -80,7 +81,7 @@ export function networksResult({
   allowNetworks,
 }: Pick<ExaminedSettings, 'host' | 'publicUrl' | 'allowNetworks'>): Result {
   const what = `Webhooks and HTTP sources may reach ${allowNetworks.description}`;
-  const isOpen = !isLoopback(host) || (publicUrl !== undefined && !isLoopbackUrl(publicUrl));
+  const isOpen = !isLoopbackHost(host) || (publicUrl !== undefined && !isLoopbackUrl(publicUrl));
   if (!isOpen || !allowNetworks.verdict('127.0.0.1').allowed) return ok(what);
   return warning({
     what: `${what}, while others reach the service`,
@@ -89,10 +90,6 @@ export function networksResult({
   });
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
-}
-
 function isLoopbackUrl(url: string): boolean {
-  return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  return isLoopbackHost(hostOf(url));
 }

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
+import { hostOf } from '../net/host.ts';
 import { durationWords } from '../std/amounts.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
@@ -116,8 +117,4 @@ async function webhooksOf(store: Store): Promise<Webhook[]> {
     if (all.length > MOST) break;
   }
   return all.slice(0, MOST);
-}
-
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }

@@ -91,6 +91,13 @@ export function sweepUnfinished(directory: string): void {
   }
 }
 
+/** Where the backups of a database may be: where they are written, and beside an SQLite file, where migrations put theirs. */
+export function backupDirectories(config: { backupDirectory: string; databaseUrl: string }): string[] {
+  const { backupDirectory, databaseUrl } = config;
+  if (!databaseUrl.startsWith('sqlite:')) return [backupDirectory];
+  return [...new Set([backupDirectory, join(dirname(databaseUrl.slice('sqlite:'.length)), 'backups')])];
+}
+
 /** The backups in a directory, newest first; empty if it does not exist. */
 export function listBackups(directory: string): ListedBackup[] {
   const found: ListedBackup[] = [];
