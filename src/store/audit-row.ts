@@ -1,4 +1,4 @@
-/** A line of the audit log as a row, the same in every database. */
+/** The row of a line of the audit log, and its mapping to the model; the same for both drivers. */
 import {
   type ActorKind,
   type AuditLine,

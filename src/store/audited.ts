@@ -130,7 +130,7 @@ function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: str
 }
 
 /** Added by `authoredBy` to the input of each operation of the table. */
-export interface Authored {
+interface Authored {
   authored?: { author: Author; operation: string };
 }
 

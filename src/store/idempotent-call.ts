@@ -6,7 +6,7 @@ export const REMEMBERED_MS = 24 * 3_600_000;
 export interface IdempotentCall {
   teamId: string;
   operation: 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
-  /** What it is called on: the scope of the key. */
+  /** The id of what it is called on: the key's scope. */
   target: string;
   idempotencyKey?: string | null;
 }

@@ -1,4 +1,4 @@
-/** An inspector and its requests as they stand in the tables, the same in every database. */
+/** The rows of inspectors and their requests, and their mapping to the model; the same for both drivers. */
 import type { InspectedRequest, Inspector } from '../model/inspector.ts';
 
 export interface InspectorRow {

@@ -1,4 +1,4 @@
-/** A job as it stands in the table, the same in every database. */
+/** The row of a job in the database, and its mapping to the model; the same for both drivers. */
 import type { Job, JobOrigin } from '../model/job.ts';
 import { newId } from '../std/id.ts';
 

@@ -1,4 +1,4 @@
-/** A replay as it stands in the table, the same in every database. */
+/** The row of a replay in the database, and its mapping to the model; the same for both drivers. */
 import type { Replay } from './webhook-operations.ts';
 
 export interface ReplayRow {

@@ -13,7 +13,7 @@ import {
   type UsagePeriod,
 } from '../model/usage.ts';
 
-/** The name in `instance` under which stands up to when attempts are counted, in epoch milliseconds. */
+/** The name in `instance` of the time up to which attempts are counted, in epoch milliseconds. */
 export const COUNTED_UNTIL = 'usage_counted_until';
 
 /** An event to be counted. `body` is given for `workflow_finished`: it says how many records the run changed. */

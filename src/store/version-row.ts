@@ -1,4 +1,4 @@
-/** Versions as they stand in the table, and which of them may be pruned; the same for every driver. */
+/** The rows of versions, their mapping to the model, and which versions may be pruned; the same for both drivers. */
 import type { DataVersion, Retention, VersionSummary } from './record-operations.ts';
 
 export interface DataVersionRow extends Omit<DataVersion, 'fields'> {

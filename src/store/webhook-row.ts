@@ -1,4 +1,4 @@
-/** A webhook as it stands in the table, the same in every database. */
+/** The row of a webhook in the database, and its mapping to the model; the same for both drivers. */
 import type { Webhook } from '../model/webhook.ts';
 import type { Touched } from './store.ts';
 import { touchLane } from './touched.ts';

@@ -1,4 +1,4 @@
-/** A workflow as it stands in the table, the same in every database. */
+/** The row of a workflow in the database, and its mapping to the model; the same for both drivers. */
 import type { RecordCounts } from '../model/job.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 

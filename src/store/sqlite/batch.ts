@@ -48,10 +48,10 @@ const MAX_CANCELED = 500;
 export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): BatchResult {
   const touched = untouched();
   const { now, publicUrl } = batch;
-  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelable: MAX_CANCELED, sequences: new Map() };
+  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelsLeft: MAX_CANCELED, sequences: new Map() };
   try {
     const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
-    return { answers, touched, cancelMore: tx.cancelable === 0 };
+    return { answers, touched, cancelMore: tx.cancelsLeft === 0 };
   } catch (error) {
     if (db.inTransaction) db.run('rollback');
     const problem = refusalOf(error);
@@ -91,7 +91,7 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
  */
 function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
   tx.db.run('begin immediate');
-  tx.cancelable = MAX_CANCELED;
+  tx.cancelsLeft = MAX_CANCELED;
   const answers = calls.map((call) => {
     tx.db.run('savepoint operation');
     const answer = perform(tx, call);

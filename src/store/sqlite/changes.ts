@@ -11,10 +11,10 @@ import type { View } from './transaction.ts';
 /** Bytes of records that one call may return, `before` and `after` together. */
 const MAX_BYTES = 8_388_608;
 
-// Names the indexes, because the planner would scan the whole workflow in the order of `seq`. `told` is the version
+// Names the indexes, because the planner would scan the whole workflow in the order of `seq`. `reported` is the version
 // that is reported.
 const WRITTEN = `
-  select new.added_in as version, new.seq, new.id, new.added_in as told,
+  select new.added_in as version, new.seq, new.id, new.added_in as reported,
          (select old.body from record old indexed by record_closed
           where old.workflow = new.workflow and old.id = new.id and old.removed_in is not null
             and old.added_in <= ? and old.removed_in > ?) as before,
@@ -25,7 +25,7 @@ const WRITTEN = `
 const REMOVED = `
   select old.removed_in as version, old.seq, old.id,
          (select max(removed_in) from record last indexed by record_closed
-          where last.workflow = old.workflow and last.id = old.id and last.removed_in <= ?) as told,
+          where last.workflow = old.workflow and last.id = old.id and last.removed_in <= ?) as reported,
          iif(old.added_in > ?
                or exists (select 1 from record kept
                           where kept.workflow = old.workflow and kept.id = old.id and kept.removed_in is null
@@ -42,7 +42,7 @@ const REMOVED = `
 interface Row extends ChangedRow {
   version: number;
   seq: number;
-  told: number;
+  reported: number;
 }
 
 export function changes(
@@ -62,7 +62,7 @@ export function changes(
   return {
     rows: rows
       .filter(part === 'written' ? isWritten : isRemoved)
-      .map(({ id, told, before, after }) => ({ id, version: told, before, after })),
+      .map(({ id, reported, before, after }) => ({ id, version: reported, before, after })),
     next: nextCursor(part, rows.length < limit ? undefined : rows.at(-1), since),
   };
 }

@@ -9,10 +9,10 @@ import { createInterface } from 'node:readline';
  * or not share its file locks with this process.
  *
  * @param options.program the file without its ending, such as `./scrub-process`
- * @param options.purpose stands at the beginning of the error when it fails: `The process that …`
+ * @param options.purpose begins the error when it fails: `The process that …`
  * @param options.signal kills it
- * @param options.onLine hears each line that it prints, if given
- * @throws Error when the process ends without an answer, by the signal or otherwise
+ * @param options.onLine receives each line that it prints
+ * @throws Error when the process ends without an answer, killed by the signal or otherwise
  */
 export async function runChildTask<Answer>(
   task: object,

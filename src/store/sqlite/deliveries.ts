@@ -18,7 +18,7 @@ const REMOVED_LANES = `
 /** Cancels waiting deliveries of removed webhooks, as many as one transaction may. */
 export function cancelRemoved(tx: Tx): void {
   // Each lane found has at least one waiting delivery, so there is no use in more lanes than that.
-  const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, tx.cancelable);
+  const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, tx.cancelsLeft);
   for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 

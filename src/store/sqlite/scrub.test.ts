@@ -17,3 +17,9 @@ test('scrubs while it is open, and goes on to work', async (t) => {
   await publishRun(store, at, { a: 'Ada' });
   assert.deepEqual(await readVersion(store, { ...at, version: 2 }), [{ id: 'a', name: 'Ada' }]);
 });
+
+test('does not scrub once the store is closed, when another process may own the file', async (t) => {
+  const { store } = await openEmptyStore(t);
+  await store.close();
+  await assert.rejects(store.erasure.scrub({ traces: [], rewriteBytes: 0 }), { code: 'stopping' });
+});

@@ -52,7 +52,7 @@ import * as workflows from './workflows.ts';
 import { startWriter } from './writer.ts';
 
 export interface SqliteOptions {
-  /** The database file; its directory is made if it is missing. */
+  /** The database file; its directory is created if it is missing. */
   path: string;
   clock: Clock;
   publicUrl: () => string;
@@ -116,13 +116,16 @@ function compose(parts: {
       writer.call(name, input) as Promise<WriteResult<Name>>;
 
   const onReader = reading(reader, clock);
-  const read = <Result, Input = void>(operation: (view: View, input: Input) => Result) => {
-    const perform = onReader(operation);
+  const read = <Result, Input = void>(operation: (view: View, input: Input) => Result) =>
+    untilClosed(onReader(operation));
+
+  /** The writer refuses calls after `close` by itself. */
+  function untilClosed<Input, Result>(operation: (input: Input) => Promise<Result>) {
     return async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');
-      return perform(input);
+      return operation(input);
     };
-  };
+  }
 
   async function close(): Promise<void> {
     listeners.clear();
@@ -316,11 +319,11 @@ function compose(parts: {
       remove: write('erasure.remove'),
       suppress: write('erasure.suppress'),
       suppressed: read(erase.suppressed),
-      scrub(input) {
+      scrub: untilClosed((input) => {
         const scrubbed = scrubbing.then(() => scrub({ path, ...input }));
         scrubbing = scrubbed.catch(() => undefined);
         return scrubbed;
-      },
+      }),
     },
     audit: { add: write('audit.add'), list: read(listAudit), prune: write('audit.prune') },
     usage: { count: write('usage.count'), read: read(readUsage), prune: write('usage.prune') },

@@ -15,10 +15,10 @@ export interface Tx extends View {
   readonly publicUrl: string;
   /** For teams that have no quotas of their own. */
   readonly quotas: Quotas;
-  /** What the watchers will be told after the commit. */
+  /** Reported to watchers after the commit. */
   readonly touched: Touched;
   /** How many deliveries it may still cancel: a removed webhook may have any number, and other writes wait. */
-  cancelable: number;
+  cancelsLeft: number;
   /** The last sequence number of each team that got an event in this batch: see `events.ts`. */
   readonly sequences: Map<string, number>;
   /** Set when the operation changed nothing because an earlier call had done it: then it leaves no audit line. */

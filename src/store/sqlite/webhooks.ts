@@ -136,13 +136,13 @@ export function removeWebhook(tx: Tx, teamId: string, id: string): boolean {
 /** Cancels waiting deliveries of a webhook, as many as this transaction may. */
 export function cancelWaiting(tx: Tx, teamId: string, webhookId: string): void {
   // Names the index, because the planner would scan all deliveries of the team.
-  tx.cancelable -= tx.db.run(
+  tx.cancelsLeft -= tx.db.run(
     `update delivery set state = 'canceled', next_at = null where (team_id, id) in
        (select team_id, id from delivery indexed by delivery_due
         where team_id = ? and webhook_id = ? and state = 'waiting' limit ?)`,
     teamId,
     webhookId,
-    tx.cancelable,
+    tx.cancelsLeft,
   );
 }
 
