@@ -27,9 +27,9 @@ import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { createApp } from './app.ts';
-import { ConnectionLimits } from './connection-limits.ts';
-import { InFlight } from './in-flight.ts';
-import { Overload } from './overload.ts';
+import { ConnectionLimits } from './limits/connection-limits.ts';
+import { InFlight } from './limits/in-flight.ts';
+import { Overload } from './limits/overload.ts';
 
 const RECORDS = 400;
 const BIG = 'x'.repeat(100_000);

@@ -1,104 +1,28 @@
 /** The HTTP application: the table of routes on Fastify, in the contract's order of checks. */
 import type { IncomingMessage } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
-import type { Examination } from '../model/finding.ts';
-import type { Quotas } from '../model/quota.ts';
-import type { NetworkList } from '../net/network-list.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
-import type { Logger } from '../observe/log.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import type { Observer } from '../observe/observer.ts';
 import { type Traced, toTraceparent, UNTRACED } from '../observe/trace-context.ts';
-import type { Tracing } from '../observe/tracing.ts';
-import type { ErasureDeps } from '../records/erase.ts';
-import type { RepresentationCache } from '../records/representation-cache.ts';
 import { METHODS } from '../std/http-names.ts';
-import type { Store } from '../store/store.ts';
-import type { Authenticator } from '../teams/keys.ts';
-import type { WebhookDeps } from '../webhooks/deps.ts';
-import type { Inspection } from '../webhooks/inspection.ts';
-import type { ApiSecret } from '../workflows/api-secrets.ts';
-import type { WorkflowFile } from '../workflows/files.ts';
 import { observeEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { auditedAs, authorOf, isAudited } from './author.ts';
-import type { Certificate } from './certificate.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
 import { corsHeaders } from './cors.ts';
-import { EventWaits } from './event-waits.ts';
-import type { NodeStatus } from './extensions/system.ts';
-import type { InFlight } from './in-flight.ts';
+import { isRateLimitField } from './limits/rate-limits.ts';
+import { serverTimeouts } from './limits/timeouts.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { streamMetrics } from './node-metrics.ts';
-import type { Overload } from './overload.ts';
 import { isLoggedElsewhere, isServerError, renderProblem, toProblem } from './problem.ts';
-import { isRateLimitField, type RateLimits } from './rate-limits.ts';
 import { requestIdOf } from './request-id.ts';
 import type { KeyedCall, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
-import { Streams } from './streams.ts';
-import { serverTimeouts, type Timeouts } from './timeouts.ts';
+import type { CallServices, HttpServices } from './services.ts';
+import { EventWaits } from './streams/event-waits.ts';
+import { Streams } from './streams/streams.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
-import type { UiServices } from './ui/services.ts';
 import { authenticateSession } from './ui/session.ts';
-
-/** What HTTP needs from the rest of the service. */
-export interface HttpServices {
-  store: Store;
-  authenticator: Authenticator;
-  representations: RepresentationCache;
-  erasure: ErasureDeps;
-  webhooks: WebhookDeps;
-  /** The quotas of teams that have none of their own. */
-  quotas: Quotas;
-  inspection: Inspection;
-  /** The state of this node. */
-  node(): NodeStatus;
-  /** What is wrong with the installation; at most 30 s old. */
-  examine(): Promise<Examination>;
-  pushes: PushJobs;
-  /** The secrets that workflows made over the API may use. @param team its slug */
-  apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
-  /** The file that defines a workflow, on a node that has it; `team` is a slug. */
-  workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
-  log: Logger;
-  observer: Observer;
-  /** Undefined where tracing is off. */
-  tracing?: Tracing | undefined;
-  /** Whether the service has started and is not stopping. */
-  isReady(): boolean;
-  isStopping(): boolean;
-  overload: Overload;
-  inFlight: InFlight;
-  /** Undefined unless the operator has set some. */
-  rateLimits?: RateLimits;
-  connections: ConnectionLimits;
-  timeouts: Timeouts;
-  /** Undefined where metrics are off. */
-  metrics?: Metrics;
-  /** From where metrics are read without a key. */
-  metricsAllow?: NetworkList | undefined;
-  /** Whether this node has the API, or only health checks and metrics. */
-  servesApi: boolean;
-  /** The proxies whose `x-forwarded-*` headers are believed. */
-  trustProxy: TrustedProxies | false;
-  /** With one the server speaks HTTPS, else HTTP. */
-  certificate?: Certificate;
-  /** The origins whose pages may call the API from a browser; `*` for all. */
-  corsOrigins: readonly string[];
-  /** Undefined where there is no dashboard. */
-  ui?: UiServices;
-}
-
-/** What operations get: the services, and what only HTTP has. */
-export interface CallServices extends HttpServices {
-  eventWaits: EventWaits;
-  streams: Streams;
-}
 
 /** What is known of a request before the framework handles it, and what the log needs later. */
 export interface Arrival {

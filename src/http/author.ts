@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import type { Author } from '../model/audit.ts';
 import { authoredBy } from '../store/audited.ts';
 import type { Caller } from '../teams/keys.ts';
-import type { CallServices } from './app.ts';
 import { clientAddress } from './client-address.ts';
 import type { Route } from './route.ts';
+import type { CallServices } from './services.ts';
 
 const MAKES_A_JOB = 'it makes a job, which is a record of its own with its origin';
 

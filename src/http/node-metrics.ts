@@ -9,8 +9,8 @@ import type { RepresentationCache } from '../records/representation-cache.ts';
 import { listBackups } from '../store/backup-files.ts';
 import type { Store } from '../store/store.ts';
 import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
-import type { InFlight } from './in-flight.ts';
-import type { Overload } from './overload.ts';
+import type { InFlight } from './limits/in-flight.ts';
+import type { Overload } from './limits/overload.ts';
 
 /** The highest count of jobs and deliveries. */
 const MOST = 10_000;

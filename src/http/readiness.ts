@@ -1,7 +1,7 @@
 /** Whether this node is ready, and why. Anybody may read these sentences: they name no address, path or person. */
 import { Problem } from '../model/error.ts';
-import type { HttpServices } from './app.ts';
 import { toProblem } from './problem.ts';
+import type { HttpServices } from './services.ts';
 
 /** One check. `off` (not a task of this node) and `noted` (information) do not affect readiness. */
 export interface Check {

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
 import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
-import type { CallServices } from './app.ts';
+import type { CallServices } from './services.ts';
 
 /**
  * One line of the table. The scope `any` accepts every valid key. A GET also answers HEAD, and every path answers

@@ -1,9 +1,10 @@
 /** The wire of a node: what it needs of the parts, and of the settings. */
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
-import { createApp, type HttpServices } from '../http/app.ts';
-import { ConnectionLimits } from '../http/connection-limits.ts';
-import { RateLimits } from '../http/rate-limits.ts';
+import { createApp } from '../http/app.ts';
+import { ConnectionLimits } from '../http/limits/connection-limits.ts';
+import { RateLimits } from '../http/limits/rate-limits.ts';
+import type { HttpServices } from '../http/services.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';

@@ -1,9 +1,9 @@
 /** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
 
 import type { Job } from '../../model/job.ts';
-import { EventStream } from '../event-stream.ts';
 import { queryNumber } from '../query.ts';
 import type { KeyedCall } from '../route.ts';
+import { EventStream } from '../streams/event-stream.ts';
 import { invalid } from '../values.ts';
 import { jobOf } from './jobs.ts';
 import { ENDED, shownJob } from './shown-job.ts';

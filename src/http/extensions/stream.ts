@@ -1,9 +1,9 @@
 /** A stream of what changes in a team, for programs that show it. */
 
-import { EventStream } from '../event-stream.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { MAX_STREAMS_OF_TEAM } from '../streams.ts';
-import { NEWS_KINDS } from '../team-news.ts';
+import { EventStream } from '../streams/event-stream.ts';
+import { MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
+import { NEWS_KINDS } from '../streams/team-news.ts';
 import { invalid } from '../values.ts';
 
 /** Messages are short: a client that leaves this many bytes unread does not read. */

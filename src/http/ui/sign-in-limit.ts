@@ -1,6 +1,6 @@
 /** Limits failed sign-ins by address. Keys cannot be guessed: this only bounds what trying costs. */
 import { subscriberOf } from '../../net/peer-address.ts';
-import { RateLimitWindow } from '../rate-limit-window.ts';
+import { RateLimitWindow } from '../limits/rate-limit-window.ts';
 
 const RATE = { count: 10, windowMs: 60_000 };
 const MAX_ADDRESSES = 10_000;

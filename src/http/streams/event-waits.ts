@@ -1,7 +1,7 @@
 /** Long polling for the next event of a team: a bounded number of waiting calls, woken by commits. */
-import { Problem } from '../model/error.ts';
-import { Wake } from '../std/wake.ts';
-import type { Store } from '../store/store.ts';
+import { Problem } from '../../model/error.ts';
+import { Poller } from '../../std/poller.ts';
+import type { Store } from '../../store/store.ts';
 
 const MAX_WAITING = 200;
 const MAX_OF_TEAM = 20;
@@ -18,13 +18,13 @@ interface Waiting {
 export class EventWaits {
   readonly #store: Pick<Store, 'events' | 'watch'>;
   readonly #waiting = new Set<Waiting>();
-  readonly #wake: Wake;
+  readonly #poller: Poller;
   #unwatch: (() => void) | undefined;
   #closed = false;
 
   constructor(store: Pick<Store, 'events' | 'watch'>) {
     this.#store = store;
-    this.#wake = new Wake({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
+    this.#poller = new Poller({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
   }
 
   /**
@@ -69,16 +69,16 @@ export class EventWaits {
   }
 
   #begin(): void {
-    this.#unwatch ??= this.#store.watch(() => this.#wake.nudge());
-    this.#wake.start();
+    this.#unwatch ??= this.#store.watch(() => this.#poller.nudge());
+    this.#poller.start();
     // A commit between the caller's own look and now has woken nobody.
-    this.#wake.nudge();
+    this.#poller.nudge();
   }
 
   async #rest(): Promise<void> {
     this.#unwatch?.();
     this.#unwatch = undefined;
-    await this.#wake.stop();
+    await this.#poller.stop();
     if (this.#waiting.size > 0) this.#begin();
   }
 

@@ -1,5 +1,5 @@
 /** A fixed-window counter for very many clients, in bounded memory. */
-import type { Rate } from '../model/rate.ts';
+import type { Rate } from '../../model/rate.ts';
 
 /** Clients counted at once, some 10 MB; beyond that, those whose window ends first are forgotten. */
 const MAX_COUNTED = 50_000;

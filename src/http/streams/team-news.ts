@@ -1,6 +1,6 @@
 /** Finds what has changed in a team since the last look, by kind and id, for its streams. */
-import type { Store } from '../store/store.ts';
-import type { LaneName } from '../store/webhook-operations.ts';
+import type { Store } from '../../store/store.ts';
+import type { LaneName } from '../../store/webhook-operations.ts';
 
 export const NEWS_KINDS = [
   'jobs',

@@ -8,8 +8,8 @@
  */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { admits, FIRST, isShort, nextLimit, type Weight } from '../model/load-limit.ts';
-import type { Logger } from '../observe/log.ts';
+import { admits, FIRST, isShort, nextLimit, type Weight } from '../../model/load-limit.ts';
+import type { Logger } from '../../observe/log.ts';
 import type { InFlight } from './in-flight.ts';
 
 const LOOK_MS = 100;

@@ -7,11 +7,11 @@
  */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Problem } from '../model/error.ts';
-import { subscriberOf } from '../net/peer-address.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
-import type { Logger } from '../observe/log.ts';
-import { refusalBytes } from './client-error.ts';
+import { Problem } from '../../model/error.ts';
+import { subscriberOf } from '../../net/peer-address.ts';
+import type { TrustedProxies } from '../../net/trusted-proxies.ts';
+import type { Logger } from '../../observe/log.ts';
+import { refusalBytes } from '../client-error.ts';
 
 /** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
 const MAX_WAITING = 16;

@@ -6,10 +6,10 @@
  *                      └──────────── 429 ◀────────────────────────┘
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../model/error.ts';
-import type { Rate } from '../model/rate.ts';
-import { subscriberOf } from '../net/peer-address.ts';
-import { clientAddress } from './client-address.ts';
+import { Problem } from '../../model/error.ts';
+import type { Rate } from '../../model/rate.ts';
+import { subscriberOf } from '../../net/peer-address.ts';
+import { clientAddress } from '../client-address.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 
 /** A request with an invalid key counts as this many. */

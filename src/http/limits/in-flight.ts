@@ -1,6 +1,6 @@
 /** The requests in flight: counted for overload, and ended when the service stops. */
 import type { ServerResponse } from 'node:http';
-import type { Weight } from '../model/load-limit.ts';
+import type { Weight } from '../../model/load-limit.ts';
 
 export class InFlight {
   /** Whether each still counts as work: see `working`. */

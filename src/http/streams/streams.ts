@@ -2,11 +2,11 @@
  * The open streams of server-sent events: a bounded number, sent the news of their team, and ended when the service
  * stops.
  */
-import { Problem } from '../model/error.ts';
-import type { Logger } from '../observe/log.ts';
-import { Wake } from '../std/wake.ts';
-import type { Store } from '../store/store.ts';
-import type { Caller } from '../teams/keys.ts';
+import { Problem } from '../../model/error.ts';
+import type { Logger } from '../../observe/log.ts';
+import { Poller } from '../../std/poller.ts';
+import type { Store } from '../../store/store.ts';
+import type { Caller } from '../../teams/keys.ts';
 import type { EventStream } from './event-stream.ts';
 import { type News, TeamNews } from './team-news.ts';
 
@@ -29,14 +29,14 @@ export class Streams {
   readonly #listeners = new Set<Listener>();
   /** By team that has listeners; a promise, because the first reading takes time. */
   readonly #news = new Map<string, Promise<TeamNews>>();
-  readonly #wake: Wake;
+  readonly #poller: Poller;
   #unwatch: (() => void) | undefined;
   #closed = false;
 
   constructor(store: Store, log: Logger) {
     this.#store = store;
     this.#log = log;
-    this.#wake = new Wake({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
+    this.#poller = new Poller({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
   }
 
   get size(): number {
@@ -74,15 +74,15 @@ export class Streams {
     void stream.closed.then(() => this.#leave(listener));
     this.#unwatch ??= this.#store.watch(({ lanes }) => {
       for (const news of this.#news.values()) news.then((one) => one.noteLanes(lanes), ignore);
-      this.#wake.nudge();
+      this.#poller.nudge();
     });
-    this.#wake.start();
+    this.#poller.start();
     const news = await this.#newsOf(caller.teamId);
     const missed = after === undefined ? undefined : await news.missed(after);
     if (missed !== undefined) sendNews(stream, missed.news, missed.sequence);
     const sequence = missed?.sequence ?? news.sequence;
     stream.send({ event: 'hello', id: sequence, data: { sequence } });
-    this.#wake.nudge();
+    this.#poller.nudge();
   }
 
   /** Ends all streams, and refuses new ones. */
@@ -134,9 +134,9 @@ export class Streams {
   async #rest(): Promise<void> {
     this.#unwatch?.();
     this.#unwatch = undefined;
-    await this.#wake.stop();
+    await this.#poller.stop();
     // A listener may have come while the last look ended.
-    if (this.#listeners.size > 0 && !this.#closed) this.#wake.start();
+    if (this.#listeners.size > 0 && !this.#closed) this.#poller.start();
   }
 }
 

@@ -1,0 +1,82 @@
+/** What the HTTP application is given: the parts of the service, and its settings. */
+import type { PushJobs } from '../jobs/push-job.ts';
+import type { Examination } from '../model/finding.ts';
+import type { Quotas } from '../model/quota.ts';
+import type { NetworkList } from '../net/network-list.ts';
+import type { TrustedProxies } from '../net/trusted-proxies.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Observer } from '../observe/observer.ts';
+import type { Tracing } from '../observe/tracing.ts';
+import type { ErasureDeps } from '../records/erase.ts';
+import type { RepresentationCache } from '../records/representation-cache.ts';
+import type { Store } from '../store/store.ts';
+import type { Authenticator } from '../teams/keys.ts';
+import type { WebhookDeps } from '../webhooks/deps.ts';
+import type { Inspection } from '../webhooks/inspection.ts';
+import type { ApiSecret } from '../workflows/api-secrets.ts';
+import type { WorkflowFile } from '../workflows/files.ts';
+import type { Certificate } from './certificate.ts';
+import type { NodeStatus } from './extensions/system.ts';
+import type { ConnectionLimits } from './limits/connection-limits.ts';
+import type { InFlight } from './limits/in-flight.ts';
+import type { Overload } from './limits/overload.ts';
+import type { RateLimits } from './limits/rate-limits.ts';
+import type { Timeouts } from './limits/timeouts.ts';
+import type { EventWaits } from './streams/event-waits.ts';
+import type { Streams } from './streams/streams.ts';
+import type { UiServices } from './ui/services.ts';
+
+/** What HTTP needs from the rest of the service. */
+export interface HttpServices {
+  store: Store;
+  authenticator: Authenticator;
+  representations: RepresentationCache;
+  erasure: ErasureDeps;
+  webhooks: WebhookDeps;
+  /** The quotas of teams that have none of their own. */
+  quotas: Quotas;
+  inspection: Inspection;
+  /** The state of this node. */
+  node(): NodeStatus;
+  /** What is wrong with the installation; at most 30 s old. */
+  examine(): Promise<Examination>;
+  pushes: PushJobs;
+  /** The secrets that workflows made over the API may use. @param team its slug */
+  apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
+  /** The file that defines a workflow, on a node that has it; `team` is a slug. */
+  workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
+  log: Logger;
+  observer: Observer;
+  /** Undefined where tracing is off. */
+  tracing?: Tracing | undefined;
+  /** Whether the service has started and is not stopping. */
+  isReady(): boolean;
+  isStopping(): boolean;
+  overload: Overload;
+  inFlight: InFlight;
+  /** Undefined unless the operator has set some. */
+  rateLimits?: RateLimits;
+  connections: ConnectionLimits;
+  timeouts: Timeouts;
+  /** Undefined where metrics are off. */
+  metrics?: Metrics;
+  /** From where metrics are read without a key. */
+  metricsAllow?: NetworkList | undefined;
+  /** Whether this node has the API, or only health checks and metrics. */
+  servesApi: boolean;
+  /** The proxies whose `x-forwarded-*` headers are believed. */
+  trustProxy: TrustedProxies | false;
+  /** With one the server speaks HTTPS, else HTTP. */
+  certificate?: Certificate;
+  /** The origins whose pages may call the API from a browser; `*` for all. */
+  corsOrigins: readonly string[];
+  /** Undefined where there is no dashboard. */
+  ui?: UiServices;
+}
+
+/** What operations get: the services, and what only HTTP has. */
+export interface CallServices extends HttpServices {
+  eventWaits: EventWaits;
+  streams: Streams;
+}
