@@ -16,7 +16,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { type Held, LEASE_MS } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
-import { Wake } from '../std/wake.ts';
+import { Poller } from '../std/poller.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
 import { EachAlone } from './each-alone.ts';
@@ -57,9 +57,9 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #leaseMs: number;
   readonly #running = new Set<RunningJob>();
-  readonly #claims: Wake;
-  readonly #beats: Wake;
-  readonly #reaps: Wake;
+  readonly #claims: Poller;
+  readonly #beats: Poller;
+  readonly #reaps: Poller;
   #fencing: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
   readonly #reclaims: EachAlone<Abandoned>;
@@ -82,9 +82,9 @@ export class Engine {
       nameOf: ({ held: { teamId, jobId } }) => ({ teamId, key: jobId }),
       failed: (err, { held }) => options.log.error({ err, ...held }, 'job.not_reclaimed'),
     });
-    this.#claims = new Wake({ everyMs: POLL_MS, random, look: () => this.#claim().catch(report) });
-    this.#beats = new Wake({ everyMs: beatMs, random, look: () => this.#beatInTime() });
-    this.#reaps = new Wake({
+    this.#claims = new Poller({ everyMs: POLL_MS, random, look: () => this.#claim().catch(report) });
+    this.#beats = new Poller({ everyMs: beatMs, random, look: () => this.#beatInTime() });
+    this.#reaps = new Poller({
       everyMs: beatMs,
       random,
       look: () => this.reap({ nodeId: null }).catch(report),

@@ -1,22 +1,22 @@
-/** Work in the background that is looked at now and then, and done in steps so small that nobody waits for one. */
+/** Background work: polled for at intervals, and done in steps so small that nothing else waits for one. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Wake } from './wake.ts';
+import { Poller } from './poller.ts';
 
-/** A step is as large as what takes about this long. */
+/** Steps are sized to take about this long. */
 const STEP_MS = 10;
-/** Between two steps others have their turn for as long as a step took, and at least this long. */
+/** The pause between two steps is as long as the step took, and at least this long. */
 const MIN_PAUSE_MS = 5;
 
 export class Chore {
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #failed: (error: unknown) => void;
-  readonly #wake: Wake;
+  readonly #poller: Poller;
   #ended = new AbortController();
   #ticking: Promise<void> | undefined;
 
   /**
-   * @param input.work is told by its signal when it should end early
-   * @param input.failed hears what `work` rejected with; it is tried again at the next look
+   * @param input.work its signal is aborted when it should end early
+   * @param input.failed is called with what `work` rejected with; it is tried again at the next poll
    */
   constructor(input: {
     everyMs: number;
@@ -27,18 +27,18 @@ export class Chore {
     this.#work = input.work;
     this.#failed = input.failed;
     const { everyMs, random } = input;
-    this.#wake = new Wake({ everyMs, random, look: () => this.tick() });
+    this.#poller = new Poller({ everyMs, random, look: () => this.tick() });
   }
 
   start(): void {
     if (this.#ended.signal.aborted) this.#ended = new AbortController();
-    this.#wake.start();
+    this.#poller.start();
   }
 
   /** Resolves when the step under way has ended. */
   async stop(): Promise<void> {
     this.#ended.abort();
-    await this.#wake.stop();
+    await this.#poller.stop();
     await this.#ticking;
   }
 
@@ -54,10 +54,10 @@ export class Chore {
 }
 
 /**
- * Does something in steps until one answers that it is done, or the signal ends it.
+ * Repeats a step until it answers that it is done, or the signal is aborted.
  *
  * @param step does at most `limit` things
- * @param size the first step's, and the largest: in between it is adjusted to what takes about 10 ms
+ * @param size the `limit` of the first step, and the largest: in between it is adjusted so that a step takes 10 ms
  */
 export async function inSteps(
   step: (limit: number) => Promise<{ done: boolean }>,

@@ -20,7 +20,7 @@ import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
-import { Wake } from '../std/wake.ts';
+import { Poller } from '../std/poller.ts';
 import type { Store, Touched } from '../store/store.ts';
 import type { DueLane, LaneName, Settlement } from '../store/webhook-operations.ts';
 import { Lane } from './lane.ts';
@@ -53,7 +53,7 @@ export class DeliveryEngine {
   readonly #attempt: AttemptDelivery;
   readonly #signer = new Signer();
   readonly #settler: Settler;
-  readonly #wake: Wake;
+  readonly #poller: Poller;
   readonly #timer: LaneTimer;
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
@@ -115,7 +115,7 @@ export class DeliveryEngine {
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
-    this.#wake = new Wake({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
+    this.#poller = new Poller({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
     this.#leases = new LaneLeases({
       deliveries: store.deliveries,
       nodeId: input.nodeId,
@@ -141,7 +141,7 @@ export class DeliveryEngine {
     this.#hints.start();
     this.#timer.start();
     this.#leases.start();
-    this.#wake.start();
+    this.#poller.start();
   }
 
   /** The current load of this node: lanes by the state of their circuit breaker, requests in flight, unsettled attempts. */
@@ -162,7 +162,7 @@ export class DeliveryEngine {
     this.#unwatch?.();
     this.#unwatch = undefined;
     this.#timer.stop();
-    await this.#wake.stop();
+    await this.#poller.stop();
     await this.#hints.stop();
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
@@ -187,7 +187,7 @@ export class DeliveryEngine {
 
   /** Looks over all lanes soon, because something may be due. */
   nudge(): void {
-    this.#wake.nudge();
+    this.#poller.nudge();
   }
 
   #noteTouched({ deliveries, lanes }: Touched): void {

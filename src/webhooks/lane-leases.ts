@@ -6,7 +6,7 @@
  */
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
-import { Wake } from '../std/wake.ts';
+import { Poller } from '../std/poller.ts';
 import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 
@@ -32,7 +32,7 @@ export class LaneLeases {
   readonly #lanes: () => Iterable<Lane>;
   readonly #onKept: (lane: Lane) => void;
   readonly #onLost: (lane: Lane) => void;
-  readonly #wake: Wake;
+  readonly #poller: Poller;
 
   /**
    * @param input.leaseMs the length of a lease; 15 s by default
@@ -63,7 +63,7 @@ export class LaneLeases {
     this.#lanes = input.lanes;
     this.#onKept = input.onKept;
     this.#onLost = input.onLost;
-    this.#wake = new Wake({
+    this.#poller = new Poller({
       everyMs: this.#leaseMs * KEEP_SHARE,
       random: input.random,
       look: () => this.keep(),
@@ -81,12 +81,12 @@ export class LaneLeases {
   }
 
   start(): void {
-    this.#wake.start();
+    this.#poller.start();
   }
 
   /** Stops renewing; what is in flight may still be settled. */
   async stop(): Promise<void> {
-    await this.#wake.stop();
+    await this.#poller.stop();
   }
 
   /** Releases all lanes. Never rejects: if it fails, the leases run out. */

@@ -1,25 +1,25 @@
 /**
- * Gives back to the system what the start has left: V8 keeps it, of 118 MB some 14, until it is told to look. Once in
- * the life of a process, the first time that it comes to rest: the loop stands still meanwhile, some 70 ms for the heap
- * of a start, and as many times longer as the heap is larger.
+ * Collects garbage once, when the process first comes to rest: V8 would keep what the start has left behind, 14 of
+ * 118 MB. The event loop stands still meanwhile, 70 ms for the heap of a start and longer for a larger one; hence only
+ * once, and only at rest.
  */
 import { performance } from 'node:perf_hooks';
 
 const LOOK_MS = 2_000;
-/** The share of the time that the event loop may be busy with what goes on in a process at rest. */
+/** At rest the event loop is busy for at most this share of the time. */
 const RESTING = 0.1;
-/** Looks in a row that must find it so. */
+/** So many looks in a row must find it at rest. */
 const LOOKS = 3;
 
-export class GiveBack {
+export class IdleGc {
   readonly #busy: () => number;
   readonly #collect: () => Promise<void>;
   #looks = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param options.busy the share of the time since it was last asked in which the event loop was busy
-   * @param options.collect gives back what is not needed
+   * @param options.busy the share of the time since its last call in which the event loop was busy, in [0, 1]
+   * @param options.collect collects garbage
    */
   constructor({ busy = busyShare(), collect = collectGarbage } = {}) {
     this.#busy = busy;
@@ -27,7 +27,7 @@ export class GiveBack {
   }
 
   start(): void {
-    // Where nobody may inspect (`--permission`) it stays as it was without this.
+    // Where the inspector is not allowed (`--permission`) the memory stays in use.
     this.#timer ??= setInterval(() => void this.tick().catch(() => this.stop()), LOOK_MS).unref();
   }
 
@@ -55,7 +55,7 @@ function busyShare(): () => number {
   };
 }
 
-/** The inspector's own: `gc` is there only for who asks for it on the command line. */
+/** By the inspector: `gc` exists only with `--expose-gc`. */
 async function collectGarbage(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();

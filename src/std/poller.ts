@@ -1,14 +1,14 @@
-/** Calls something again and again, and sooner when nudged; never twice at once. */
+/** Calls a function at intervals, and at once when nudged; never twice at the same time. */
 
-/** A nudged call starts this late at most. */
+/** A nudge is answered after this long at most. */
 const MAX_REST_MS = 100;
 
 /**
- * Looks at once when started, then every `everyMs` (± 20 %, so that several nodes do not march in step). After a
- * nudge it looks as soon as it has rested for as long as the last look took: a flood of nudges never takes more
- * than half of the time. Its timers do not keep the process alive.
+ * Looks at once when started, then every `everyMs` (± 20 %, so that several nodes do not poll in step). After a nudge
+ * it looks as soon as it has rested for as long as the last look took, so that a flood of nudges takes at most half of
+ * the time. Its timers do not keep the process alive.
  */
-export class Wake {
+export class Poller {
   readonly #everyMs: number;
   readonly #random: () => number;
   readonly #look: () => Promise<void>;
@@ -31,13 +31,14 @@ export class Wake {
     this.#schedule(0);
   }
 
-  /** Resolves when the look under way, if any, has ended. */
+  /** Resolves when the look under way, if any, has ended. None follows. */
   async stop(): Promise<void> {
     this.#started = false;
     clearTimeout(this.#timer);
     await this.#looking;
   }
 
+  /** Makes it look soon. Any number of nudges during a look are one more look after it. */
   nudge(): void {
     if (this.#nudged || !this.#started) return;
     this.#nudged = true;
