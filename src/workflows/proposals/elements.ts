@@ -1,7 +1,7 @@
-/** What elements of a page have: names in `class`, text, ancestors; and selectors for them. */
+/** Reads elements of a page: their children, text and classes, and selectors for them. */
 import type { AnyNode, Document, Element } from 'domhandler';
 
-/** Without what nobody reads. */
+/** Elements that hold no data for readers; they are skipped. */
 const UNREAD = new Set([
   'script',
   'style',
@@ -23,7 +23,7 @@ export function childElements(node: Element | Document): Element[] {
   return node.children.filter(isElement).filter(({ name }) => !UNREAD.has(name));
 }
 
-/** All elements below one, in the order of the page. Without recursion: pages nest as deeply as they like. */
+/** All descendants in document order. Not recursive, because pages may nest deeply. */
 export function* elementsBelow(root: Element | Document): Generator<Element> {
   const open = childElements(root).reverse();
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -41,20 +41,20 @@ export function ownText(element: Element): string {
     .trim();
 }
 
-/** Names that can stand in a selector as they are, and that are not made up anew for each build of a site. */
+/** The classes that a selector can name as they are, without those that are generated for each build of a site. */
 export function classesOf(element: Element): string[] {
   return (element.attribs.class ?? '')
     .split(/\s+/)
     .filter((name) => /^[A-Za-z_][\w-]*$/.test(name) && !/^(?:js-|is-|has-)|\d{4,}/.test(name));
 }
 
-/** The class that says what it is, rather than in which state. */
+/** The class that names the thing rather than its state. */
 export function mainClass(element: Element): string | undefined {
   const classes = classesOf(element);
   return classes.find((name) => !name.slice(1).includes('--')) ?? classes[0];
 }
 
-/** `table.daten`, `#main`, or the way down from the next ancestor that has a name. */
+/** A selector such as `table.daten` or `#main`, or the path from the nearest ancestor that has one. */
 export function selectorOf(element: Element): string {
   const names: string[] = [];
   for (let at: Element | null = element; at !== null; at = parentOf(at)) {

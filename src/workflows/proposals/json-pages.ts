@@ -1,6 +1,6 @@
-/** Finds how an API in JSON goes on: by its Link header, an address, a cursor, an offset or a number of pages. */
+/** Detects the pagination of a JSON API: a Link header, a URL in the body, a cursor, an offset or a page number. */
 import { linkTo } from '../../net/link-header.ts';
-import type { JsonLook } from './json-proposal.ts';
+import type { JsonResponse } from './json-proposal.ts';
 import { isMap, pathOf, propertiesOf } from './properties.ts';
 import type { Doubt } from './proposal.ts';
 
@@ -15,15 +15,15 @@ interface Leaf {
   value: unknown;
 }
 
-/** @returns the setting `paginate`, or undefined when all seems to be there */
+/** @returns the setting `paginate`; undefined when there seem to be no more pages */
 export function jsonPages(
-  look: JsonLook & { records: { steps: readonly string[]; count: number } },
+  response: JsonResponse & { records: { steps: readonly string[]; count: number } },
   doubts: Doubt[],
 ): object | undefined {
-  const { url, records } = look;
+  const { url, records } = response;
   const at = ['source', 'paginate'];
-  if (linkTo('next', look.linkHeader) !== undefined) return { type: 'link_header' };
-  const leaves = leavesAround(look.value, records.steps);
+  if (linkTo('next', response.linkHeader) !== undefined) return { type: 'link_header' };
+  const leaves = leavesAround(response.value, records.steps);
   const find = (form: RegExp) =>
     leaves.find(({ name, value }) => form.test(name) && typeof value === 'number');
   const next = leaves.find(
@@ -89,13 +89,13 @@ function named(limitParam: string | undefined): object {
   return limitParam === undefined || limitParam === 'limit' ? {} : { limitParam };
 }
 
-/** `next_cursor` is asked for as `cursor`, `nextPageToken` as `pageToken`, and what is only called next as cursor. */
+/** The likely parameter: `cursor` for `next_cursor`, `pageToken` for `nextPageToken`, and `cursor` for a bare `next`. */
 function paramOf({ name }: Leaf): string {
   const rest = name.replace(/^(?:next|end)_?(?=.)/i, '');
   return /^next$/i.test(rest) ? 'cursor' : `${rest.charAt(0).toLowerCase()}${rest.slice(1)}`;
 }
 
-/** What stands around the records. */
+/** All values outside of the records. */
 function leavesAround(value: unknown, records: readonly string[]): Leaf[] {
   const leaves: Leaf[] = [];
   const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];

@@ -1,4 +1,4 @@
-/** Proposes a workflow for an answer in JSON: the list that looks most like records, and its properties. */
+/** Proposes a workflow for a JSON response: the list that looks most like records, with its properties as fields. */
 import { jsonPages } from './json-pages.ts';
 import { freeName, keyOf, propertyName } from './names.ts';
 import { isMap, pathOf, propertiesOf } from './properties.ts';
@@ -10,16 +10,17 @@ const MAX_LISTS = 1_000;
 const LOOKED_AT = 100;
 const MAX_FIELDS = 40;
 const FIELD_DEPTH = 4;
-/** Lists of these names are what an answer is about, lists of those beside it. */
+/** Names of lists that probably are the records, and of lists that probably are not. */
 const RECORDS =
   /^(?:data|items|results?|records|rows|list|entries|docs|documents|objects|content|hits|value|elements|edges|nodes)$/i;
 const BESIDE =
   /^(?:facets?|aggregations?|buckets|included|links|errors|warnings|messages|meta|filters|scopes|tags)$/i;
-/** What a record is wrapped in. */
+/** Names of objects that records are often wrapped in. */
 const WRAPPER = /^(?:node|item|attributes|properties|fields|resource|record|document|_source|data)$/;
 
-export interface JsonLook {
+export interface JsonResponse {
   url: string;
+  /** The parsed body. */
   value: unknown;
   linkHeader: string | undefined;
 }
@@ -32,17 +33,17 @@ interface List {
   score: number;
 }
 
-/** @throws Error with a sentence when there is nothing like a record in it */
-export function proposeJson(look: JsonLook): Proposal {
-  const lists = listsIn(look.value).sort((a, b) => b.score - a.score);
+/** @throws Error when it contains no objects */
+export function proposeJson(response: JsonResponse): Proposal {
+  const lists = listsIn(response.value).sort((a, b) => b.score - a.score);
   const [best, second] = lists;
   const doubts: Doubt[] = [];
   if (best === undefined) {
-    if (!isMap(look.value))
-      throw new Error(`${look.url} answers JSON without objects: there is nothing to make records of`);
+    if (!isMap(response.value))
+      throw new Error(`${response.url} answers JSON without objects: there is nothing to make records of`);
     doubts.push({ at: ['source'], text: 'No list of objects is in the answer: it is taken for one record.' });
   }
-  const elements = best?.elements ?? [look.value as Properties];
+  const elements = best?.elements ?? [response.value as Properties];
   const steps = best?.steps ?? [];
   if (second !== undefined && best !== undefined && second.score * 2 > best.score)
     doubts.push({
@@ -56,11 +57,11 @@ export function proposeJson(look: JsonLook): Proposal {
   const paginate =
     best === undefined
       ? undefined
-      : jsonPages({ ...look, records: { steps, count: elements.length } }, doubts);
+      : jsonPages({ ...response, records: { steps, count: elements.length } }, doubts);
   return {
     source: {
       type: 'http',
-      url: look.url,
+      url: response.url,
       parse: 'json',
       ...(steps.length === 0 ? {} : { records: pathOf(steps) }),
       ...(paginate === undefined ? {} : { paginate }),
@@ -71,7 +72,7 @@ export function proposeJson(look: JsonLook): Proposal {
   };
 }
 
-/** Lists of objects, with how much they look like records. */
+/** All lists of objects, with a score for how much they look like records. */
 function listsIn(value: unknown): List[] {
   const lists: List[] = [];
   const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];
@@ -93,7 +94,7 @@ function listsIn(value: unknown): List[] {
   return lists;
 }
 
-/** All properties that are no maps, by the names that lead there. */
+/** The values of all properties that are not objects, by their paths. */
 function leavesOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
   const leaves = new Map<string, { steps: string[]; values: unknown[] }>();
   function add(value: unknown, steps: string[]): void {
@@ -115,7 +116,7 @@ function fieldsOf(elements: readonly Properties[], doubts: Doubt[]) {
   const columns = new Map<string, unknown[]>();
   const left: string[] = [];
   const empty: string[] = [];
-  // The properties of the record itself have the first choice of names.
+  // Properties of the record itself get their names first.
   const leaves = [...leavesOf(elements.slice(0, LOOKED_AT))].sort(
     ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
   );
@@ -153,7 +154,7 @@ function settingOf(name: string, path: string, values: readonly unknown[], doubt
     });
     return { from: path, number: true };
   }
-  // ISO 8601 is a date as it stands.
+  // Dates in ISO 8601 need no conversion.
   const kind = values.every((one) => typeof one === 'string') ? textKind(values as string[], '') : undefined;
   if (kind !== undefined && 'date' in kind.setting) {
     if (kind.doubt !== undefined) doubts.push({ at: ['fields', name], text: kind.doubt });
@@ -162,7 +163,7 @@ function settingOf(name: string, path: string, values: readonly unknown[], doubt
   return path;
 }
 
-/** Without the map that each record is wrapped in. */
+/** The path without the object that each record is wrapped in. */
 function unwrapped(steps: readonly string[]): readonly string[] {
   return steps.length > 1 && WRAPPER.test(steps[0] as string) ? steps.slice(1) : steps;
 }

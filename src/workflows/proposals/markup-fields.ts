@@ -1,4 +1,4 @@
-/** Finds the fields of records on a page: what is in most of them, named by its class, its label or what it is. */
+/** Finds the fields of records on a page, named after classes, column headings or elements. */
 import type { Element } from 'domhandler';
 import { compileSelector, readSelector, textOf } from '../sources/http/selector.ts';
 import { classesOf, elementsBelow, mainClass, ownText, parentOf } from './elements.ts';
@@ -8,19 +8,19 @@ import { textKind } from './value-kinds.ts';
 
 const LOOKED_AT = 100;
 const MAX_FIELDS = 40;
-/** Names that say in which state something is: the block is what it is. */
+/** Names of states rather than things: the field is then named after the block that the element is in. */
 const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
 
-/** Something that may be a field, before it is known what is in it. */
-interface Finding {
+/** A possible field, before its values are known. */
+interface Candidate {
   name: string;
   path: string;
   replace?: [string, string];
 }
 
-export interface FoundFields {
+interface FoundFields {
   fields: Record<string, unknown>;
-  /** What each holds in the records that were looked at. */
+  /** The values of each field in the records that were looked at, without empty ones. */
   columns: Map<string, string[]>;
 }
 
@@ -30,15 +30,15 @@ export function fieldsOfElements(
   doubts: Doubt[],
 ): FoundFields {
   const some = records.slice(0, LOOKED_AT);
-  const findings = new Map<string, Finding & { count: number }>();
+  const candidates = new Map<string, Candidate & { count: number }>();
   for (const record of some) {
-    for (const finding of new Map(findingsIn(record).map((one) => [one.path, one])).values()) {
-      const before = findings.get(finding.path);
-      if (before === undefined) findings.set(finding.path, { ...finding, count: 1 });
+    for (const candidate of new Map(candidatesIn(record).map((one) => [one.path, one])).values()) {
+      const before = candidates.get(candidate.path);
+      if (before === undefined) candidates.set(candidate.path, { ...candidate, count: 1 });
       else before.count += 1;
     }
   }
-  return settle([...findings.values()].slice(0, MAX_FIELDS * 4), some, language, doubts);
+  return chooseFields([...candidates.values()].slice(0, MAX_FIELDS * 4), some, language, doubts);
 }
 
 /** The columns of a table, named by their headings. */
@@ -48,23 +48,23 @@ export function fieldsOfColumns(
   language: string,
   doubts: Doubt[],
 ): FoundFields {
-  const findings = headings.map((heading, at): Finding & { count: number } => ({
+  const candidates = headings.map((heading, at): Candidate & { count: number } => ({
     name: wordOf(heading) || `column_${at + 1}`,
     path: `td:nth-child(${at + 1})`,
     count: records.length,
   }));
-  const links = headings.map((heading, at): Finding & { count: number } => ({
+  const links = headings.map((heading, at): Candidate & { count: number } => ({
     name: `${wordOf(heading) || `column_${at + 1}`}_url`,
-    // Not any link below: what the table itself stands in may be such a cell as well.
+    // Only direct children: the table itself may be inside a cell of another table.
     path: `td:nth-child(${at + 1}) > a@href`,
     count: records.length,
   }));
-  return settle([...findings, ...links], records.slice(0, LOOKED_AT), language, doubts);
+  return chooseFields([...candidates, ...links], records.slice(0, LOOKED_AT), language, doubts);
 }
 
-/** Keeps what tells something, once each. */
-function settle(
-  findings: readonly (Finding & { count: number })[],
+/** Keeps candidates that have values which differ between records and repeat no other candidate. */
+function chooseFields(
+  candidates: readonly (Candidate & { count: number })[],
   records: readonly Element[],
   language: string,
   doubts: Doubt[],
@@ -73,7 +73,7 @@ function settle(
   const columns = new Map<string, string[]>();
   const seen = new Set<string>();
   const constant: string[] = [];
-  for (const { name, path, replace } of findings) {
+  for (const { name, path, replace } of candidates) {
     if (columns.size >= MAX_FIELDS) break;
     const rows = valuesOf(path, records, replace);
     const texts = rows.filter((text) => text !== '');
@@ -102,7 +102,7 @@ function settle(
   return { fields, columns };
 }
 
-function valuesOf(path: string, records: readonly Element[], replace: Finding['replace']): string[] {
+function valuesOf(path: string, records: readonly Element[], replace: Candidate['replace']): string[] {
   const { css, attribute } = readSelector(path);
   const find = css === null ? (record: Element) => [record] : compileSelector(css, { xml: false });
   const pattern = replace === undefined ? undefined : new RegExp(replace[0], 'gu');
@@ -114,39 +114,39 @@ function valuesOf(path: string, records: readonly Element[], replace: Finding['r
   });
 }
 
-function findingsIn(record: Element): Finding[] {
-  const findings: Finding[] = [];
+function candidatesIn(record: Element): Candidate[] {
+  const candidates: Candidate[] = [];
   for (const [attribute, value] of Object.entries(record.attribs)) {
     if (/^(?:id|data-[\w-]+)$/.test(attribute) && value !== '' && value.length < 200)
-      findings.push({ name: wordOf(attribute.replace(/^data-/, '')), path: `@${attribute}` });
+      candidates.push({ name: wordOf(attribute.replace(/^data-/, '')), path: `@${attribute}` });
   }
-  if (record.attribs.href !== undefined) findings.push({ name: 'url', path: '@href' });
-  for (const element of elementsBelow(record)) findings.push(...findingsOf(element, record));
-  return findings;
+  if (record.attribs.href !== undefined) candidates.push({ name: 'url', path: '@href' });
+  for (const element of elementsBelow(record)) candidates.push(...candidatesOf(element, record));
+  return candidates;
 }
 
-function findingsOf(element: Element, record: Element): Finding[] {
+function candidatesOf(element: Element, record: Element): Candidate[] {
   const { href, datetime, src } = element.attribs;
   if (href?.startsWith('mailto:'))
     return [{ name: 'email', path: "a[href^='mailto:']@href", replace: ['^mailto:|\\?.*$', ''] }];
   if (href?.startsWith('tel:')) return [{ name: 'phone', path: "a[href^='tel:']" }];
   const { path, name } = placeOf(element, record);
-  const findings: Finding[] = [];
+  const candidates: Candidate[] = [];
   if (ownText(element) !== '' && /[\p{L}\p{N}]/u.test(ownText(element))) {
     if (datetime !== undefined)
-      findings.push({ name: name === 'time' ? 'date' : name, path: `${path}@datetime` });
-    else findings.push({ name, path });
+      candidates.push({ name: name === 'time' ? 'date' : name, path: `${path}@datetime` });
+    else candidates.push({ name, path });
   }
   if (href !== undefined && !/^(?:#|javascript:)/i.test(href))
-    findings.push({ name: 'url', path: `${path}@href` });
+    candidates.push({ name: 'url', path: `${path}@href` });
   const lazy = Object.keys(element.attribs).find((one) => /^data-(?:lazy-?)?src$/.test(one));
-  if (lazy !== undefined) findings.push({ name: 'image', path: `${path}@${lazy}` });
+  if (lazy !== undefined) candidates.push({ name: 'image', path: `${path}@${lazy}` });
   else if (src !== undefined && !src.startsWith('data:'))
-    findings.push({ name: 'image', path: `${path}@src` });
-  return findings;
+    candidates.push({ name: 'image', path: `${path}@src` });
+  return candidates;
 }
 
-/** Where an element stands in its record, by the names that are nearest, and what it would be called. */
+/** The path of an element within its record, from the nearest class, and the name of its field. */
 function placeOf(element: Element, record: Element): { path: string; name: string } {
   const text = textOf(element, { trim: true });
   const below: string[] = [];
@@ -158,7 +158,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
     }
     const named = `${at.name}.${own}`;
     const name = wordByClass(own, record) || element.name;
-    // A link without a name in something that has one, and nothing beside it, is that.
+    // An element without a class that is all the text of its parent is represented by the parent.
     if (
       at === element ||
       (textOf(at, { trim: true }) === text && text !== '' && element.attribs.href === undefined)
@@ -170,7 +170,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
   return { path: below.join(' > '), name: wordOf(element.attribs.itemprop ?? name) };
 }
 
-/** What elements without a class are called. */
+/** Field names for elements without a class. */
 const NAMES: readonly [RegExp, string][] = [
   [/^h[1-6]$/, 'title'],
   [/^a$/, 'name'],
@@ -183,7 +183,7 @@ function positionOf(cell: Element): number {
   return position;
 }
 
-/** `staff-card__name` in a `staff-card` is the name; `price__was` is the price_was, and `price__now` the price. */
+/** In a `staff-card`, `staff-card__name` becomes `name`, `price__was` becomes `price_was`, and `price__now` becomes `price`. */
 function wordByClass(name: string, record: Element): string {
   const [block = '', element] = name.split(/__(?=[^_]*$)/);
   const blocks = classesOf(record);

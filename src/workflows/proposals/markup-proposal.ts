@@ -1,4 +1,4 @@
-/** Proposes a workflow for a page of HTML: what repeats on it, what is in that, and the link that leads on. */
+/** Proposes a workflow for an HTML page: its repeated elements as records, their fields, and the link to the next page. */
 import type { Document, Element } from 'domhandler';
 import { elementsBelow, parentOf } from './elements.ts';
 import { fieldsOfColumns, fieldsOfElements } from './markup-fields.ts';
@@ -7,7 +7,7 @@ import { keyOf } from './names.ts';
 import { nextLinkIn } from './next-link.ts';
 import type { Doubt, Proposal } from './proposal.ts';
 
-/** @throws Error with a sentence when nothing repeats on the page */
+/** @throws Error when nothing repeats on the page */
 export function proposeMarkup({ url, document }: { url: string; document: Document }): Proposal {
   const [best, ...others] = repeatedIn(document);
   if (best === undefined) {
@@ -50,7 +50,7 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   };
 }
 
-/** Whether the ones stand in the others: parts of the same records. */
+/** Whether elements of one list are inside those of the other, so that both are parts of the same records. */
 function shareAPlace(ones: readonly Element[], others: readonly Element[]): boolean {
   const isWithin = (inner: Element | undefined, outer: readonly Element[]) => {
     for (let at = inner ?? null; at !== null; at = parentOf(at)) if (outer.includes(at)) return true;

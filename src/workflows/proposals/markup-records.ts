@@ -1,4 +1,4 @@
-/** Finds what repeats on a page: the elements that look most like records, and a selector for them. */
+/** Finds repeated elements of a page that look like records, and selectors for them. */
 import type { Document, Element } from 'domhandler';
 import { textOf } from '../sources/http/selector.ts';
 import { childElements, classesOf, elementsBelow, ownText, parentOf, selectorOf } from './elements.ts';
@@ -9,16 +9,16 @@ const BESIDE =
   /nav|menu|footer|header|aside|sidebar|pag(?:er|ination)|breadcrumb|cookie|recent|related|recommend|similar|social|promo|banner|filter|facet|tag/i;
 const BESIDE_ELEMENTS = new Set(['nav', 'footer', 'header', 'aside', 'form', 'head']);
 
-export interface Repeated {
+interface Repeated {
   selector: string;
   elements: Element[];
   score: number;
-  /** Headings of the columns of a table, by position; undefined where there are none. */
+  /** The column headings of a table, by position; undefined without headings. */
   headings: string[] | undefined;
   doubt: string | undefined;
 }
 
-/** The best first. */
+/** @returns groups of elements, the most likely records first */
 export function repeatedIn(document: Document): Repeated[] {
   const groups = new Map<string, Element[]>();
   const tables: Element[] = [];
@@ -60,7 +60,7 @@ function nests(elements: readonly Element[]): boolean {
   });
 }
 
-/** Many alike, with much in each; what stands in a navigation, a footer or beside the page counts little. */
+/** High for many elements with many parts in common; low in navigation, footers and sidebars. */
 function scoreOf(elements: readonly Element[]): number {
   const some = elements.slice(0, LOOKED_AT);
   const counts = new Map<string, number>();
@@ -70,7 +70,7 @@ function scoreOf(elements: readonly Element[]): number {
   return Math.min(elements.length, 50) ** 0.6 * parts ** 1.5 * placeOf(some[0] as Element);
 }
 
-/** What is in an element: places with a text of their own, and links. */
+/** The parts of an element: descendants with their own text, and links. */
 function partsOf(root: Element): Set<string> {
   const parts = new Set<string>();
   for (const element of elementsBelow(root)) {
@@ -92,7 +92,7 @@ function placeOf(element: Element): number {
   return worth;
 }
 
-/** The rows of a table that has headings and is no layout. */
+/** The rows of a data table. Layout tables have tables in them, or fewer than two columns. */
 function rowsOf(table: Element): Repeated[] {
   const rows = [...elementsBelow(table)].filter(({ name }) => name === 'tr');
   if ([...elementsBelow(table)].some(({ name }) => name === 'table')) return [];

@@ -1,10 +1,10 @@
-/** Names for fields, out of headings, classes and properties. */
+/** Chooses names for fields, and the field that is the key. */
 
 const SAYS_TOO_LITTLE =
   /^(?:_?id|name|title|value|type|count|label|code|key|text|url|href|self|status|date)$/i;
 const MAX_NAME = 40;
 
-/** A heading or a class as one word: `Fläche in km²` is `flaeche_in_km2`. */
+/** Turns a heading or a class into a name: `Fläche in km²` becomes `flaeche_in_km2`. */
 export function wordOf(text: string): string {
   return text
     .replace(/[äöüÄÖÜß]/g, (letter) => GERMAN[letter.toLowerCase()] ?? letter)
@@ -18,21 +18,21 @@ export function wordOf(text: string): string {
 
 const GERMAN: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' };
 
-/** The last of the names that lead to a property, with the one before it where it alone says too little. */
+/** The last name of a path, preceded by the one before it if the last alone says too little. */
 export function propertyName(steps: readonly string[]): string {
   const last = steps.at(-1) ?? 'value';
   const before = steps.at(-2);
   return before !== undefined && SAYS_TOO_LITTLE.test(last) ? `${before}_${last}` : last;
 }
 
-/** A name that is free: the name, else one with a number behind it. */
+/** The name, with a number appended if it is taken. */
 export function freeName(name: string, taken: ReadonlySet<string>): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}_${number}`;
   return free;
 }
 
-/** Names of what tells records apart, the best first. */
+/** Names of fields that identify records, the best first. */
 const KEYS: readonly RegExp[] = [
   /^_?id$/i,
   /^(?:uuid|guid|sku|isbn|ean|gtin|orcid|doi)$/i,
@@ -41,8 +41,10 @@ const KEYS: readonly RegExp[] = [
 ];
 
 /**
- * The field that tells records apart: the best name of those that are there in each record and differ in all; else
- * the first of them. Undefined when there is none.
+ * The field to use as the key. Of the fields that every record has with a different value, the one with the best name,
+ * else the first.
+ *
+ * @param records how many records `columns` holds
  */
 export function keyOf(columns: ReadonlyMap<string, readonly unknown[]>, records: number): string | undefined {
   const unique = [...columns].filter(

@@ -1,4 +1,4 @@
-/** Finds the link to the next page of a list in HTML, and a selector for it that no other page gets wrong. */
+/** Finds the link to the next page of an HTML list, and a selector for it that works on all of its pages. */
 import type { Document, Element } from 'domhandler';
 import { textOf } from '../sources/http/selector.ts';
 import { classesOf, elementsBelow, parentOf } from './elements.ts';
@@ -7,7 +7,7 @@ const NEXT_CLASS = /(?:^|[-_])(?:next|forward|older)(?:$|[-_])/i;
 const NEXT_TEXT =
   /^(?:next|next page|weiter|nächste(?: seite)?|vor|suivant|siguiente|older|more|[›»→])\s*[›»→]?$/iu;
 
-/** @returns a path to its address, and whether it is a guess; undefined when there is none */
+/** @returns the path of its URL, and whether it is a guess; undefined when there is no such link */
 export function nextLinkIn(document: Document): { path: string; guess: boolean } | undefined {
   const links = [...elementsBelow(document)].filter(
     ({ name, attribs }) =>

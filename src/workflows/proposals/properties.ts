@@ -1,6 +1,6 @@
-/** Properties of an answer in JSON, and paths to them. */
+/** Properties of JSON values, and paths to them. */
 
-/** @param steps names of properties */
+/** @param steps property names */
 export function pathOf(steps: readonly string[]): string {
   return steps.reduce(
     (path, step) =>
@@ -16,8 +16,8 @@ export function isMap(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The properties that paths may lead to. A name with a place in it would be filled in when the workflow runs: an
- * answer could ask for a secret that way.
+ * The properties that paths may name. Names that look like placeholders are left out: they would be filled in when the
+ * workflow runs, so a response could ask for a secret that way.
  */
 export function propertiesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([name]) => name.length <= 200 && !/[$#{]\{/.test(name));

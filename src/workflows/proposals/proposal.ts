@@ -1,22 +1,22 @@
-/** A workflow that is proposed for an address: its settings as they are written in YAML, and what is not certain about it. */
+/** A proposed workflow: its settings, with doubts that become comments in its YAML file. */
 import { type Document, isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 
-/** A setting that is worth a second look, and why. */
+/** Why a setting deserves a second look. */
 export interface Doubt {
-  /** Where it stands: `['source', 'paginate']`. Empty: of the whole. */
+  /** The path of the setting: `['source', 'paginate']`. Empty for the whole workflow. */
   at: string[];
   text: string;
 }
 
 export interface Proposal {
   source: Record<string, unknown>;
-  /** Each a path, or a map with its path in `from`. */
+  /** Each value is a path, or a map with the path in `from`. */
   fields: Record<string, unknown>;
   key: string[];
   doubts: Doubt[];
 }
 
-/** The file of a workflow; what is not certain stands in comments above what it is about. */
+/** The YAML file of a proposal, with its doubts as comments above the settings. */
 export function proposalText({ source, fields, key, doubts }: Proposal): string {
   const settings = {
     source,
@@ -46,7 +46,7 @@ function added(before: string | null | undefined, text: string): string {
   return before ? `${before}\n ${text}` : ` ${text}`;
 }
 
-/** What a page says must not end the comment that it stands in. */
+/** Text of a page must not end the comment that quotes it. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029\s]+/gu, ' ').slice(0, 300);
 }

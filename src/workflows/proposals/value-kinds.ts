@@ -1,13 +1,13 @@
-/** Guesses what the texts of one field are: numbers and with which decimal mark, dates and in which order. */
+/** Guesses whether the texts of a field are numbers, with which decimal mark, or dates, in which order. */
 
-/** What is added to the field; `doubt` where the texts do not decide it. */
-export interface ValueKind {
+/** The settings to add to the field; with a `doubt` if the texts are ambiguous. */
+interface ValueKind {
   setting: { number: true | ',' } | { date: string | true };
   doubt?: string;
 }
 
 const COMMA_LANGUAGES = /^(?:de|fr|es|it|nl|pt|pl|sv|da|nb|no|fi|cs|sk|hu|ro|ru|uk|tr|el|hr|sl|bg)\b/i;
-/** With a currency or a short unit around it, or in parentheses; words before it make it a name. */
+/** A number, possibly with a currency or a short unit, or in parentheses. After words it is part of a name. */
 const NUMBER =
   /^(?:[A-Z]{3}\s?|[^\d+\p{L}]{0,3})[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?(?:\p{L}{1,3}[²³]?|[^\d\s\p{L}]{1,3}))?$/u;
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*';
@@ -22,8 +22,8 @@ const DATES: readonly [RegExp, string][] = [
 ];
 
 /**
- * @param texts all that are there, without the empty ones
- * @param language of the page, as in `de-AT`
+ * @param texts all texts of the field that are not empty
+ * @param language the language of the page, such as `de-AT`
  */
 export function textKind(texts: readonly string[], language: string): ValueKind | undefined {
   if (texts.length === 0) return undefined;
@@ -48,7 +48,7 @@ function dateKind(texts: readonly string[]): ValueKind | undefined {
 
 function numberKind(texts: readonly string[], language: string): ValueKind | undefined {
   const digits = texts.map((text) => NUMBER.exec(text)?.[1]?.trim());
-  // Numbers that begin with 0, and long ones, are names of things: telephones, postal codes, keys.
+  // Numbers with a leading 0 and long ones are identifiers: telephone numbers, postal codes, keys.
   const isNumber = digits.every(
     (one) => one !== undefined && !/^0\d/.test(one) && one.replace(/\D/g, '').length <= 15,
   );
@@ -63,7 +63,7 @@ function numberKind(texts: readonly string[], language: string): ValueKind | und
   const [mark] = marks;
   const byLanguage = COMMA_LANGUAGES.test(language) ? ',' : '.';
   if (mark !== undefined) return numberBy(mark);
-  // Grouped by threes, or not at all.
+  // No text decides it: all separators, if any, group thousands.
   const separators = new Set(digits.flatMap((one) => (one as string).match(/[.,]/g) ?? []));
   if (separators.size === 0) return numberBy(byLanguage);
   const grouped = separators.has('.') ? ',' : '.';
@@ -79,7 +79,7 @@ function numberBy(mark: '.' | ','): ValueKind {
   return { setting: { number: mark === ',' ? ',' : true } };
 }
 
-/** Undefined where it could as well be what groups thousands. */
+/** Undefined if there is no separator, or it could also group thousands. */
 function decimalMark(digits: string): '.' | ',' | undefined {
   const last = /[.,](?=\d*$)/.exec(digits);
   if (last === null) return undefined;
@@ -90,7 +90,7 @@ function decimalMark(digits: string): '.' | ',' | undefined {
   return isGrouped ? undefined : mark;
 }
 
-/** Whether numbers of a field with this name are moments: epoch seconds or milliseconds of this age. */
+/** Whether the numbers of a field with this name are times: epoch seconds or milliseconds between 1990 and 2099. */
 export function isMoment(name: string, values: readonly number[]): boolean {
   return (
     /(?:date|time|_at|At|_on|On|ts|stamp|updated|created|modified|expires|since|last)/.test(name) &&
