@@ -163,6 +163,16 @@ export function writeManifest(file: string, manifest: BackupManifest): void {
   }
 }
 
+/** Flushes a file's content to the disk. */
+export function syncFile(file: string): void {
+  const fd = openSync(file, 'r+');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** Flushes a directory's entries to the disk. */
 export function syncDirectory(directory: string): void {
   const fd = openSync(directory, 'r');

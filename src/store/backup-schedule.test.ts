@@ -1,4 +1,4 @@
-/** Backups on a schedule: when one is made, which stay, and what happens when it cannot be made. */
+/** Scheduled backups: when one is made, which are kept, and what happens when one fails. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const FROM = Date.UTC(2026, 0, 1);
 
-/** Writes what a directory shows of a backup: no more than that is asked of old ones. */
+/** Creates what is read of an old backup: its name, its size and its manifest. */
 function plant(
   directory: string,
   { createdAt, origin, isWhole = true }: { createdAt: number; origin: BackupOrigin; isWhole?: boolean },
@@ -86,7 +86,7 @@ async function scheduled(t: TestContext): Promise<Scheduled> {
   };
 }
 
-test('one is made at once, and then when the last one is old enough', async (t) => {
+test('makes one at once, and the next when the last one is old enough', async (t) => {
   const { lookAfter, names } = await scheduled(t);
   await lookAfter(0);
   assert.equal(names().length, 1);
@@ -97,7 +97,7 @@ test('one is made at once, and then when the last one is old enough', async (t) 
   assert.equal(names().length, 2);
 });
 
-test('the newest stay, and whatever a command or a migration has made', async (t) => {
+test('keeps the newest, and all that commands and migrations have made', async (t) => {
   const { lookAfter, names, directory } = await scheduled(t);
   for (const origin of ['command', 'migration'] as const) {
     plant(directory, { createdAt: Date.UTC(2025, 0, 1), origin });
@@ -116,7 +116,7 @@ test('the newest stay, and whatever a command or a migration has made', async (t
   );
 });
 
-test('one that is not whole takes no place of one that is', async (t) => {
+test('an unverified backup does not displace a verified one', async (t) => {
   const directory = await emptyDirectory(t);
   for (let day = 0; day < 4; day += 1) {
     plant(directory, { createdAt: FROM + day * DAY_MS, origin: 'scheduled', isWhole: day < 3 });
@@ -129,7 +129,7 @@ test('one that is not whole takes no place of one that is', async (t) => {
   assert.deepEqual(keepNewest(directory, 4), [], 'there are not so many');
 });
 
-test('one that fails is told, and tried again after a while', async (t) => {
+test('logs one that fails, and tries again after a while', async (t) => {
   const { lookAfter, names, directory, failures } = await scheduled(t);
   await writeFile(directory, 'in the way');
   await lookAfter(0);
@@ -142,7 +142,7 @@ test('one that fails is told, and tried again after a while', async (t) => {
   assert.deepEqual([failures.length, names().length], [1, 1]);
 });
 
-test('stopping ends one that is being made, which is no failure', async (t) => {
+test('stopping aborts the one being made, which is not a failure', async (t) => {
   const { chore, lookAfter, names, failures } = await scheduled(t);
   chore.start();
   const looked = lookAfter(0);

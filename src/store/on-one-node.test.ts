@@ -1,9 +1,9 @@
-/** Chores that one of several nodes does. */
+/** A chore runs on one of several nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onOneNode } from './on-one-node.ts';
 
-/** What the far side of the wire answers: which node has the chore. */
+/** Stands for the database, which says which node holds the lease. */
 function nodes() {
   let nowMs = 0;
   let holder: string | undefined;
@@ -39,7 +39,7 @@ function nodes() {
   };
 }
 
-test('one node does the chore, and the other one when that is gone', async () => {
+test('one node does the chore, and another takes over when it is gone', async () => {
   const { done, node, advance, die } = nodes();
   const [one, other] = [node('one'), node('other')];
   for (const tick of [one, other, one, other]) await tick();
@@ -51,7 +51,7 @@ test('one node does the chore, and the other one when that is gone', async () =>
   assert.deepEqual(done, ['other']);
 });
 
-test('a chore of every second asks who has it every five seconds', async () => {
+test('a chore that runs every second renews its lease every five seconds', async () => {
   const { node, asked, advance } = nodes();
   const tick = node('one');
   for (let second = 0; second < 10; second++) {

@@ -1,14 +1,11 @@
 /** Restores a backup atomically: at every moment there is either the old database or the new one, whole. */
 import {
   chmodSync,
-  closeSync,
   constants,
   copyFileSync,
   existsSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
-  openSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -19,7 +16,7 @@ import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
 import type { RestoredBackup } from '../backup.ts';
-import { readManifest, syncDirectory } from '../backup-files.ts';
+import { readManifest, syncDirectory, syncFile } from '../backup-files.ts';
 import { add } from './audit.ts';
 import { inspect, sha256Of } from './backup-check.ts';
 import { Database, isBusy, isOutside } from './database.ts';
@@ -67,7 +64,7 @@ export function restoreBackup(input: {
     const restored = check(file, copy);
     checkKey(restored.encryptionKey);
     change(copy, { file, now, author, hasAudit: restored.schema >= SCHEMA_OF_AUDIT });
-    sync(copy);
+    syncFile(copy);
     const replaced = putAside(path, now);
     renameSync(copy, path);
     syncDirectory(directory);
@@ -157,7 +154,7 @@ function putAside(path: string, now: number): string | null {
   } catch {
     // Not every file system supports hard links.
     copyFileSync(path, aside);
-    sync(aside);
+    syncFile(aside);
   }
   return aside;
 }
@@ -180,14 +177,5 @@ function foldLog(path: string): boolean {
     return false;
   } finally {
     db?.close();
-  }
-}
-
-function sync(file: string): void {
-  const fd = openSync(file, 'r+');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

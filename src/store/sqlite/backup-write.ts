@@ -2,7 +2,6 @@
 import {
   closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -19,6 +18,7 @@ import {
   backupName,
   sweepUnfinished,
   syncDirectory,
+  syncFile,
   unfinishedFile,
   writeManifest,
 } from '../backup-files.ts';
@@ -65,13 +65,14 @@ export function writeBackup(
     onProgress({ doing: 'copy', bytes: 0, total }, unfinished);
     db.run('vacuum into ?', unfinished);
     onProgress({ doing: 'check' }, unfinished);
+    syncFile(unfinished);
     const { schema, counts, encryptionKey, mistakes } = inspect(unfinished);
     const manifest: BackupManifest = {
       format: 1,
       createdAt: toIso(now),
       origin,
       schema,
-      bytes: sync(unfinished),
+      bytes: statSync(unfinished).size,
       sha256: sha256Of(unfinished),
       encryptionKey,
       counts,
@@ -114,17 +115,6 @@ function refuseWithoutRoom(directory: string, bytes: number): void {
     `There is not enough room for a backup in ${directory}: it needs some ${needed} MB, and ${free} MB are free. ` +
       'Nothing was written. Free some room, or name another place',
   );
-}
-
-/** Flushes a file to the disk; returns its size. */
-function sync(file: string): number {
-  const fd = openSync(file, 'r+');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  return statSync(file).size;
 }
 
 /** Names are by second: a second backup within one second is named after the next. */

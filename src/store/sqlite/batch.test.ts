@@ -50,7 +50,7 @@ test('commits the operations around one that throws', () => {
   assert.deepEqual(slugs(), ['a', 'b', 'c']);
 });
 
-test('takes back all that a throwing operation has written, and nothing else', () => {
+test('rolls back all that a throwing operation has written, and nothing else', () => {
   db.exec(`insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
            values ('t', 'first', 'w', 1, 'waiting', 1, 1), ('t', 'second', 'w', 1, 'waiting', 1, 1)`);
   const rowOf = (deliveryId: string, outcome: string | null) => [
@@ -143,7 +143,7 @@ test('refuses the whole batch while another process holds the lock', () => {
   assert.ok(run(team('a'))[0]?.ok);
 });
 
-test('brings a Problem over with its sentence, its headers and its cause', () => {
+test('carries a Problem between threads with its sentence, its headers and its cause', () => {
   const problem = new Problem('webhook_limit', {
     sentence: 'No more',
     headers: { 'x-limit': '1' },

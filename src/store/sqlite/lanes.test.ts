@@ -1,4 +1,4 @@
-/** Finding lanes: that it costs what their number costs. What it finds is in the conformance cases. */
+/** The cost of finding lanes grows with their number alone. What is found is tested by the conformance suite. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

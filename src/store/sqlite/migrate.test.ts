@@ -43,7 +43,7 @@ function schemaOf(file: string): { version: number; tables: string[] } {
   return { version, tables: tables.map((table) => table.name) };
 }
 
-test('makes the tables of this version, and nothing when run again', () => {
+test('creates the tables of this version, and changes nothing when run again', () => {
   run();
   const made = schemaOf(path);
   assert.ok(made.version >= 1);
@@ -52,7 +52,7 @@ test('makes the tables of this version, and nothing when run again', () => {
   assert.deepEqual(schemaOf(path), made);
 });
 
-test('runs only what is new and copies the database first', async () => {
+test('runs only pending migrations and backs up the database first', async () => {
   run({ directory });
   await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
   await writeFile(join(directory, 'README.md'), 'not a migration');
@@ -63,7 +63,7 @@ test('runs only what is new and copies the database first', async () => {
   assert.deepEqual(schemaOf(copy?.file ?? ''), { version: 1, tables: ['one'] });
 });
 
-test('takes a migration back that fails half-way', async () => {
+test('rolls back a migration that fails half-way', async () => {
   run({ directory });
   await writeFile(
     join(directory, '0002_two.sql'),
@@ -73,7 +73,7 @@ test('takes a migration back that fails half-way', async () => {
   assert.deepEqual(schemaOf(path), { version: 1, tables: ['one'] });
 });
 
-test('changes nothing under a server that runs, unless it is that server', async () => {
+test('changes nothing under a running server, unless it is that server', async () => {
   run({ directory });
   await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
   const server = takeOwnership(path);
@@ -115,7 +115,7 @@ test('lets several processes open a new database at the same time', async () => 
   assert.ok(schemaOf(path).tables.includes('job'));
 });
 
-test('brings a database of version 1 with all that is in it to the newest tables', async () => {
+test('migrates a database of version 1 with all its rows', async () => {
   const frozen = join(root, 'frozen');
   await mkdir(frozen);
   const first = '0001_initial.sql';
@@ -170,7 +170,7 @@ test('brings a database of version 1 with all that is in it to the newest tables
   }
 });
 
-test('brings webhooks and deliveries of version 2 to this one', async () => {
+test('migrates webhooks and deliveries of version 2', async () => {
   const frozen = join(root, 'frozen');
   await mkdir(frozen);
   for (const name of ['0001_initial.sql', '0002_jobs.sql']) {

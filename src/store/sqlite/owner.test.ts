@@ -1,4 +1,4 @@
-/** One owner of a data directory, also after a kill. */
+/** A data directory has one owner, until that process ends or is killed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Bytes of records that nobody has counted: of a database of the version before, and of a copy of one. */
+/** Stored bytes that are not counted yet: in a database of the version before, and in a copy of one. */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ test('the migration counts the bytes of current versions', async () => {
   assert.deepEqual(counted, [null, 10, 1]);
 });
 
-test('bytes that nobody has counted are counted by the next publish, also one that changes nothing', async () => {
+test('the next publish counts bytes that are not counted yet, even if it changes nothing', async () => {
   const store = await openStore(`sqlite:${path}`, { publicUrl: () => '', log: silentLogger, own: true });
   const beside = new Database(path);
   try {

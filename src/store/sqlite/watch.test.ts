@@ -1,4 +1,4 @@
-/** What watchers hear that only SQLite can say: by its batches, and of other processes nothing in particular. */
+/** Watching on SQLite: commits are reported by the batch, and those of other processes without details. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ async function withStore(run: (store: Store, another: () => Promise<Store>) => P
   }
 }
 
-test('operations of one batch are told together, and more than 64 webhooks are any', () =>
+test('operations of one batch are reported together, and more than 64 webhooks as any', () =>
   withStore(async (store) => {
     const at = await makeWorkflow(store);
     for (let n = 0; n < 64; n++) await subscribe(store, at, ['workflow_queued', String(n)]);
@@ -40,7 +40,7 @@ test('operations of one batch are told together, and more than 64 webhooks are a
     assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: true, lanes: null }]);
   }));
 
-test('another process may have changed anything', () =>
+test('reports that another process may have changed anything', () =>
   withStore(async (store, another) => {
     const noticed = Promise.withResolvers<Touched>();
     store.watch(noticed.resolve);

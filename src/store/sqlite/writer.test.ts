@@ -23,7 +23,7 @@ const options: WriterOptions = {
   log: silentLogger,
   onTouched: () => {},
 };
-/** A thread that says that it can write, and does this with whatever it is told. */
+/** A thread that reports that it can write, and reacts to any message like this. */
 const threadThat = (does: string) =>
   new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -55,7 +55,7 @@ test('refuses more than may wait, and takes operations again afterwards', async 
   await rm(directory, { recursive: true });
 });
 
-test('rejects all that is pending when the thread dies, and all that comes until there is another', async () => {
+test('rejects all pending operations when the thread dies, and new ones until it is restarted', async () => {
   const writer = new Writer(() => threadThat(`throw new Error('broken')`), options);
   await writer.start();
   const pending = Array.from({ length: 600 }, () => writer.call('teams.ensure', { slug: 'a' }));
@@ -77,7 +77,7 @@ test('ends when the thread dies while it closes', async () => {
   await closed;
 });
 
-test('starts the thread anew when it dies, as often as it takes, and tells the watchers', async () => {
+test('restarts a thread that dies, as often as it takes, and notifies the watchers', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');
   migrate({ path, log: silentLogger, now: 1 });
@@ -106,7 +106,7 @@ test('starts the thread anew when it dies, as often as it takes, and tells the w
   await rm(directory, { recursive: true });
 });
 
-test('closes while the thread is to be started anew', async () => {
+test('closes while it waits to restart the thread', async () => {
   const writer = new Writer(() => threadThat('process.exit(1)'), { ...options, restartMs: 1_000_000 });
   await writer.start();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
@@ -114,7 +114,7 @@ test('closes while the thread is to be started anew', async () => {
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('stopping'));
 });
 
-test('at its start cancels what an earlier life left waiting for a removed webhook', async () => {
+test('at its start cancels the deliveries that a previous process left waiting for a removed webhook', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');
   migrate({ path, log: silentLogger, now: 1 });

@@ -1,4 +1,4 @@
-/** What becomes of old idempotency keys. */
+/** Expired idempotency keys are deleted, a few at a time. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
