@@ -1,0 +1,130 @@
+/** The dashboard without a mouse: everything is reached, is seen to be reached, and lets go again. */
+import assert from 'node:assert/strict';
+import { after, before, describe } from 'node:test';
+import type { Page } from 'playwright-core';
+import { signedInTests } from '../support/browser.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+/** Runs in the page: the name of what has the focus, and whether one sees that it has it. */
+const FOCUS = `(() => {
+  const { activeElement: element } = document;
+  const { outlineStyle, outlineWidth } = getComputedStyle(element);
+  const { width, height } = element.getBoundingClientRect();
+  return {
+    name: element.getAttribute('aria-label') ?? element.textContent ?? '',
+    isBody: element === document.body,
+    isSeen: width * height > 0 && ((outlineStyle !== 'none' && outlineWidth !== '0px') || element.matches('input')),
+  };
+})()`;
+
+function focused(page: Page): Promise<{ name: string; isBody: boolean; isSeen: boolean }> {
+  return page.evaluate(FOCUS);
+}
+
+describe('the dashboard without a mouse', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({
+      workflows: {
+        'default/alpha.yaml': `name: Alpha\nsource: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+        'default/beta.yaml': `name: Beta\nsource: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+      },
+    });
+  });
+  after(() => service.stop());
+  const pageTest = signedInTests(() => service);
+
+  pageTest('a workflow is found, run and looked at with keys alone', async ({ page, open }) => {
+    await open('');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('w');
+    await page.getByRole('heading', { name: 'Workflows' }).waitFor();
+    assert.equal((await focused(page)).name, 'Workflows', 'the heading of a new page has the focus');
+    await page.getByRole('row', { name: 'Beta' }).waitFor();
+
+    await page.keyboard.press('/');
+    await page.keyboard.type('beta');
+    await page.getByRole('row', { name: 'Alpha' }).waitFor({ state: 'detached' });
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Beta' }).waitFor();
+
+    await page.getByRole('button', { name: 'Run now' }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.getByRole('row', { name: 'beta' }).getByText('finished').waitFor();
+  });
+
+  pageTest(
+    'the palette goes anywhere, help shows every key, and both give the focus back',
+    async ({ page, open }) => {
+      await open('runs');
+      await page.getByRole('heading', { name: 'Runs' }).waitFor();
+      await page.keyboard.press('Control+K');
+      await page.locator('[aria-label="Search everything"]:focus').waitFor();
+      await page.keyboard.type('alpha');
+      await page.getByRole('button', { name: 'Run Alpha' }).waitFor();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Alpha' }).waitFor();
+
+      await page.keyboard.press('?');
+      const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+      for (const label of ['Go to Workflows', 'Next row', 'Search everything'])
+        await help.getByText(label).waitFor();
+      await page.keyboard.press('Escape');
+      await help.waitFor({ state: 'detached' });
+    },
+  );
+
+  pageTest('a dialog keeps the focus, and gives it back to what opened it', async ({ page, open }) => {
+    await open('webhooks');
+    const opener = page.getByRole('button', { name: 'Subscribe' }).first();
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
+    await dialog.getByRole('textbox', { name: 'URL' }).waitFor();
+    await page.locator('[role=dialog] :focus').waitFor();
+    await page.evaluate('globalThis.begin = document.activeElement');
+    // Once around.
+    for (let isBack = false, presses = 0; !isBack; presses++) {
+      assert.ok(presses < 100, 'Tab comes back to where it began');
+      await page.keyboard.press('Tab');
+      const [isInside, isBegin] = (await page.evaluate(
+        `[document.activeElement.closest('[role=dialog]') !== null, document.activeElement === begin]`,
+      )) as [boolean, boolean];
+      assert.ok(isInside, 'the focus stays in the dialog');
+      isBack = isBegin;
+    }
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.locator('button:focus', { hasText: 'Subscribe' }).waitFor();
+  });
+
+  pageTest('Tab goes through the whole page, and one sees where it is', async ({ page, open }) => {
+    await open('workflows');
+    await page.getByRole('row', { name: 'Beta' }).waitFor();
+    // The browser itself begins at the top of a page that was just loaded.
+    await page.reload();
+    await page.getByRole('row', { name: 'Beta' }).waitFor();
+    await page.evaluate('document.activeElement.blur()');
+    await page.keyboard.press('Tab');
+    assert.equal((await focused(page)).name, 'Skip to the page');
+    const seen: string[] = [];
+    for (let presses = 0; presses < 60; presses++) {
+      await page.keyboard.press('Tab');
+      const { name, isSeen, isBody } = await focused(page);
+      if (isBody) break;
+      assert.ok(isSeen, `${name} shows that it has the focus`);
+      seen.push(name);
+    }
+    for (const name of ['Workflows', 'Search everything', 'Beta'])
+      assert.ok(
+        seen.some((one) => one.includes(name)),
+        `${name} is reached: ${seen.join(' · ')}`,
+      );
+  });
+});

@@ -1,0 +1,110 @@
+/** Runs in the dashboard: followed as they go, canceled, repeated, and through a restart of the server. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe } from 'node:test';
+import { beginSession, browserTest, signedInTests } from '../support/browser.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+/** Runs until a file of this name stands beside the definition. */
+const held = (name: string) =>
+  `source: { type: command, command: [sh, -c, 'while [ ! -e ${name} ]; do sleep 0.05; done; echo "{\\"id\\":1}"'] }\n`;
+const MARKUP = '<img src=x onerror=document.title=1>';
+
+describe('runs', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({
+      workflows: {
+        'default/held.yaml': held('go'),
+        'default/endless.yaml': held('never'),
+        'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+        'default/markup.yaml': `source: { type: command, command: [sh, -c, 'echo "${MARKUP}" >&2; exit 1'] }\nretries: { max: 0 }\n`,
+      },
+    });
+  });
+  after(() => service.stop());
+  const pageTest = signedInTests(() => service);
+
+  async function queue(id: string, { call } = service): Promise<string> {
+    const answer = await call('POST', `/v1/workflows/${id}/queue`);
+    assert.equal(answer.status, 200);
+    return answer.headers.get('x-job-id') ?? '';
+  }
+
+  pageTest('a run is seen to go from queued to its end without reloading', async ({ page, open }) => {
+    await open('runs');
+    await page.getByText('Nothing has run yet').waitFor();
+    await queue('held');
+    const row = page.getByRole('row', { name: 'held' });
+    await row.getByText('running').waitFor();
+    await row.getByRole('link', { name: 'running' }).click();
+    await page.getByRole('heading', { name: 'Run of held' }).waitFor();
+    await writeFile(join(service.directory, 'workflows/default/go'), '');
+    await page.getByText('finished', { exact: true }).first().waitFor();
+    await page.getByText('1 record', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'What it changed' }).getByText('added').waitFor();
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('It changed nothing').waitFor();
+  });
+
+  pageTest('a run is canceled, after asking', async ({ page, open }) => {
+    const id = await queue('endless');
+    await open(`runs/${id}`);
+    await page.getByText('running').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByText('canceled', { exact: true }).first().waitFor();
+    assert.equal((await service.call('GET', `/v1/jobs/${id}`)).status, 200);
+  });
+
+  pageTest('markup in a log and an error is text', async ({ page, open }) => {
+    const id = await queue('markup');
+    await open(`runs/${id}`);
+    await page.getByRole('alert').getByText(MARKUP).waitFor();
+    await page.getByRole('region', { name: 'Log' }).first().getByText(MARKUP, { exact: true }).waitFor();
+    assert.match(await page.title(), /^Run of markup/);
+  });
+
+  pageTest('filters stand in the address, and keys move through the rows', async ({ page, open }) => {
+    await queue('quick');
+    await open('runs?state=finished');
+    const quick = page.getByRole('row', { name: 'quick' });
+    await quick.waitFor();
+    assert.equal(await page.getByRole('row', { name: 'endless' }).count(), 0);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Run of quick' }).waitFor();
+    await page.goBack();
+    await quick.waitFor();
+    assert.ok(page.url().endsWith('/ui/runs?state=finished'));
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('row', { name: 'endless' }).first().waitFor();
+  });
+
+  browserTest(
+    'a server that is started anew is found again, and so is what happened since',
+    async ({ page, t }) => {
+      const directory = await mkdtemp(join(tmpdir(), 'flowhook-restart-'));
+      t.after(() => rm(directory, { recursive: true, force: true }));
+      const workflows = {
+        'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+      };
+      const first = await startService({ directory, workflows });
+      t.after(() => first.stop());
+      await beginSession(page, first);
+      await page.goto(`${first.url}/ui/runs`);
+      await page.getByRole('button', { name: 'Live' }).waitFor();
+      await first.stop();
+      await page.getByRole('button', { name: 'Reconnecting' }).waitFor();
+      await page.getByText('The service does not answer').waitFor();
+      const settings = { FLOWHOOK_PORT: new URL(first.url).port };
+      const second = await startService({ directory, workflows, settings });
+      t.after(() => second.stop());
+      await queue('quick', second);
+      await page.getByRole('row', { name: 'quick' }).getByText('finished').waitFor();
+      await page.getByRole('button', { name: 'Live' }).waitFor();
+    },
+  );
+});

@@ -1,0 +1,145 @@
+/** Webhooks in the dashboard: subscribed, tried, read attempt by attempt, and sent again. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe } from 'node:test';
+import { signedInTests } from '../support/browser.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const MARKUP = '<img src=x onerror=document.title=1><script>document.title=2</script>';
+
+describe('webhooks', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({
+      workflows: { 'default/people.yaml': 'name: People\nsource: { type: push }\n' },
+    });
+  });
+  after(() => service.stop());
+  const pageTest = signedInTests(() => service);
+
+  async function subscribe(url: string): Promise<string> {
+    const { status, body } = await service.call('POST', '/v1/integrations/webhooks', {
+      webhookUrl: url,
+      events: ['workflow_finished'],
+    });
+    assert.ok(status < 300, JSON.stringify(body));
+    return (body as { id: string }).id;
+  }
+
+  pageTest(
+    'who has no receiver subscribes an inspector, and sees what it is sent, and that it is signed',
+    async ({ page, open }) => {
+      await open('webhooks');
+      await page.getByText('Nobody is told yet').waitFor();
+      await page.getByRole('button', { name: 'Subscribe' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
+      await dialog.getByRole('button', { name: 'Use an inspector URL' }).click();
+      await dialog.getByRole('button', { name: 'Subscribe' }).click();
+      await page.getByRole('heading', { level: 1, name: service.url }).waitFor();
+      assert.match(page.url(), /\/ui\/webhooks\/wh_/);
+
+      await page.getByRole('button', { name: 'Send test event' }).click();
+      await page.getByRole('heading', { name: 'Delivery of webhook_test' }).waitFor();
+      await page.getByText('delivered', { exact: true }).first().waitFor();
+      const attempt = page.getByRole('button', { name: 'Attempt 1' });
+      await attempt.getByText('204', { exact: true }).waitFor();
+      await page
+        .getByRole('table', { name: 'Request headers' })
+        .getByText('webhook-signature')
+        .first()
+        .waitFor();
+
+      await page.getByRole('link', { name: 'Inspector' }).click();
+      await page.getByRole('row', { name: service.url }).getByRole('link').first().click();
+      const request = page.getByRole('region', { name: 'Request 1' });
+      await request.getByText('The signature is right').first().waitFor();
+      await request.getByText('"webhook_test"').first().waitFor();
+    },
+  );
+
+  pageTest('an inspector shows what comes as it comes, and markup as text', async ({ page, open }) => {
+    const { body } = await service.call('POST', '/v1/inspectors', {});
+    const { id, url } = body as { id: string; url: string };
+    await open(`inspector/${id}`);
+    await page.getByText('Waiting for the first request').waitFor();
+    await fetch(url, { method: 'POST', body: MARKUP, headers: { 'x-markup': MARKUP } });
+    await page.getByText('It is not signed').first().waitFor();
+    assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 2);
+    assert.equal(await page.locator('#page img').count(), 0);
+  });
+
+  pageTest(
+    'deliveries are sent again, one from its page and several from the list',
+    async ({ page, open, t }) => {
+      const receiver = await startReceiver();
+      t.after(() => receiver.stop());
+      const id = await subscribe(receiver.url);
+      await service.call('POST', '/v1/workflows/people/push', [{ id: 1 }]);
+      await open(`webhooks/${id}`);
+      await page.getByRole('link', { name: 'delivered' }).click();
+      await page.getByRole('heading', { name: 'Delivery of workflow_finished' }).waitFor();
+      await page.getByRole('button', { name: 'Send again' }).click();
+      await page.getByText('a replay').waitFor();
+      await page.getByText('delivered', { exact: true }).first().waitFor();
+      await receiver.until((all) => all.length === 2, 'what was sent again');
+      assert.equal(receiver.received[1]?.event.id, receiver.received[0]?.event.id);
+
+      await page.goBack();
+      await page.goBack();
+      await page.getByText('2 deliveries').waitFor();
+      await page.getByRole('checkbox', { name: 'Choose all that are loaded' }).check();
+      await page.getByRole('button', { name: 'Send 2 deliveries again' }).click();
+      await receiver.until((all) => all.length === 4, 'both, sent again');
+      await page.getByText('4 deliveries').waitFor();
+    },
+  );
+
+  pageTest(
+    'an attempt that failed says why, and what it was answered is text however full of markup',
+    async ({ page, open, t }) => {
+      const server = createServer((_, response) =>
+        response.writeHead(500, { 'x-markup': MARKUP, 'content-type': 'text/html' }).end(MARKUP),
+      );
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      t.after(() => {
+        server.closeAllConnections();
+        server.close();
+      });
+      const id = await subscribe(
+        `http://127.0.0.1:${(server.address() as AddressInfo).port}/?<img/src=x/onerror=document.title=1>`,
+      );
+      await open(`webhooks/${id}`);
+      await page.getByText('It was sent nothing yet').waitFor();
+      await page.keyboard.press('t');
+      await page.getByRole('alert').getByText('500').first().waitFor();
+      await page.getByRole('table', { name: 'Response headers' }).getByText(MARKUP).waitFor();
+      await page
+        .getByLabel(/^Response body of attempt/)
+        .first()
+        .getByText(MARKUP)
+        .waitFor();
+      assert.equal(await page.locator('#page img').count(), 0);
+      assert.match(await page.title(), /^Delivery of webhook_test/);
+    },
+  );
+
+  pageTest('of one webhook nothing is left on the page of another', async ({ page, open }) => {
+    const [one, other] = [await subscribe(`${service.url}/one`), await subscribe(`${service.url}/other`)];
+    await open(`webhooks/${one}?tab=settings`);
+    await page.getByRole('heading', { level: 1, name: '/one' }).waitFor();
+    await page.keyboard.press('ControlOrMeta+k');
+    await page.getByRole('dialog', { name: 'Search everything' }).locator('input').fill(other);
+    await page.getByRole('button', { name: `Open ${other}` }).click();
+    await page.getByRole('heading', { level: 1, name: '/other' }).waitFor();
+    await page.getByRole('tab', { name: 'Settings' }).click();
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText(/^whsec_/).waitFor();
+
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: '/one' }).waitFor();
+    await page.getByRole('button', { name: 'Show' }).waitFor();
+    assert.equal(await page.getByText(/^whsec_/).count(), 0);
+  });
+});

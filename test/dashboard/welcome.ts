@@ -1,0 +1,78 @@
+/** The first three steps in the dashboard, and calls that are tried in its reference. */
+import assert from 'node:assert/strict';
+import { after, before, describe } from 'node:test';
+import { mintKey } from '../../src/teams/keys.ts';
+import { signedInTests } from '../support/browser.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+describe('first steps and the reference', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startService({
+      workflows: {
+        'default/inbox.yaml': 'source: { type: push }\n',
+        'default/people.yaml': `name: People\nsource: { type: command, command: [printf, '{"id":1,"name":"Ada"}\\n'] }\n`,
+      },
+    });
+  });
+  after(() => service.stop());
+  const pageTest = signedInTests(() => service);
+
+  pageTest('a new team runs, looks and subscribes, and sees what is done', async ({ page, open }) => {
+    await open('');
+    const steps = page.getByRole('region', { name: 'First steps' });
+    await steps.getByText('0 of 3 done').waitFor();
+    await steps.getByRole('button', { name: 'Run People' }).click();
+    await steps.getByText('2 of 3 done').waitFor();
+    await steps.getByRole('link', { name: '1 record of People' }).click();
+    await page.getByText('Ada').first().waitFor();
+    await page.goBack();
+    await steps.getByRole('button', { name: 'Try with an inspector' }).click();
+    await page.waitForURL(/\/ui\/inspector\/insp_/);
+    assert.match(await page.title(), /· Flowhook$/);
+
+    // Whoever comes with everything done is not shown the steps; whoever did the last one here sees it ticked.
+    await page.goto(`${service.url}/ui/`);
+    await page.getByRole('region', { name: 'Latest runs' }).getByText('People').first().waitFor();
+    await steps.waitFor({ state: 'detached' });
+    await open('welcome');
+    await steps.getByText('All done').waitFor();
+  });
+
+  const readerTest = signedInTests(async () => {
+    const team = await service.store.teams.bySlug({ slug: 'default' });
+    const { key } = await mintKey(service.store, {
+      teamId: team?.id ?? '',
+      name: 'reader',
+      scopes: ['read'],
+      expiresAt: null,
+    });
+    return { url: service.url, key };
+  });
+  readerTest('a key that may only read is told which scope a step takes', async ({ page, open }) => {
+    await open('welcome');
+    const steps = page.getByRole('region', { name: 'First steps' });
+    await steps.getByText('lacks the scope queue').waitFor();
+    await steps.getByText('It takes a key with the scope webhooks').waitFor();
+    assert.equal(await steps.getByRole('button', { name: 'Try with an inspector' }).count(), 0);
+    assert.equal(await page.getByRole('link', { name: 'API keys' }).count(), 0);
+    await open('keys');
+    await page.getByText('This key may not see').waitFor();
+  });
+
+  pageTest(
+    'an operation that reads is tried as whoever is signed in, and shown as curl',
+    async ({ page, open }) => {
+      await open('reference?q=readWorkflowData');
+      await page.getByRole('button', { name: '/v1/workflows/{workflowId}/data' }).click();
+      await page.getByText('Fill in workflowId first').waitFor();
+      await page.getByRole('combobox', { name: 'workflowId' }).fill('no/such');
+      await page.getByText(`'${service.url}/v1/workflows/no%2Fsuch/data'`).waitFor();
+      await page.getByRole('button', { name: 'Send', exact: true }).click();
+      await page.getByRole('region', { name: 'What came back' }).getByText('404 Not Found').waitFor();
+      await page.reload();
+      await page.getByText('Fill in workflowId first').waitFor();
+      assert.ok(page.url().endsWith('open=readWorkflowData'), 'what is open stands in the address');
+    },
+  );
+});
