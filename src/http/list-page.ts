@@ -4,23 +4,32 @@ import { jsonResponse, requestTime } from './openapi/content.ts';
 import { queryNumber } from './query.ts';
 import type { Call, Parameter } from './route.ts';
 
-export const DEFAULT_LIMIT = 100;
-export const MAX_LIMIT = 1_000;
+/** How many items a page has without `limit`, and at most. */
+export interface PageSize {
+  usual: number;
+  most: number;
+}
 
-export const PAGE_PARAMETERS: readonly Parameter[] = [
-  {
-    name: 'limit',
-    in: 'query',
-    description: `At most so many, ${DEFAULT_LIMIT} by default; \`Link\` leads to the next`,
-    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
-  },
-  {
-    name: 'cursor',
-    in: 'query',
-    description: 'From the `Link` of the answer before',
-    schema: { type: 'string' },
-  },
-];
+/** The page size of most lists. */
+export const PAGE_SIZE: PageSize = { usual: 100, most: 1_000 };
+
+/** Describes `limit` and `cursor`. */
+export function pageParameters({ usual, most }: PageSize = PAGE_SIZE): Parameter[] {
+  return [
+    {
+      name: 'limit',
+      in: 'query',
+      description: `At most so many, ${usual} by default; \`Link\` leads to the next`,
+      schema: { type: 'integer', minimum: 1, maximum: most },
+    },
+    {
+      name: 'cursor',
+      in: 'query',
+      description: 'From the `Link` of the answer before',
+      schema: { type: 'string' },
+    },
+  ];
+}
 
 /** Describes what `queryPeriod` reads. */
 export const PERIOD_PARAMETERS: readonly Parameter[] = [
@@ -28,9 +37,9 @@ export const PERIOD_PARAMETERS: readonly Parameter[] = [
   { name: 'until', in: 'query', description: 'Of this time or earlier', schema: requestTime },
 ];
 
-/** How many items a page may have. */
-export function pageLimit(query: string): number {
-  return queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+/** How many items the page may have. */
+export function pageLimit(query: string, { usual, most }: PageSize = PAGE_SIZE): number {
+  return queryNumber(query, 'limit', { least: 1, most }) ?? usual;
 }
 
 /**

@@ -3,7 +3,7 @@ import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PAGE_PARAMETERS, PERIOD_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { PERIOD_PARAMETERS, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { shownAuditLine } from './shown-audit-line.ts';
@@ -31,7 +31,7 @@ export const listAudit: Operation<KeyedCall> = {
     named('actor', 'Only what this key has done, by its id'),
     named('target', 'Only what was done to the one with this id'),
     ...PERIOD_PARAMETERS,
-    ...PAGE_PARAMETERS,
+    ...pageParameters(),
   ],
   answer: pageResponse('lines', 'AuditLine'),
   refusals: { field_invalid: 'A parameter has a bad value', team_not_found: 'No team found' },

@@ -8,9 +8,9 @@ import { isGeneratedId } from '../ids.ts';
 import {
   idCursor,
   onePage,
-  PAGE_PARAMETERS,
   PERIOD_PARAMETERS,
   pageLimit,
+  pageParameters,
   pageResponse,
 } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -35,7 +35,7 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
       schema: { type: 'string' },
     },
     ...PERIOD_PARAMETERS,
-    ...PAGE_PARAMETERS,
+    ...pageParameters(),
   ],
   answer: pageResponse('deliveries', 'Delivery'),
   refusals: { field_invalid: 'A parameter has a bad value', webhook_not_found: 'No webhook found' },

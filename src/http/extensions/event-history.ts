@@ -8,20 +8,19 @@ import { isGeneratedId } from '../ids.ts';
 import {
   idCursor,
   onePage,
-  PAGE_PARAMETERS,
   PERIOD_PARAMETERS,
   pageLimit,
+  pageParameters,
   pageResponse,
 } from '../list-page.ts';
-import { queryNames, queryNumber, queryPeriod, queryValue } from '../query.ts';
+import { queryNames, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { eventOf } from './events.ts';
 import { shownDelivery } from './shown-delivery.ts';
 
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
-const MAX_LIMIT = 250;
-const DEFAULT_LIMIT = 100;
+const EVENTS_PAGE = { usual: 100, most: 250 };
 
 /** GET /v1/events/history */
 export const listEventHistory: Operation<KeyedCall> = {
@@ -41,13 +40,7 @@ export const listEventHistory: Operation<KeyedCall> = {
       schema: { type: 'string' },
     },
     ...PERIOD_PARAMETERS,
-    {
-      name: 'limit',
-      in: 'query',
-      description: `At most so many, ${DEFAULT_LIMIT} by default; \`Link\` leads to the next`,
-      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
-    },
-    ...PAGE_PARAMETERS.filter(({ name }) => name === 'cursor'),
+    ...pageParameters(EVENTS_PAGE),
   ],
   answer: pageResponse('events', 'Event'),
   refusals: {
@@ -62,7 +55,7 @@ export const listEventHistory: Operation<KeyedCall> = {
     const { teamId } = caller;
     const types = queryNames(query, 'type', EVENT_TYPES);
     const period = queryPeriod(query);
-    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+    const limit = pageLimit(query, EVENTS_PAGE);
     const before = idCursorFrom(query, (text) => isGeneratedId('evt', text));
     const { workflowId } = await workflowFilter(call);
     const jobId = queryValue(query, 'jobId');
@@ -91,7 +84,7 @@ export const listEventDeliveries: Operation<KeyedCall> = {
   id: 'listEventDeliveries',
   group: 'Integrations',
   summary: 'Where an event went: its deliveries to all webhooks, newest first',
-  parameters: [pathParameter('eventId', 'Event id'), ...PAGE_PARAMETERS],
+  parameters: [pathParameter('eventId', 'Event id'), ...pageParameters()],
   answer: pageResponse('deliveries', 'Delivery'),
   refusals: { field_invalid: 'A parameter has a bad value', event_not_found: 'No event found' },
 

@@ -11,9 +11,9 @@ import {
   MAX_INSPECTORS,
 } from '../../model/inspector.ts';
 import { bodyFields } from '../body.ts';
-import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
+import { cursorFrom, makeCursor } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { pageResponse } from '../list-page.ts';
+import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -21,7 +21,7 @@ import { invalid, refuseUnknown } from '../values.ts';
 import { answering, shownInspected, shownInspector } from './shown-inspector.ts';
 
 const DEFAULT_STATUS = 204;
-const DEFAULT_REQUESTS = 20;
+const REQUESTS_PAGE = { usual: 20, most: MAX_INSPECTED };
 
 const parameters = [pathParameter('inspectorId', 'Inspector id')];
 const refusals = { inspector_not_found: 'No inspector found' };
@@ -159,25 +159,14 @@ export const listInspectedRequests: Operation<KeyedCall> = {
       description: 'Only those that came after the one with this number',
       schema: { type: 'integer', minimum: 0 },
     },
-    {
-      name: 'limit',
-      in: 'query',
-      description: `At most so many, ${DEFAULT_REQUESTS} by default; \`Link\` leads to the next`,
-      schema: { type: 'integer', minimum: 1, maximum: MAX_INSPECTED },
-    },
-    {
-      name: 'cursor',
-      in: 'query',
-      description: 'From the `Link` of the answer before',
-      schema: { type: 'string' },
-    },
+    ...pageParameters(REQUESTS_PAGE),
   ],
   answer: pageResponse('requests', 'InspectedRequest'),
   refusals: { ...refusals, field_invalid: 'A parameter has a bad value' },
 
   async handle(call) {
-    const { services, query, reply } = call;
-    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_INSPECTED }) ?? DEFAULT_REQUESTS;
+    const { services, query } = call;
+    const limit = pageLimit(query, REQUESTS_PAGE);
     const after = queryNumber(query, 'after', { least: 0 });
     const [before] = cursorFrom(query, [1]) ?? [];
     const { teamId, id } = await inspectorOf(call);
@@ -188,11 +177,8 @@ export const listInspectedRequests: Operation<KeyedCall> = {
       ...(before === undefined ? {} : { before }),
       limit: limit + 1,
     });
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    if (found.length > limit && last !== undefined) {
-      reply.header('link', nextLink(`/v1/inspectors/${id}/requests`, query, makeCursor([last.number])));
-    }
+    const path = `/v1/inspectors/${id}/requests`;
+    const page = onePage(call, found, { limit, path, cursorOf: ({ number }) => makeCursor([number]) });
     return { requests: page.map(shownInspected) };
   },
 };

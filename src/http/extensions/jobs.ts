@@ -9,9 +9,9 @@ import { isGeneratedId } from '../ids.ts';
 import {
   idCursor,
   onePage,
-  PAGE_PARAMETERS,
   PERIOD_PARAMETERS,
   pageLimit,
+  pageParameters,
   pageResponse,
 } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -42,7 +42,7 @@ export const listJobs: Operation<KeyedCall> = {
     },
     { name: 'origin', in: 'query', description: 'Only of this origin', schema: { enum: JOB_ORIGINS } },
     ...PERIOD_PARAMETERS,
-    ...PAGE_PARAMETERS,
+    ...pageParameters(),
   ],
   answer: pageResponse('jobs', 'Job'),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },

@@ -6,7 +6,7 @@ import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -32,7 +32,7 @@ export const listKeys: Operation<KeyedCall> = {
   id: 'listKeys',
   group: 'Team',
   summary: 'The API keys of the team, oldest first, revoked ones included; never the keys themselves',
-  parameters: [...PAGE_PARAMETERS],
+  parameters: pageParameters(),
   answer: pageResponse('keys', 'Key'),
   refusals: { field_invalid: 'A parameter has a bad value' },
 

@@ -3,7 +3,7 @@ import { Problem } from '../../model/error.ts';
 import { SCOPES } from '../../model/team.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../list-page.ts';
+import { PAGE_SIZE } from '../list-page.ts';
 import { isoTimeOrNull, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
@@ -86,8 +86,8 @@ export const readMe: Operation<KeyedCall> = {
         expiresAt: toIsoOrNull(key.expiresAt),
       },
       limits: {
-        defaultPageSize: DEFAULT_LIMIT,
-        maxPageSize: MAX_LIMIT,
+        defaultPageSize: PAGE_SIZE.usual,
+        maxPageSize: PAGE_SIZE.most,
         maxBodyBytes: MAX_BODY_BYTES,
         maxWebhooksPerWorkflow: webhooks.limit,
         maxWorkflows: workflows,

@@ -3,7 +3,7 @@ import { openVersion } from '../../records/read.ts';
 import { toIso } from '../../std/clock.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { isoTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -12,7 +12,7 @@ export const listWorkflowVersions: Operation<KeyedCall> = {
   id: 'listWorkflowVersions',
   group: 'Workflows',
   summary: 'The versions that can be read, newest first',
-  parameters: [pathParameter('workflowId', 'Workflow ID'), ...PAGE_PARAMETERS],
+  parameters: [pathParameter('workflowId', 'Workflow ID'), ...pageParameters()],
   answer: pageResponse('versions', 'Version'),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 

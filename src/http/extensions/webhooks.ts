@@ -25,7 +25,7 @@ import { idCursorFrom } from '../cursor.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -88,7 +88,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
       description: `Only those that stand so, with commas between: ${STANDINGS.join(', ')}`,
       schema: { type: 'string' },
     },
-    ...PAGE_PARAMETERS,
+    ...pageParameters(),
   ],
   answer: pageResponse('webhooks', 'WebhookDetail'),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },

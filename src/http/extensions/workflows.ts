@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { idCursor, onePage, PAGE_PARAMETERS, pageLimit, pageResponse } from '../list-page.ts';
+import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -44,7 +44,7 @@ export const listWorkflows: Operation<KeyedCall> = {
       description: 'With so many of its newest jobs, the newest first',
       schema: { type: 'integer', minimum: 0, maximum: MAX_RECENT_JOBS },
     },
-    ...PAGE_PARAMETERS,
+    ...pageParameters(),
   ],
   answer: pageResponse('workflows', 'Workflow'),
   refusals: { field_invalid: 'A parameter has a bad value' },
