@@ -17,11 +17,11 @@ export function addAdd(workflows: Command): void {
   const command = workflows
     .command('add')
     .description('write the file of an http source into the workflows directory')
-    .argument('<id>', 'what the workflow shall be called: <id>, or <team>/<id>')
+    .argument('<id>', 'the new workflow: <id>, or <team>/<id>')
     .option('--name <name>', 'its name (default: its id)')
-    .option('--key <field>', 'the field that makes the id of a record (may be repeated)', repeated)
-    .option('--every <duration>', 'run it so often, such as 15m')
-    .option('--force', 'write over a file that is there')
+    .option('--key <field>', 'a field that makes up the id of a record (may be repeated)', repeated)
+    .option('--every <duration>', 'how often to run it, such as 15m')
+    .option('--force', 'overwrite an existing file')
     .option('--json', 'print JSON');
   addSourceFlags(command);
   addSettings(command, ['workflows']).action(add);

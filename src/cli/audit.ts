@@ -20,16 +20,16 @@ const AT_ONCE = 1_000;
 type Shown = ReturnType<typeof shownAuditLine>;
 
 export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('the audit: who changed what, when, and from where');
+  const audit = program.command('audit').description('the audit log: who changed what, when, and from where');
   const list = audit
     .command('list')
     .description('list changes, newest first')
-    .option('--team <slug>', 'only those of one team (default: all, and those of the instance)')
+    .option('--team <slug>', 'only changes of one team (default: all, including those of the instance)')
     .option('--action <name>', 'only this operation, such as `webhooks.subscribe`')
-    .option('--actor <key-id>', 'only what this key has done')
-    .option('--target <id>', 'only what was done to the one with this id')
-    .option('--since <time>', 'only from this time on, such as 2026-11-21 or 2026-11-21T10:00Z')
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_LINES}, up to ${MAX_LINES})`);
+    .option('--actor <key-id>', 'only changes made with this key')
+    .option('--target <id>', 'only changes to the object with this id')
+    .option('--since <time>', 'only since this time, such as 2026-11-21 or 2026-11-21T10:00Z')
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_LINES}, up to ${MAX_LINES})`);
   orRemote(addStoreOptions(list), listAudit, listAuditAt);
 }
 

@@ -41,14 +41,14 @@ const WITHOUT_KEY =
 export function addBackup(program: Command): void {
   const backup = program
     .command('backup')
-    .description('copies of the SQLite database that can be put back')
+    .description('back up, verify and restore the SQLite database')
     .addHelpText('after', `\n${WITHOUT_KEY}.\n${POSTGRES_BACKUPS}.`);
   addStoreOptions(
     backup
       .command('create')
       .description(
-        'write a backup beside a server that may be running: all that was answered before is in it. It is read once ' +
-          'more before it gets its name',
+        'write a backup, also while a server is running; it holds everything acknowledged before, and is verified ' +
+          'before it gets its name',
       )
       .option(
         '--to <directory>',
@@ -59,27 +59,29 @@ export function addBackup(program: Command): void {
   addStoreOptions(
     backup
       .command('verify')
-      .description('read all of a backup: its bytes, its tables, and whether what it says it holds is there')
+      .description(
+        'read a whole backup: its checksum, its tables, and whether it holds what its manifest says',
+      )
       .argument('[backup]', 'its file, or its name in the directory of backups (default: the newest there)')
       .addHelpText(
         'after',
-        '\nWith --database postgres://… it reads a database that was restored there.\n' +
+        '\nWith --database postgres://… it verifies a database restored there.\n' +
           'Exit codes of verify: 0 whole, 1 damaged, or newer than this flowhook',
       ),
   ).action(verify);
   addStoreOptions(
     backup
       .command('restore')
-      .description('put a backup in the place of the database; no server may run there')
+      .description('replace the database with a backup; no server may be running on it')
       .argument('<backup>', 'its file, or its name in the directory of backups')
-      .option('--force', 'also where there is a database: that one is kept beside it under another name')
+      .option('--force', 'even if there is a database, which is kept beside it under another name')
       .addHelpText('after', `\n${WITHOUT_KEY}.`),
   ).action(restore);
   addStoreOptions(
     backup
       .command('list')
-      .description('what lies in the directory of backups, newest first')
-      .argument('[directory]', 'another one'),
+      .description('list backups, newest first')
+      .argument('[directory]', 'where to look (default: the directory of backups)'),
   ).action(list);
 }
 

@@ -31,7 +31,7 @@ export const VALUES: Readonly<Record<string, readonly string[]>> = {
 export function addCompletion(program: Command): void {
   program
     .command('completion')
-    .description('print the completions of a shell, to be put where it looks for them')
+    .description('print the completion script of a shell')
     .argument('<shell>', SHELLS.join(', '))
     .addHelpText('after', WHERE)
     .action((name: string, _options: Options) => {

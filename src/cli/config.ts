@@ -13,7 +13,7 @@ export function addConfig(program: Command): void {
   const printing = config
     .command('print')
     .description(
-      'print every setting with the value that holds for a server that is started like this; secrets are not shown',
+      'print every setting with the value that a server started this way would use; secrets are not shown',
     )
     .option('--show-origin', 'say where each value comes from: a flag, the environment, a file')
     .option('--json', 'print JSON');
@@ -21,7 +21,7 @@ export function addConfig(program: Command): void {
   const checking = config
     .command('check')
     .description(
-      'say all that is wrong with the settings of a server that is started like this, and start nothing; exit code 2 when something is',
+      'check the settings that a server started this way would use, without starting it; exit code 2 if any are wrong',
     )
     .option('--json', 'print JSON');
   addAllSettings(checking).action(checkConfig);

@@ -17,7 +17,7 @@ export function addDashboard(program: Command): void {
     .command('dashboard')
     .description('print a link that signs in to the dashboard once, within 30 minutes')
     .option('--team <slug>', 'whose dashboard it is (default: default)')
-    .option('--key-id <id>', 'the key that it signs in with (default: the one of the team that may do most)');
+    .option('--key-id <id>', 'the key to sign in with (default: the key of the team with the most scopes)');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl']).action(printLink);
 }
 

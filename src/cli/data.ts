@@ -28,27 +28,27 @@ export function addData(program: Command): void {
 
   const get = data
     .command('get')
-    .description('print the records of a workflow, one JSON object a line (with --json: one array)')
+    .description('print the records of a workflow, one JSON object per line (with --json: one array)')
     .argument('<workflow>', 'its id')
-    .option('--team <slug>', 'its team, when several have a workflow of this id')
+    .option('--team <slug>', 'its team, if several have a workflow with this id')
     .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
     .option('--at <version>', 'an older version (default: the newest)');
   orRemote(addStoreOptions(get), getRecords, recordsAt);
 
   const changes = data
     .command('changes')
-    .description('print what became of records, one JSON object a line (with --json: one array)')
+    .description('print how records have changed, one JSON object per line (with --json: one array)')
     .argument('<workflow>', 'its id')
-    .requiredOption('--since <version>', 'what changed after this version')
-    .option('--until <version>', 'up to this one (default: the newest)')
-    .option('--team <slug>', 'its team, when several have a workflow of this id');
+    .requiredOption('--since <version>', 'changes after this version')
+    .option('--until <version>', 'changes up to this version (default: the newest)')
+    .option('--team <slug>', 'its team, if several have a workflow with this id');
   orRemote(addStoreOptions(changes), getChanges, changesAt);
 
   const versions = data
     .command('versions')
     .description('list the versions that can be read, newest first')
     .argument('<workflow>', 'its id')
-    .option('--team <slug>', 'its team, when several have a workflow of this id');
+    .option('--team <slug>', 'its team, if several have a workflow with this id');
   orRemote(addStoreOptions(versions), listVersions, versionsAt);
 }
 

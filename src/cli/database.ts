@@ -23,12 +23,15 @@ export function addDatabase(program: Command): void {
     .description('the database as a whole')
     .command('copy')
     .description(
-      'copy all that a database holds into an empty one: sqlite:/path/to/file, postgres://…, or one of each. No server ' +
-        'may run on either. Broken off, the same command goes on; at the end both are compared',
+      'copy a whole database into an empty one: sqlite:/path/to/file, postgres://…, or one of each. No server may be ' +
+        'running on either. If interrupted, the same command continues; at the end both are compared',
     )
-    .option('--from <url>', 'the database that is copied (default: FLOWHOOK_DATABASE)')
-    .option('--to <url>', 'the one that is filled (default: FLOWHOOK_DATABASE, which may hold a password)')
-    .option('--force', 'copy from PostgreSQL although nodes seem to use it')
+    .option('--from <url>', 'the database to copy (default: FLOWHOOK_DATABASE)')
+    .option(
+      '--to <url>',
+      'the empty database to fill (default: FLOWHOOK_DATABASE, which may hold a password)',
+    )
+    .option('--force', 'copy from PostgreSQL even if nodes seem to be using it')
     .option('--json', 'print JSON')
     .addHelpText('after', `\n${AFTERWARDS}.`);
   addSettings(command, ['data']);

@@ -28,12 +28,12 @@ const BY = 'Its team was deleted at the command line';
 export function addDeleteTeam(teams: Command): void {
   const command = teams
     .command('delete')
-    .description('delete a team with everything that it has, for good; it is exported first')
+    .description('delete a team and everything it has, for good; it is exported first')
     .argument('<slug>', 'as `flowhook teams list` shows it')
     .option('--yes', 'do not ask')
     .option('--export <directory>', 'a new directory to export to (default: its slug and the time)')
     .option('--no-export', 'export nothing')
-    .option('--force', 'also while jobs are running: they are canceled');
+    .option('--force', 'even while jobs are running: they are canceled');
   addStoreOptions(command).action((slug: string, options: Options) =>
     withStore(options, { make: false, own: true }, (store, config, owned) =>
       deleteTeam(store, slug, { config, owned, options }),

@@ -50,19 +50,17 @@ export function addDoctor(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'look at the machine, the settings, the files, the database, backups, the network and what fails, beside a ' +
-        'server that may be running; say of whatever is wrong what comes of it and what to do. Changes nothing',
+      'examine the machine, the settings, the files, the database, backups, the network and recent failures, also ' +
+        'while a server is running; for every problem, say what it leads to and what to do. Changes nothing',
     )
     .option('--full', 'read all of the database and of the newest backup, however long that takes')
     .option(
       '--online [urls...]',
-      'also try name servers and the way out, with these URLs or some examples: else no request leaves this machine',
+      'also try DNS and outgoing requests, with these URLs or some examples; otherwise no request leaves this machine',
     )
     .addOption(new Option('--url <url>', 'have this server examine itself').helpGroup('Server:'))
     .addOption(new Option('--key <key>', 'its API key, with the scope operator').helpGroup('Server:'))
-    .addOption(
-      new Option('--profile <name>', 'a server that `flowhook login` has noted').helpGroup('Server:'),
-    )
+    .addOption(new Option('--profile <name>', 'a server saved by `flowhook login`').helpGroup('Server:'))
     .addHelpText('after', '\nExit codes of doctor: 0 no errors, though perhaps warnings, 1 errors');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl', 'workflows', 'backupDirectory']).action(
     doctor,

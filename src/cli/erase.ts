@@ -23,23 +23,23 @@ export function addErase(program: Command): void {
   const erasing = data
     .command('erase')
     .description('erase a person from records, old versions, events, delivery logs and errors')
-    .option('--team <slug>', 'the team that holds the data (a server erases in its key’s own)')
-    .option('--email <address>', 'the address of the person, without regard to case')
-    .option('--id <id>', 'the id of a record, in every workflow unless one is named')
+    .option('--team <slug>', 'the team that holds the data (a server uses the team of the key)')
+    .option('--email <address>', 'the address of the person, case-insensitive')
+    .option('--id <id>', 'the id of a record, in every workflow unless --workflow is given')
     .option('--workflow <id>', 'only from one workflow (a server erases from one at a time)')
-    .option('--dry-run', 'only say what would be found')
+    .option('--dry-run', 'only report what would be erased')
     .option('--suppress', 'keep the person out of later runs, by a keyed hash')
     .option(
       '--rewrite',
-      'rewrite the database however large it is when traces are left; nothing is written meanwhile',
+      'if traces are left, rewrite the database however large it is; writes wait meanwhile',
     );
   orRemote(addStoreOptions(erasing), eraseData, eraseDataAt);
 
   const exporting = data
     .command('export')
-    .description('print everything that is held about a person, one JSON object a line')
-    .requiredOption('--email <address>', 'the address of the person, without regard to case')
-    .option('--team <slug>', 'only what one team holds (a server tells what its key’s own does)');
+    .description('print everything that is held about a person, one JSON object per line')
+    .requiredOption('--email <address>', 'the address of the person, case-insensitive')
+    .option('--team <slug>', 'only what one team holds (a server uses the team of the key)');
   orRemote(addStoreOptions(exporting), exportData, exportDataAt);
 }
 

@@ -18,10 +18,10 @@ export function addEvents(program: Command): void {
   const events = program.command('events').description('events: what happened, in order');
   const list = events
     .command('list')
-    .description('list events of a team, oldest first (with --json: their bodies, as webhooks are sent them)')
-    .option('--team <slug>', 'its team, when there are several')
-    .option('--after <sequence>', 'only those after this one (default: the newest)')
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_EVENTS}, up to ${MAX_EVENTS})`);
+    .description('list events of a team, oldest first (with --json: their bodies as sent to webhooks)')
+    .option('--team <slug>', 'its team, if there are several')
+    .option('--after <sequence>', 'only events after this number (default: the newest events)')
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_EVENTS}, up to ${MAX_EVENTS})`);
   orRemote(addStoreOptions(list), listEvents, listEventsAt);
 }
 

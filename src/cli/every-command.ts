@@ -22,7 +22,7 @@ const WIDTH = 80;
 export function finishCommands(program: Command): void {
   for (const { path, command } of leavesOf(program)) {
     const has = (flag: string) => command.options.some(({ long }) => long === flag);
-    if (!has('--quiet')) command.option('--quiet', 'say nothing but data and errors');
+    if (!has('--quiet')) command.option('--quiet', 'print only data and errors');
     const examples = EXAMPLES[path] ?? [];
     addExamples(command, examples);
     // Whoever has left something out sees what it looks like.

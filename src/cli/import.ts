@@ -44,9 +44,12 @@ export function addImport(program: Command): void {
     .description('publish the records of a file in a workflow whose source is `push`')
     .argument('<file>', `${Object.keys(ENDINGS).join(', ')}, also .gz or .zst; - for standard input`)
     .requiredOption('--workflow <id>', 'the workflow')
-    .option('--team <slug>', 'its team, when several have a workflow of this id')
-    .option('--mode <mode>', `${MODES.join(', ')}: its own, or one that may do less (default: its own)`)
-    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: as the file’s name ends)`);
+    .option('--team <slug>', 'its team, if several have a workflow with this id')
+    .option(
+      '--mode <mode>',
+      `${MODES.join(', ')}: that of the workflow, or a stricter one (default: that of the workflow)`,
+    )
+    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: by the file extension)`);
   orRemote(addStoreOptions(command), importFile, importFileAt);
 }
 

@@ -24,10 +24,10 @@ export function addInit(program: Command): void {
   program
     .command('init')
     .description(
-      'write what one begins with: flowhook.yaml with every setting as a comment, a workflow, compose.yaml, and a unit for systemd; files that are there stay',
+      'write the files to start with: flowhook.yaml with every setting as a comment, a workflow, compose.yaml, and a unit for systemd; existing files are kept',
     )
-    .argument('[directory]', 'where to; it is made when it is missing', '.')
-    .option('--force', 'write over files that are there')
+    .argument('[directory]', 'where to; created if it is missing', '.')
+    .option('--force', 'overwrite existing files')
     .option('--json', 'print JSON')
     .action(init);
 }

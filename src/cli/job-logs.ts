@@ -20,10 +20,10 @@ const LOOK_MS = 200;
 export function addJobLogs(jobs: Command): void {
   const logs = jobs
     .command('logs')
-    .description('print the log of a job (with --json: one JSON object a line)')
+    .description('print the log of a job (with --json: one JSON object per line)')
     .argument('<job>', 'its id')
     .option('--attempt <number>', 'which attempt (default: the last)')
-    .option('--follow', 'go on printing until the job has ended, further attempts included');
+    .option('--follow', 'continue until the job has ended, including further attempts');
   const local = (id: string, options: Options) =>
     withStore(options, { make: false }, async (store) => {
       const attempt = attemptFrom(options);

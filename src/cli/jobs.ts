@@ -23,15 +23,15 @@ import { addWatch } from './watch.ts';
 const BY = 'Canceled at the command line';
 
 export function addJobs(program: Command): void {
-  const jobs = program.command('jobs').description('jobs: list, show, follow, cancel and repeat them');
+  const jobs = program.command('jobs').description('jobs: list, show, follow, cancel and rerun them');
   const list = jobs
     .command('list')
     .description('list jobs, newest first')
-    .option('--workflow <id>', 'only of this workflow')
-    .option('--team <slug>', 'only of this team')
-    .option('--state <states>', 'only in these states, with commas between')
-    .option('--origin <origin>', `only of this origin: ${JOB_ORIGINS.join(', ')}`)
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_JOBS})`);
+    .option('--workflow <id>', 'only jobs of this workflow')
+    .option('--team <slug>', 'only jobs of this team')
+    .option('--state <states>', 'only jobs in these states, comma-separated')
+    .option('--origin <origin>', `only jobs of this origin: ${JOB_ORIGINS.join(', ')}`)
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_JOBS})`);
   orRemote(addStoreOptions(list), listJobs, listJobsAt);
 
   const one = (
@@ -51,9 +51,9 @@ export function addJobs(program: Command): void {
   one('show', 'show one job: where it stands, and why it failed if it did', showJob, showJobAt);
   addJobLogs(jobs);
   addWatch(jobs);
-  one('cancel', 'cancel a job: nothing of it is published', cancelJob, cancelJobAt);
+  one('cancel', 'cancel a job; none of its records are published', cancelJob, cancelJobAt);
   one('rerun', 'queue a new job of the same workflow', rerunJob, rerunJobAt);
-  one('run-now', 'bring a job forward that waits for its next attempt', runJobNow, runJobNowAt);
+  one('run-now', 'start the next attempt of a retrying job now', runJobNow, runJobNowAt);
 }
 
 async function listJobs(options: Options): Promise<void> {

@@ -18,10 +18,10 @@ export function addKeys(program: Command): void {
 
   const create = keys
     .command('create')
-    .description('create a key and print it, this once; a running server takes it at once')
+    .description('create a key and print it, only this once; a running server accepts it at once')
     .option(
       '--team <slug>',
-      'the team it speaks for; a new one is made (a server makes it for its key’s own)',
+      'the team of the key, created if it is new (a server uses the team of the calling key)',
     )
     .option('--name <name>', 'what to call it', '')
     .option('--scopes <list>', `of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`)
@@ -30,8 +30,8 @@ export function addKeys(program: Command): void {
 
   const list = keys
     .command('list')
-    .description('list keys, without the keys themselves')
-    .option('--team <slug>', 'only those of one team');
+    .description('list keys, without their secret values')
+    .option('--team <slug>', 'only keys of this team');
   orRemote(addStoreOptions(list), listKeys, listKeysAt);
 
   const revoke = keys

@@ -26,17 +26,17 @@ export function addListen(webhooks: Command): void {
     .option('--url <url>', 'the server (default: FLOWHOOK_URL, else the address and port of the settings)')
     .addOption(new Option('--server <url>', 'the same as --url').hideHelp())
     .option('--key <key>', 'an API key with the scope read (default: the variable FLOWHOOK_KEY)')
-    .option('--profile <name>', 'a server that `flowhook login` has noted (or FLOWHOOK_PROFILE)')
+    .option('--profile <name>', 'a server saved by `flowhook login` (or FLOWHOOK_PROFILE)')
     .option('--workflow <id>', 'only events of this workflow')
-    .option('--events <names>', 'only these, with commas between (default: every event)')
+    .option('--events <names>', 'only these events, comma-separated (default: every event)')
     .option('--secret <whsec>', 'sign with this secret (default: a new one, printed at the start)')
     .option('--print', 'print the body of each event')
-    .option('--resend <event>', 'forward this event once, and end')
-    .option('--json', 'print JSON, one object a line')
+    .option('--resend <event>', 'forward only this event, once')
+    .option('--json', 'print JSON, one object per line')
     .addHelpText(
       'after',
-      '\nOn a terminal the key r sends the last event once more. An event that your receiver refuses is not sent\n' +
-        'again by itself. While the server is away this waits, and goes on with what happened meanwhile.\n' +
+      '\nOn a terminal the key r sends the last event again. An event that your receiver refuses is not retried.\n' +
+        'While the server is unreachable this waits, then continues with what has happened meanwhile.\n' +
         'Exit codes: 0 ended by Ctrl-C (with --resend: delivered), 1 failed, 3 no such event, 4 the key was refused.',
     )
     .action(listen);

@@ -13,7 +13,7 @@ import { columns } from './table.ts';
 export function addLogin(program: Command): void {
   program
     .command('login')
-    .description('note a server and its key, so that commands ask it where there is no database')
+    .description('save a server and its key, which commands then use where there is no database')
     .argument('<url>', 'where the server is')
     .option('--key <key>', 'an API key (default: FLOWHOOK_KEY, else it is read from standard input)')
     .option('--profile <name>', `what to call it (default: ${DEFAULT_PROFILE})`)
@@ -27,7 +27,7 @@ export function addLogin(program: Command): void {
     .action(logout);
   program
     .command('profiles')
-    .description('list the servers that are noted, without their keys')
+    .description('list the saved servers, without their keys')
     .option('--json', 'print JSON')
     .action(listProfiles);
 }
@@ -46,7 +46,7 @@ async function login(url: string, options: Options): Promise<void> {
   print(options, { profile: name, url, team: team.slug, scopes: known.scopes, file }, [
     `${name}  ${url}  team ${team.slug}, ${known.scopes.join(', ')}`,
   ]);
-  say(`Noted in ${file}`);
+  say(`Saved in ${file}`);
 }
 
 async function logout(options: Options): Promise<void> {
@@ -56,7 +56,7 @@ async function logout(options: Options): Promise<void> {
   if (gone === undefined) throw new NotFoundError(`There is no profile "${name}"`);
   writeProfiles(file, others);
   print(options, { profile: name, forgotten: true }, [`forgot ${name}`]);
-  say('The key goes on working: `flowhook keys revoke` on the server ends it');
+  say('The key is still valid: `flowhook keys revoke` on the server revokes it');
 }
 
 async function listProfiles(options: Options): Promise<void> {

@@ -11,18 +11,14 @@ import { configOf, type Options } from './settings.ts';
 export function addMigrate(program: Command): void {
   const migrate = program
     .command('migrate')
-    .description(
-      'the version of the tables in the database; `serve` and most commands bring them up by themselves',
-    )
+    .description('the schema version of the database; `serve` and most commands migrate it by themselves')
     .addHelpText(
       'after',
-      '\nExit codes of status: 0 up to date, 1 migrations wait, or the tables are newer than this flowhook',
+      '\nExit codes of status: 0 up to date, 1 migrations are pending, or the tables are newer than this flowhook',
     );
-  addStoreOptions(migrate.command('status').description('say which migrations wait')).action(status);
+  addStoreOptions(migrate.command('status').description('show which migrations are pending')).action(status);
   addStoreOptions(
-    migrate
-      .command('up')
-      .description('run the migrations that wait; a PostgreSQL database is best backed up before'),
+    migrate.command('up').description('run the pending migrations; back up a PostgreSQL database first'),
   ).action(up);
 }
 

@@ -19,8 +19,8 @@ export function addNew(workflows: Command): void {
   const command = workflows
     .command('new')
     .description('look at a page or an API and propose a workflow file for it, with its first records')
-    .argument('<url>', 'the address of a list: a page, an answer in JSON, a CSV or NDJSON file')
-    .option('--out <file>', 'write it there, never over a file (default: print it)')
+    .argument('<url>', 'the URL of a list: a page, a JSON response, a CSV or NDJSON file')
+    .option('--out <file>', 'write it to this new file (default: print it)')
     .option('--json', 'print JSON');
   addSettings(command, ['allowNetworks']).action(propose);
 }

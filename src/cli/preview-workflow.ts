@@ -23,10 +23,10 @@ const WIDEST = 32;
 export function addPreview(workflows: Command): void {
   const command = workflows
     .command('preview')
-    .description('try the paths of an http source on its first page, or on an answer that was saved')
+    .description('try the paths of an http source on its first page, or on a saved response')
     .argument('[file]', '<team>/<id>.yaml; or describe the source with flags')
-    .option('--from <file>', 'an answer that was saved: nothing is sent')
-    .option('--pages <count>', 'pages that are read of each address', '1')
+    .option('--from <file>', 'a saved response: no request is sent')
+    .option('--pages <count>', 'how many pages of each URL to read', '1')
     .option('--json', 'print JSON');
   addSourceFlags(command);
   addSettings(command, ['allowNetworks']);

@@ -25,7 +25,7 @@ export function orRemote<Arguments extends unknown[]>(
   return command
     .option('--url <url>', 'ask this server instead of the database (default: the variable FLOWHOOK_URL)')
     .option('--key <key>', 'its API key (default: the variable FLOWHOOK_KEY)')
-    .option('--profile <name>', 'ask a server that `flowhook login` has noted (or FLOWHOOK_PROFILE)')
+    .option('--profile <name>', 'ask a server saved by `flowhook login` (or FLOWHOOK_PROFILE)')
     .action(async (...given: unknown[]) => {
       // Arguments, options, the command itself.
       const args = given.slice(0, -1) as [...Arguments, Options];

@@ -22,15 +22,17 @@ import { untilInterrupted } from './until-interrupted.ts';
 export function addRun(program: Command): void {
   const run = program
     .command('run')
-    .description('run a workflow: by the server on this database, or in this process when there is none')
+    .description(
+      'run a workflow: on the server that uses this database, or in this process if none is running',
+    )
     .argument('<workflow>', 'its id')
-    .option('--team <slug>', 'its team, when several have a workflow of this id')
-    .option('--wait', 'wait for the end of the job (always, when it runs in this process)')
+    .option('--team <slug>', 'its team, if several have a workflow with this id')
+    .option('--wait', 'wait until the job has ended (implied when it runs in this process)')
     .option('--logs', 'print its log to standard error while waiting');
   addSettings(addStoreOptions(run), ['workflows']);
   run.addHelpText(
     'after',
-    '\nExit codes: 0 finished, 1 failed or canceled, 5 a job is already there, 7 ended by its time limit.\n' +
+    '\nExit codes: 0 finished, 1 failed or canceled, 5 another job is queued or running, 7 ended by its time limit.\n' +
       'Ctrl-C while waiting leaves the job to the server; a job that runs in this process is canceled.',
   );
   const local = (name: string, options: Options) =>

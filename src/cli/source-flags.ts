@@ -9,8 +9,8 @@ import type { Options } from './settings.ts';
 
 export function addSourceFlags(command: Command): Command {
   return command
-    .option('--url <url>', 'where it begins (may be repeated)', repeated)
-    .option('--parse <kind>', 'json, ndjson, csv, html or xml (default: found by itself)')
+    .option('--url <url>', 'the URL to start from (may be repeated)', repeated)
+    .option('--parse <kind>', 'json, ndjson, csv, html or xml (default: detected)')
     .option('--records <path>', 'JSONPath or CSS selector of the records')
     .option(
       '--field <name=path>',
@@ -18,9 +18,9 @@ export function addSourceFlags(command: Command): Command {
       repeated,
     )
     .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
-    .option('--next <path>', 'where a page says the address of the next one')
-    .option('--page-param <name>', 'the query parameter that counts pages')
-    .option('--follow <path>', 'where a record says the address of its detail page')
+    .option('--next <path>', 'path to the URL of the next page')
+    .option('--page-param <name>', 'the query parameter with the page number')
+    .option('--follow <path>', 'path to the URL of the detail page of a record')
     .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', repeated);
 }
 

@@ -15,18 +15,18 @@ export function addTeamQuotas(teams: Command): void {
   addStoreOptions(
     teams
       .command('quotas')
-      .description('show how much teams have of what there are quotas for')
-      .argument('[slug]', 'one team, as `flowhook teams list` shows it; all unless told'),
+      .description('show the quotas of teams, and how much of them is used')
+      .argument('[slug]', 'one team, as `flowhook teams list` shows it (default: all)'),
   ).action(showQuotas);
   addStoreOptions(
     teams
       .command('set-quota')
-      .description('say how much a team may have; a server that runs goes by it at once')
+      .description('set a quota of a team; a running server applies it at once')
       .argument('<slug>', 'as `flowhook teams list` shows it')
       .argument('<quota>', QUOTAS.join(', '))
       .argument(
         '<most>',
-        'a whole number, or of storedBytes a size such as 10GB; off for any number; default for what the settings allow every team',
+        'a whole number (for storedBytes also a size such as 10GB), off for no limit, or default for what the settings allow every team',
       ),
   ).action(setQuota);
 }

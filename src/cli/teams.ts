@@ -15,13 +15,13 @@ import { addTeamQuotas } from './team-quotas.ts';
 export function addTeams(program: Command): void {
   const teams = program.command('teams').description('teams: who shares this instance');
   addStoreOptions(
-    teams.command('list').description('list teams with how many workflows and good keys they have'),
+    teams.command('list').description('list teams with their number of workflows and usable keys'),
   ).action(listTeams);
   addStoreOptions(
     teams
       .command('create')
-      .description('create a team; one that is there stays as it is')
-      .argument('<slug>', 'a–z, 0–9 and -, as its folder of workflow files is called'),
+      .description('create a team; an existing one stays as it is')
+      .argument('<slug>', 'a–z, 0–9 and -, also the name of its folder of workflow files'),
   ).action(createTeam);
   addTeamQuotas(teams);
   addDeleteTeam(teams);

@@ -33,8 +33,8 @@ export function addTest(workflows: Command): void {
   addStoreOptions(command);
   command.addHelpText(
     'after',
-    '\nWhere there is a database with this workflow in it, its records are compared with the published ones.\n' +
-      'A module and a tap begin from an empty state. Its log goes to standard error.',
+    '\nIf there is a database with this workflow, the records are compared with the published ones.\n' +
+      'Modules and taps start with an empty state. The log goes to standard error.',
   );
   command.action(testFile);
 }

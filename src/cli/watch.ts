@@ -24,7 +24,7 @@ const WATCHED = 200;
 export function addWatch(jobs: Command): void {
   const watch = jobs
     .command('watch')
-    .description('follow a job to its end; without one, tell every change of every job until Ctrl-C')
+    .description('follow a job to its end; without one, print every change of every job until Ctrl-C')
     .argument('[job]', 'its id')
     .option('--team <slug>', 'only jobs of this team');
   const local = (id: string | undefined, options: Options) =>

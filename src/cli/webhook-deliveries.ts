@@ -24,14 +24,14 @@ import { DEFAULT_DELIVERIES, filterFrom, rangeFrom, refuseRange } from './webhoo
 
 /** How often what is waited for is looked at: a read of one row. */
 const LOOK_MS = 100;
-const STATES = `of ${DELIVERY_STATES.join(', ')}, with commas between`;
+const STATES = `${DELIVERY_STATES.join(', ')}, comma-separated`;
 
 export function addWebhookDeliveries(webhooks: Command): void {
   const test = webhooks
     .command('test')
-    .description('send it an event webhook_test, whatever it has subscribed')
+    .description('send it a webhook_test event, whatever it is subscribed to')
     .argument('<webhook>', 'its id, or its URL')
-    .option('--wait', 'wait for the attempt, and tell what it came to (a server must run)');
+    .option('--wait', 'wait for the attempt and print its outcome (a server must be running)');
   orRemote(
     addStoreOptions(test),
     (id: string, options: Options) =>
@@ -45,17 +45,17 @@ export function addWebhookDeliveries(webhooks: Command): void {
     .command('deliveries')
     .description('list the deliveries of a webhook, newest first')
     .argument('<webhook>', 'its id, or its URL')
-    .option('--state <states>', `only in these states, ${STATES}`)
-    .option('--since <time>', 'made at this time or later: 2026-11-20T10:00Z')
-    .option('--until <time>', 'made at this time or earlier')
-    .option('--limit <number>', `at most so many (default: ${DEFAULT_DELIVERIES})`);
+    .option('--state <states>', `only in these states: ${STATES}`)
+    .option('--since <time>', 'created at this time or later: 2026-11-20T10:00Z')
+    .option('--until <time>', 'created at this time or earlier')
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_DELIVERIES})`);
   orRemote(addStoreOptions(deliveries), listDeliveries, listDeliveriesAt);
 
   const delivery = webhooks
     .command('delivery')
     .description('show one delivery: every attempt, and where its time went')
     .argument('<delivery>', 'its id')
-    .option('--body', 'also the event, and what was answered');
+    .option('--body', 'include the event and the response');
   orRemote(
     addStoreOptions(delivery),
     (id: string, options: Options) =>
@@ -65,12 +65,12 @@ export function addWebhookDeliveries(webhooks: Command): void {
 
   const replay = webhooks
     .command('replay')
-    .description('send once more: a delivery, or all deliveries of a webhook since a time that are dead')
+    .description('send again: one delivery, or all dead deliveries of a webhook since a time')
     .argument('<id>', 'a delivery, or with --since a webhook')
-    .option('--since <time>', 'those made at this time or later: 2026-11-20T10:00Z')
+    .option('--since <time>', 'those created at this time or later: 2026-11-20T10:00Z')
     .option('--until <time>', 'and at this time or earlier (default: now)')
-    .option('--state <states>', `${STATES} (default: dead)`)
-    .option('--wait', 'follow the replay to its end (a server must run)');
+    .option('--state <states>', `only in these states: ${STATES} (default: dead)`)
+    .option('--wait', 'follow the replay to its end (a server must be running)');
   orRemote(
     addStoreOptions(replay),
     (id: string, options: Options) =>

@@ -36,13 +36,13 @@ type Deps = Pick<WebhookDeps, 'store' | 'sealer'>;
 export function addWebhooks(program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .description('webhooks: who is told what happened, how, and how it stands');
+    .description('webhooks: subscribe URLs to events, manage them, and see what was delivered');
 
   const list = webhooks
     .command('list')
     .description('list webhooks, oldest first')
-    .option('--workflow <id>', 'only of this workflow')
-    .option('--team <slug>', 'only of this team');
+    .option('--workflow <id>', 'only webhooks of this workflow')
+    .option('--team <slug>', 'only webhooks of this team');
   orRemote(addStoreOptions(list), listWebhooks, listWebhooksAt);
 
   const one = (
@@ -63,16 +63,16 @@ export function addWebhooks(program: Command): void {
       await WEBHOOK_COMMANDS_AT[name](server, await webhookIdAt(server, id), options);
     });
   };
-  one('show', 'show one webhook: how it is called, and how it stands', showWebhook);
+  one('show', 'show one webhook: its settings and its state', showWebhook);
 
   const subscribe = webhooks
     .command('subscribe')
-    .description('tell a URL what happens in a workflow; the same again changes nothing and ends a pause')
+    .description('subscribe a URL to the events of a workflow; repeating it only ends a pause')
     .usage('[options] [workflow] <url>')
-    .argument('<workflow>', 'its id; left out: every workflow of the team, also those that come later')
+    .argument('<workflow>', 'its id; if left out, every workflow of the team, including later ones')
     .argument('[url]', 'where to: http:// or https://')
-    .option('--events <names>', 'with commas between (default: *, every event)')
-    .option('--team <slug>', 'the team, when several have a workflow of this id, or no workflow is said');
+    .option('--events <names>', 'comma-separated (default: *, every event)')
+    .option('--team <slug>', 'the team, if several have a workflow with this id, or no workflow is given');
   orRemote(
     addStoreOptions(subscribe),
     (first: string, second: string | undefined, options: Options) =>
@@ -87,22 +87,18 @@ export function addWebhooks(program: Command): void {
     subscribeAtServer,
   );
 
-  one('unsubscribe', 'end a subscription for good; what waits for it is not sent', unsubscribe);
-  one('set', 'change how a webhook is called; what is not named stays', setWebhook)
+  one('unsubscribe', 'end a subscription for good; waiting deliveries are not sent', unsubscribe);
+  one('set', 'change the settings of a webhook; those not given stay as they are', setWebhook)
     .option('--ordered', 'one delivery at a time, in the order of the events')
     .option('--no-ordered', 'several at once')
-    .option('--rate <number>', 'requests a second at most, or none')
+    .option('--rate <number>', 'requests per second at most, or none')
     .option('--timeout <seconds>', 'for one attempt')
-    .option(
-      '--header <name:value>',
-      'send this header; may be said again, and replaces those it had',
-      repeated,
-    )
-    .option('--no-headers', 'send none of its own');
-  one('pause', 'pause a webhook: what is due waits', pauseWebhook).option('--reason <text>', 'why');
-  one('resume', 'end the pause: what has waited is sent', resumeWebhook);
+    .option('--header <name:value>', 'send this header (may be repeated); replaces all that it had', repeated)
+    .option('--no-headers', 'send no headers of its own');
+  one('pause', 'pause a webhook; its deliveries wait', pauseWebhook).option('--reason <text>', 'why');
+  one('resume', 'end the pause; waiting deliveries are sent', resumeWebhook);
   one('secret', 'print the secret that signs its deliveries (v1, HMAC-SHA256)', printSecret);
-  one('rotate', 'give it a new secret, and print it; the old one signs along for a while', rotate).option(
+  one('rotate', 'give it a new secret and print it; the old one also signs for a while', rotate).option(
     '--overlap-hours <hours>',
     `for how long, 0 to ${MAX_OVERLAP_HOURS} (default: ${DEFAULT_OVERLAP_HOURS})`,
   );

@@ -33,7 +33,7 @@ export function addWorkflows(program: Command): void {
   const list = workflows
     .command('list')
     .description('list workflows with their schedule and their last job')
-    .option('--team <slug>', 'only of this team');
+    .option('--team <slug>', 'only workflows of this team');
   orRemote(addStoreOptions(list), listWorkflows, listWorkflowsAt);
 
   const one = (
@@ -48,7 +48,7 @@ export function addWorkflows(program: Command): void {
           .command(name)
           .description(description)
           .argument('<workflow>', 'its id')
-          .option('--team <slug>', 'its team, when several have a workflow of this id'),
+          .option('--team <slug>', 'its team, if several have a workflow with this id'),
       ),
       (id: string, options: Options) =>
         withStore(options, { make: false }, async (store) =>
@@ -69,13 +69,13 @@ export function addWorkflows(program: Command): void {
   addAdd(workflows);
   one(
     'pause',
-    'let a workflow take and start no jobs; what runs goes on',
+    'pause a workflow: no job is queued or started; running ones continue',
     pauseWorkflow,
     WORKFLOW_COMMANDS_AT.pause,
   );
   one(
     'resume',
-    'end the pause; runs that fell into it are not made up for',
+    'end the pause; scheduled runs that were missed are not made up for',
     resumeWorkflow,
     WORKFLOW_COMMANDS_AT.resume,
   );
