@@ -1,4 +1,4 @@
-/** How an attempt of a job ended, as whoever observes is told. */
+/** Reports the end of an attempt of a job to the observer. */
 import type { Job } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { JobAttemptDone, Observer } from '../observe/observer.ts';
@@ -12,8 +12,8 @@ export type AttemptEnd = Pick<JobAttemptDone, 'outcome'> &
     published?: Published;
   };
 
-/** Tells the end of an attempt that began at `startedAt` and ends now; epoch milliseconds. */
-export function tellAttempt(
+/** `of.startedAt` and `of.now` are the start and the end of the attempt, in epoch milliseconds. */
+export function reportAttempt(
   observer: Observer,
   of: { job: Job; workflow: Workflow; traced: Traced; startedAt: number; now: number },
   end: AttemptEnd,

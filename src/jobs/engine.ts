@@ -1,15 +1,15 @@
 /**
- * The engine: claims due jobs up to this node's capacity, keeps their leases, and takes back jobs whose holder is
- * gone. Each running attempt has a lease of 30 s, renewed every 10 s; an attempt whose lease could not be renewed
- * for 20 s is ended here, so that nobody else can take over while it still runs.
+ * The job engine: claims due jobs up to this node's capacity, renews their leases by heartbeats, and reclaims jobs whose
+ * node is gone. Each running attempt has a lease of 30 s, renewed every 10 s; an attempt whose lease could not be renewed
+ * for 20 s is killed here, so that no other node takes over while it still runs.
  *
  *     claim ──▶ running here ──publish, fail──▶ over
  *                  │    │  └──somebody cancels──▶ asked to end ──▶ endCanceled
  *                  │    └──this node stops──▶ killed ──▶ released
- *                  └──no beat for 20 s, or the beat says: not yours──▶ killed; the row is the reaper's
+ *                  └──no heartbeat for 20 s, or it was answered `lost`──▶ killed; reclaimed by any node
  *
- * A process that was stopped for a while (SIGSTOP, a sleeping machine) wakes up with leases that are over. What
- * it has silenced for too long it kills; what still runs here is renewed by the next beat, if nobody has taken it.
+ * A process that was suspended for a while (SIGSTOP, a sleeping machine) resumes with expired leases. It kills attempts
+ * that were not renewed for too long; the others are renewed by the next heartbeat if no other node has taken them.
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,21 +19,21 @@ import type { Workflow } from '../model/workflow.ts';
 import { Poller } from '../std/poller.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
-import { EachAlone } from './each-alone.ts';
+import { IsolatedBatch } from './isolated-batch.ts';
 import type { RunJobDeps } from './run-attempt.ts';
 import { type Interruption, runJob } from './run-job.ts';
 
-/** A hint wakes the engine at once; this is how long a lost hint may cost. */
+/** A hint wakes the engine at once; when a hint is lost, the next poll finds the job. */
 const POLL_MS = 1_000;
 
 interface RunningJob {
   held: Held;
   abort: AbortController;
   cancel: AbortController;
-  /** When the request was sent that last gave or renewed its lease, by the monotonic clock. */
+  /** When the request that last granted or renewed its lease was sent, by the monotonic clock. */
   renewedAt: number;
   ended: Promise<void>;
-  /** Whether it was ended because the store took no beat of it. */
+  /** Whether it was killed because the store failed to renew its lease. */
   isRefused: boolean;
 }
 
@@ -43,13 +43,13 @@ export interface EngineOptions extends RunJobDeps {
   capacity: number;
   /** How many jobs of one team all nodes run at once. */
   perTeam: number;
-  /** Workflows whose jobs are for other nodes; none unless told. */
+  /** Workflows whose jobs this node must not claim; none by default. */
   except?(): readonly { teamId: string; workflowId: string }[];
-  /** Whether what would run here is what was applied; asked of each job that was claimed. Yes unless told. */
+  /** Whether the files of this node are those that were applied; called for each claimed job. Yes by default. */
   runsHere?(workflow: Workflow): Promise<boolean>;
-  /** Renews a push that this process holds, and answers whether it does: such a job is not abandoned. */
+  /** Renews the lease of a push that this process holds, and returns whether it holds it: then it is not abandoned. */
   renewPush?(held: Held): boolean;
-  /** 30 s unless told. A third of it lies between two beats; after two thirds without one attempts are ended. */
+  /** 30 s by default. Heartbeats come every third of it; after two thirds without one, attempts are killed. */
   leaseMs?: number;
 }
 
@@ -62,13 +62,13 @@ export class Engine {
   readonly #reaps: Poller;
   #fencing: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
-  readonly #reclaims: EachAlone<Abandoned>;
+  readonly #reclaims: IsolatedBatch<Abandoned>;
   #claiming: Promise<void> | undefined;
-  /** Whether a claim was not answered: it may have been committed all the same. */
+  /** Whether a claim failed without a clear answer: it may have been committed all the same. */
   #isUnsure = false;
-  /** Whether it is the store that lets leases run out: a full disk, or a database that is away. */
+  /** Whether the store is why leases are not renewed: its disk is full, or the database is away. */
   #isRefused = false;
-  /** Attempts that are over here without the store having taken it. None of them is a crash. */
+  /** Attempts that ended here, but whose end the store did not record. None of them is a crash. */
   #unended: Held[] = [];
   #stopping = new AbortController();
 
@@ -78,7 +78,7 @@ export class Engine {
     this.#leaseMs = leaseMs;
     const beatMs = leaseMs / 3;
     const report = (err: unknown) => options.log.error({ err }, 'engine.failed');
-    this.#reclaims = new EachAlone({
+    this.#reclaims = new IsolatedBatch({
       nameOf: ({ held: { teamId, jobId } }) => ({ teamId, key: jobId }),
       failed: (err, { held }) => options.log.error({ err, ...held }, 'job.not_reclaimed'),
     });
@@ -91,7 +91,7 @@ export class Engine {
     });
   }
 
-  /** Takes back what an earlier life of this node left running, then begins to claim. */
+  /** Reclaims what an earlier process of this node left running, then starts to claim. */
   async start(): Promise<void> {
     if (this.#unwatch !== undefined) return;
     this.#stopping = new AbortController();
@@ -104,7 +104,7 @@ export class Engine {
     for (const wake of [this.#beats, this.#reaps, this.#claims]) wake.start();
   }
 
-  /** Claims nothing more, ends running attempts and gives their jobs back, which it counts: no budget is used. */
+  /** Stops claiming, kills running attempts and releases their jobs, without using their budgets. Counts the released. */
   async stop(): Promise<{ released: number }> {
     this.#stopping.abort();
     this.#unwatch?.();
@@ -118,32 +118,32 @@ export class Engine {
     const { store, log } = this.#options;
     try {
       if (released > 0) {
-        // A job that ended by itself in the meantime is no longer running and is passed over.
+        // Jobs that ended by themselves in the meantime are skipped.
         await store.jobs.release({ held: running.map((job) => job.held) });
         log.info({ jobs: released }, 'jobs.released');
       }
-      // To the next start they would be what a crash has left.
+      // Otherwise the next start would take them for crashed.
       if (this.#isUnsure) await this.#giveBackUnanswered();
       await this.#giveBackUnended();
     } catch (error) {
-      // Stopping goes on all the same: the next start of this node takes them back.
+      // Stopping continues: the next start of this node reclaims them.
       log.error({ err: error, jobs: released }, 'jobs.not_released');
     }
     return { released };
   }
 
-  /** Claims what is due and waits until those attempts have ended. For tests. */
+  /** Claims due jobs and resolves when their attempts have ended. For tests. */
   async tick(): Promise<void> {
     await this.#claim();
     await Promise.all([...this.#running].map((job) => job.ended));
   }
 
   /**
-   * Renews the leases of what runs here. Attempts that are no longer ours are killed, and those that somebody
-   * canceled are asked to end. Answers whether the store answered; never rejects.
+   * Renews the leases of what runs here. Attempts that this node no longer holds are killed, and canceled ones are asked
+   * to end. Resolves with whether the store answered; never rejects.
    */
   async beat(): Promise<boolean> {
-    // An attempt that was killed is no longer kept: its lease may run out.
+    // The lease of a killed attempt is not renewed.
     const running = [...this.#running].filter((job) => !job.abort.signal.aborted);
     if (running.length === 0) return true;
     const sentAt = performance.now();
@@ -174,7 +174,7 @@ export class Engine {
     }
   }
 
-  /** Takes back running jobs of a dead node (`nodeId`), or those whose lease is over. */
+  /** Reclaims running jobs of a dead node (`nodeId`), or those whose lease has expired (null). */
   async reap(input: { nodeId: string | null }): Promise<void> {
     await this.#giveBackUnended();
     const found = await this.#options.store.jobs.abandoned(input);
@@ -201,7 +201,7 @@ export class Engine {
     );
   }
 
-  /** One that fails or hangs is followed by the next one soon: there is time for several before leases are over. */
+  /** After a heartbeat that fails or hangs the next one follows soon: there is time for several before leases expire. */
   async #beatInTime(): Promise<void> {
     const { signal } = this.#stopping;
     const patience = pause(this.#leaseMs / 6, false, { signal, ref: false }).catch(() => false);
@@ -209,7 +209,7 @@ export class Engine {
     if (!answered) setTimeout(() => this.#beats.nudge(), this.#leaseMs / 30).unref();
   }
 
-  /** One claim at a time: two would both take the room that there is. */
+  /** One claim at a time: two concurrent ones would both fill the free capacity. */
   #claim(): Promise<void> {
     this.#claiming ??= this.#claimDue().finally(() => {
       this.#claiming = undefined;
@@ -230,7 +230,7 @@ export class Engine {
       this.#isUnsure ||= error instanceof Problem;
       throw error;
     });
-    // Each by itself: nobody renews the lease of one that waits until it is known of another whether it runs here.
+    // Concurrently, because leases of jobs that have not begun are not renewed.
     await Promise.all(
       claimed.map(async (job) => {
         if (await this.#isForUs(job)) this.#begin(job, sentAt);
@@ -239,7 +239,7 @@ export class Engine {
     );
   }
 
-  /** What was claimed without an answer is running by the table and nowhere else: else that would pass for a crash. */
+  /** Releases jobs of a claim without an answer: in the table they are running, and would be taken for crashed. */
   async #giveBackUnanswered(): Promise<void> {
     const { store, nodeId, log } = this.#options;
     const here = new Set([...this.#running].map(({ held }) => `${held.jobId} ${held.attempt}`));
@@ -254,7 +254,7 @@ export class Engine {
     this.#isUnsure = false;
   }
 
-  /** Those that somebody else has taken meanwhile are passed over. */
+  /** Releases `#unended`; those that another node has taken meanwhile are skipped. */
   async #giveBackUnended(): Promise<void> {
     const held = this.#unended;
     if (held.length === 0) return;
@@ -277,28 +277,28 @@ export class Engine {
     }
   }
 
-  /** What was applied has changed a moment ago, and this node's files have not: the job is for another node. */
+  /** Releases a claimed job whose workflow was changed just now, while this node's files were not: others can run it. */
   async #leave({ job: { teamId, id: jobId, attempt, workflowId } }: ClaimedJob): Promise<void> {
     const { store, log } = this.#options;
     try {
       await store.jobs.release({ held: [{ teamId, jobId, attempt }] });
       log.info({ workflowId, jobId }, 'job.left_to_others');
     } catch (err) {
-      // Nobody renews its lease: it is taken back when that is over.
+      // Its lease is not renewed, so it is reclaimed when that expires.
       log.error({ err, workflowId, jobId }, 'job.not_left');
     }
   }
 
   #begin(claimed: ClaimedJob, renewedAt: number): void {
     const { teamId, id: jobId, attempt } = claimed.job;
-    // Taken from us while we were silent, and now given back: the old attempt must not run beside the new one.
+    // If this node lost the job and has claimed it again, the old attempt must not run beside the new one.
     for (const old of this.#running) if (old.held.jobId === jobId) this.#interrupt(old, 'fenced');
     const abort = new AbortController();
     const cancel = new AbortController();
     const ended = runJob(this.#options, claimed, { abort: abort.signal, cancel: cancel.signal })
       .then(
         () => undefined,
-        // The end could not be written: it is given back when the store takes that, or taken back without a lease.
+        // The end could not be written: the job is released when the store is back, or reclaimed without a lease.
         (err) => {
           this.#options.log.error({ err, jobId }, 'job.end_not_written');
           if (err instanceof Problem) this.#unended.push(running.held);
@@ -314,7 +314,7 @@ export class Engine {
     this.#running.add(running);
   }
 
-  /** Ends what has been silent for so long that its lease may soon be somebody else's. */
+  /** Kills attempts whose lease was not renewed for so long that another node may soon take the job. */
   #fenceSilent(): void {
     for (const job of this.#running) {
       const silentMs = performance.now() - job.renewedAt;
@@ -325,7 +325,7 @@ export class Engine {
     }
   }
 
-  /** Whether this very attempt still runs here. One that was killed does not, however long its end takes. */
+  /** Whether exactly this attempt still runs here. One that was killed counts as ended, however long its end takes. */
   #runsHere({ held }: Abandoned): boolean {
     return [...this.#running].some(
       ({ held: here, abort }) =>

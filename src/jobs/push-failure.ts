@@ -1,4 +1,4 @@
-/** What goes wrong with a push: what it means for its job, and for whoever pushes. */
+/** Maps the errors of a push to the reason of its job and to the error that the client gets. */
 import { Problem } from '../model/error.ts';
 import type { FailureReason, Job } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
@@ -7,7 +7,7 @@ import { MalformedError } from '../std/splitter.ts';
 import { BrokenOffError } from './push-records.ts';
 import { jobHeaders } from './submit.ts';
 
-/** What whoever pushes a job that somebody canceled is told. */
+/** The error for the client of a push that was canceled. */
 export function canceledPush(job: Job): Problem {
   return new Problem('push_canceled', { headers: jobHeaders(job) });
 }
@@ -16,7 +16,7 @@ export class CanceledError extends Error {}
 export class GuardError extends Error {}
 export class TimeoutError extends Error {}
 
-/** What an error means for the job, and for whoever pushes. */
+/** @returns the reason and message for the job, and `toThrow`, which returns the error for the client */
 export function failureOf(error: unknown): {
   reason: FailureReason;
   message: string;

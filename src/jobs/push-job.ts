@@ -1,4 +1,4 @@
-/** A push from its first byte to its published version: the job of a sender who already has the records. */
+/** Runs pushes: jobs whose records a client sends in the request, from the first byte to the published version. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { FencedError, Problem } from '../model/error.ts';
 import {
@@ -14,23 +14,24 @@ import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import { tracedAttempt } from '../observe/trace-context.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
+import type { SkippedRecord } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
-import { type AttemptEnd, tellAttempt } from './attempt-end.ts';
-import { patientStore } from './patient-store.ts';
+import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
-import { counted, untilAborted, weighed } from './push-flow.ts';
 import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
+import { countBytes, countRecords, untilAborted } from './push-streams.ts';
 import { Reporter } from './reporter.ts';
+import { retryingStore } from './retrying-store.ts';
 import { jobHeaders } from './submit.ts';
 
-/** A push waits this long for the job before it. */
+/** How long a push waits for an unfinished job of its workflow. */
 const WAIT_MS = 30_000;
-/** So many wait at a time; one more is told to come back. */
+/** How many pushes wait at a time; further ones are refused as `push_busy`. */
 const MAX_WAITING = 64;
-/** How often it looks whether that job has ended, and how often it tries all the same. */
+/** How often a waiting push reads whether that job has ended, and how often it tries to begin in any case. */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
 
@@ -38,34 +39,34 @@ export interface PushDeps {
   store: Store;
   ingester: Ingester;
   log: Logger;
-  /** Told of each push that has begun. */
+  /** Receives a report of each push that has begun. */
   observer: Observer;
-  /** Holds the leases. */
+  /** The holder of the leases. */
   nodeId: string;
   /** In [0, 1). */
   random(): number;
-  /** How long a push waits for the job before it, if not 30 s. */
+  /** How long a push waits for an unfinished job; 30 s by default. */
   waitMs?: number;
 }
 
-/** What is pushed, and where to. */
+/** One push request. */
 export interface Push {
   teamId: string;
   workflowId: string;
-  /** The workflow's own unless told; never one that may do more to the records. */
+  /** By default the mode of the workflow; never one that may change more of the existing records. */
   mode: Mode | undefined;
   idempotencyKey: string | null;
-  /** The place in a trace of what pushes. */
+  /** The trace context of the request, as it is stored. */
   trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
-  /** Read no faster than records are written. Throws a BrokenOffError when the sender is gone. */
+  /** Read no faster than records are written. Throws a BrokenOffError when the client disconnects. */
   bytes: AsyncIterable<Uint8Array>;
-  /** Told after each batch how many records have been read. */
+  /** Called after each batch with the number of records read so far. */
   onRecords?: (records: number) => void;
   /** Ends the push: its job fails as `lost`. */
   signal?: AbortSignal;
-  /** Ends the waiting for the job before it, with a BrokenOffError: a sender who is gone needs no job. */
+  /** Ends the wait for an unfinished job, with a BrokenOffError, because a client that is gone needs no job. */
   sender?: AbortSignal;
 }
 
@@ -75,15 +76,15 @@ export interface Pushed {
   records: RecordCounts;
 }
 
-/** What a push that runs shares with all that run. */
+/** The state that all pushes share. */
 interface PushSurroundings extends PushDeps {
-  /** Each renews the lease of one push that runs, by its job. */
+  /** Functions that renew the lease of a running push, by job id. */
   beats: Map<string, () => void>;
-  /** Those that wait for the job before them. */
+  /** Pushes that wait for an unfinished job. */
   waiting: Set<Push>;
-  /** Ends all waiting. */
+  /** Ends all waits. */
   turnedAway: AbortController;
-  /** Each writes the end of a push that the store did not take: its disk was full, say. */
+  /** Functions that write the end of a push, which the store refused before, for instance because its disk was full. */
   unended: Set<() => Promise<void>>;
 }
 
@@ -103,18 +104,18 @@ export class PushJobs {
       turnedAway: new AbortController(),
       unended: new Set(),
     };
-    // A beat learns what is to be canceled.
+    // The answer to a heartbeat says which jobs are to be canceled.
     this.#unwatch = deps.store.watch(({ cancels }) => {
       if (cancels) for (const beat of beats.values()) beat();
     });
   }
 
   /**
-   * Runs one push to its end.
+   * Runs one push to its end. When it throws, nothing was published.
    *
-   * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode), `push_busy`
+   * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode) or `push_busy`
    *   before anything is read; `push_refused` or `push_timeout` when the job has failed, with the headers of
-   *   `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError. Whatever is thrown, nothing was published.
+   *   `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
    */
   run(push: Push): Promise<Pushed> {
     const signal =
@@ -124,14 +125,14 @@ export class PushJobs {
     return running;
   }
 
-  /** Renews the lease of a push that runs here, and answers whether it does: the clock may have jumped. */
+  /** Renews the lease of a push and returns whether it runs here. Its lease may seem expired after a clock jump. */
   renew({ jobId }: Held): boolean {
     const beat = this.#deps.beats.get(jobId);
     beat?.();
     return beat !== undefined;
   }
 
-  /** Refuses those that wait for the job before them, and all that come: `stopping`. Those that run go on. */
+  /** Refuses waiting and new pushes as `stopping`. Running pushes continue. */
   turnAway(): void {
     this.#deps.turnedAway.abort(new Problem('stopping'));
   }
@@ -170,7 +171,7 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   }
 }
 
-/** From `replace` to `append` each mode may do less to what is there. */
+/** `MODES` is ordered from `replace` to `append`: each mode may change less of the existing records than the one before. */
 function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
   if (mode === undefined || MODES.indexOf(mode) >= MODES.indexOf(definition.mode)) return;
   throw new Problem('field_invalid', {
@@ -180,7 +181,7 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
   });
 }
 
-/** Begins the job, as soon as the one in the way has ended. */
+/** Begins the job as soon as no unfinished job of the workflow is in the way. */
 async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
@@ -200,7 +201,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
       if (!waiting.has(push) && waiting.size >= MAX_WAITING) return begun;
       waiting.add(push);
-      // Looking costs a read, trying a write.
+      // Looking is a read, trying to begin is a write.
       for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
         await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
         const job = await store.jobs.get({ teamId, id: begun.job.id });
@@ -212,7 +213,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   }
 }
 
-/** What the store refuses again is kept; what it knows to be over is done with. */
+/** Tries again to write the ends of earlier pushes; those that the store refuses again are kept. */
 async function writeEnds({ unended }: PushSurroundings): Promise<void> {
   for (const write of [...unended]) {
     unended.delete(write);
@@ -234,7 +235,7 @@ async function attempt(
   const startedAt = deps.store.now();
   const traced = tracedAttempt(job);
   const over = (end: AttemptEnd) =>
-    tellAttempt(deps.observer, { job, workflow, traced, startedAt, now: deps.store.now() }, end);
+    reportAttempt(deps.observer, { job, workflow, traced, startedAt, now: deps.store.now() }, end);
   const { limits } = workflow.definition;
   const abort = new AbortController();
   const signal = AbortSignal.any([outer, abort.signal]);
@@ -253,7 +254,7 @@ async function attempt(
   const { format, encoding } = push;
   reporter.line('info', `A push begins: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
   try {
-    const store = patientStore(deps.store, signal, deps.random);
+    const store = retryingStore(deps.store, signal, deps.random);
     const during = { ...deps, store, log, reporter };
     const { published, ingested } = await publish(during, push, claimed, held, signal);
     if (published.outcome === 'guarded') throw new GuardError(published.error);
@@ -270,7 +271,7 @@ async function attempt(
       write().then(
         () => over(end),
         (err) => {
-          // Until the next push has written it, or the lease runs out and the job is ended as lost.
+          // Written with the next push, unless the lease expires first and the job ends as lost.
           if (err instanceof Problem) deps.unended.add(write);
           log.error({ err }, 'job.end_not_written');
           over({ outcome: 'interrupted', reason: 'end_not_written' });
@@ -308,12 +309,14 @@ async function publish(
   const { store, reporter } = deps;
   const stored = claimed.workflow.definition;
   const definition = { ...stored, mode: push.mode ?? stored.mode };
-  const bytes = weighed(push.bytes, (total) => reporter.progress({ bytes: total }));
-  const batches = counted(readPushed(bytes, push), (records) => {
+  const bytes = countBytes(push.bytes, (total) => reporter.progress({ bytes: total }));
+  const batches = countRecords(readPushed(bytes, push), (records) => {
     reporter.progress({ records });
     push.onRecords?.(records);
   });
-  const ingested = await ingest(deps, { held, definition, lines: untilAborted(batches, signal) });
+  const onSkipped = (skipped: SkippedRecord) => deps.log.warn({ ...skipped }, 'record.skipped');
+  const lines = untilAborted(batches, signal);
+  const ingested = await ingest({ ...deps, onSkipped }, { held, definition, lines });
   signal.throwIfAborted();
   if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
   signal.throwIfAborted();
@@ -335,12 +338,12 @@ async function keepLease(
     if (lost.length > 0) abort.abort(new FencedError(`Job ${held.jobId} was taken away`));
     else if (canceled.length > 0) abort.abort(new CanceledError());
   } catch (err) {
-    // Every write of the push is fenced: if the lease runs out before the next beat, nothing is published.
+    // Every write of the push is fenced: if the lease expires before the next heartbeat, nothing is published.
     log.error({ err, jobId: held.jobId }, 'push.beat_failed');
   }
 }
 
-/** The job is no longer ours: it was ended as lost, or its publishing was tried again after it had succeeded. */
+/** This node no longer holds the job: it ended as lost, or publishing was retried after it had succeeded. */
 async function afterFence(
   store: Store,
   { teamId, jobId }: Held,

@@ -1,4 +1,4 @@
-/** The body of a push, as it comes, cut into records: JSON array, NDJSON or CSV, compressed or not. */
+/** Parses the body of a push into records while it arrives: a JSON array, NDJSON or CSV, compressed or not. */
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
@@ -16,19 +16,19 @@ export type PushEncoding = (typeof PUSH_ENCODINGS)[number];
 
 const MAX_BATCH_RECORDS = 500;
 const MAX_BATCH_LENGTH = 1_048_576;
-/** What RFC 9659 allows zstd over HTTP to need: 8 MiB. */
+/** The window that RFC 9659 allows for zstd over HTTP: 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;
 
-/** Raised by whoever brings the bytes when they stop before their end: the sender is gone. */
+/** The request ended before its body did: the client disconnected. Thrown by the source of the bytes. */
 export class BrokenOffError extends Error {
   override readonly name = 'BrokenOffError';
 }
 
 /**
- * Reads records from bytes, with bounded memory however many they are: nothing is read ahead of what is taken.
+ * Reads records from bytes with bounded memory: nothing is read ahead of what is consumed.
  *
- * @returns batches of JSON texts, one record each. Throws a MalformedError for bytes that do not have the form,
- *   and whatever `bytes` throws
+ * @returns batches of JSON texts, one record each
+ * @throws MalformedError for bytes that are not in the format; whatever `bytes` throws
  */
 export async function* readPushed(
   bytes: AsyncIterable<Uint8Array>,
@@ -66,7 +66,7 @@ function splitterFor(format: PushFormat): Splitter {
   }
 }
 
-/** Each row but the first as an object of texts; a field without anything in it is left out. */
+/** Turns each row after the header into a JSON object of strings; empty fields are left out. */
 function csvRecords(): Splitter {
   const csv = splitCsv(MAX_RECORD_BYTES);
   let names: string[] | undefined;
@@ -83,7 +83,7 @@ function csvRecords(): Splitter {
         `Row ${rows} has ${row.length} fields, but the header row names ${names.length}`,
       );
     }
-    // Written out, for an object would lose a column called __proto__.
+    // Concatenated as text, because an object would lose a column named __proto__.
     const fields = names.flatMap((name, at) => {
       const value = row[at];
       return typeof value === 'string' ? [`${name}:${JSON.stringify(value)}`] : [];
@@ -126,7 +126,7 @@ async function* decoded(
   const source = noting(bytes, (error) => {
     fault = error;
   });
-  // What goes wrong arrives here by way of the decoder, which it destroys.
+  // Errors destroy the decoder, and are thrown below by iterating over it.
   const flowing = pipeline(Readable.from(source), decoder).catch(() => {});
   try {
     yield* decoder;
@@ -139,7 +139,7 @@ async function* decoded(
   }
 }
 
-/** Tells an error of the bytes themselves from one of their compression. */
+/** Notes an error of the bytes themselves, to tell it from one of their compression. */
 async function* noting(
   bytes: AsyncIterable<Uint8Array>,
   note: (error: unknown) => void,

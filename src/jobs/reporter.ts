@@ -1,20 +1,20 @@
 /**
- * What an attempt says of itself while it runs, its log and its progress, on its way to the database: at most once
- * a second, only when there is news, and with bounded memory however much is said.
+ * Writes the log and the progress of a running attempt to the database: at most once a second, only when there is
+ * something new, and with bounded memory however much is logged.
  *
  *     lines ──▶ the first MiB ──────────────────────▶ written as they come
  *        └───▶ the last MiB, kept in memory ──▶ while it runs: at most 64 KiB of the newest each second
- *                                            └▶ at the end: all of them, in place of those
+ *                                            └▶ at the end: all of it, replacing those
  */
 import { FencedError } from '../model/error.ts';
 import { type LogLevel, type LogLine, logLineBytes, type Progress } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
 import type { JobOperations } from '../store/job-operations.ts';
 
-/** The first report comes this soon: a job that ends before makes do with one. */
+/** Delay of the first report: an attempt that ends earlier needs only one. */
 const FIRST_MS = 200;
 const EVERY_MS = 1_000;
-/** The end of an attempt waits no longer than this for its log. */
+/** How long the end of an attempt waits for its log to be written. */
 const FLUSH_MS = 2_000;
 const HEAD_BYTES = 1 << 20;
 const RING_BYTES = 1 << 20;
@@ -31,13 +31,13 @@ export class Reporter {
   readonly #log: Logger;
   readonly #progress: Progress = { records: 0, bytes: 0, pages: null, message: null };
   /** The progress that was written last, as JSON. */
-  #said = '';
+  #writtenProgress = '';
   #lastSeq = 0;
-  /** Lines of the first MiB that are not written yet. */
+  /** Unwritten lines of the first MiB. */
   #head: LogLine[] = [];
   #headBytes = 0;
   readonly #ring = new Ring();
-  /** The last line behind the first MiB that was written, and whether one before it was left out. */
+  /** The last line that was written, and whether lines before it were left out. */
   #writtenSeq = 0;
   #leftOut = false;
   #timer: NodeJS.Timeout | undefined;
@@ -46,7 +46,7 @@ export class Reporter {
   #failed = false;
   #over = false;
 
-  /** @param input.report writes; what it rejects with is logged once, and never concerns the run */
+  /** @param input.report writes a report; its rejections are logged once and do not affect the run */
   constructor(input: { report: (report: Report) => Promise<void>; now: () => number; log: Logger }) {
     this.#report = input.report;
     this.#now = input.now;
@@ -56,7 +56,7 @@ export class Reporter {
   /** Adds a line to the log. */
   line(level: LogLevel, text: string): void {
     this.#lastSeq += 1;
-    // A copy: a piece of a text would keep the whole of it in memory.
+    // A copy: a slice would keep the whole text in memory.
     const copy = Buffer.from(text.slice(0, MAX_LINE_LENGTH));
     const line = { seq: this.#lastSeq, at: this.#now(), level, text: copy.toString() };
     const bytes = logLineBytes(line.text);
@@ -65,14 +65,14 @@ export class Reporter {
       this.#headBytes += bytes;
       this.#writtenSeq = line.seq;
     } else {
-      // A shorter line must not slip back into what lies before this one.
+      // A later, shorter line must not be put before this one.
       this.#headBytes = HEAD_BYTES;
       this.#ring.push(line, bytes);
     }
     this.#soon();
   }
 
-  /** Notes how far the attempt is. */
+  /** Updates the progress. */
   progress(change: Partial<Progress>): void {
     Object.assign(this.#progress, change);
     this.#progress.message = this.#progress.message?.slice(0, MAX_MESSAGE_LENGTH) ?? null;
@@ -80,8 +80,8 @@ export class Reporter {
   }
 
   /**
-   * Writes what is not written yet: before the attempt's end is, for nothing can be added afterwards. Resolves after
-   * 2 s at the latest, however slow the database is, and may be called again.
+   * Writes everything that is not written yet. Call it before the end of the attempt is written, because nothing can be
+   * added afterwards. Resolves after 2 s at the latest, however slow the database is; it may be called again.
    */
   async flush(): Promise<void> {
     const late = Promise.withResolvers<void>();
@@ -115,11 +115,11 @@ export class Reporter {
     return (
       this.#head.length > 0 ||
       this.#ring.lastSeq > this.#writtenSeq ||
-      JSON.stringify(this.#progress) !== this.#said
+      JSON.stringify(this.#progress) !== this.#writtenProgress
     );
   }
 
-  /** One report after the other. */
+  /** Writes one report after the other. */
   #write(write: () => Promise<void>): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       try {
@@ -145,7 +145,7 @@ export class Reporter {
     this.#leftOut = false;
   }
 
-  /** Writes the lines of the first MiB that wait, these behind them, and the progress. */
+  /** Writes the waiting lines of the first MiB, then these, and the progress. */
   async #send(behind: readonly LogLine[], restart: boolean): Promise<void> {
     while (this.#head.length > 0) {
       const lines = firstOf(this.#head);
@@ -163,42 +163,43 @@ export class Reporter {
     await this.#sendOne([], false);
   }
 
-  /** What is written at once, with the progress if that is news. */
+  /** Writes one report, with the progress if that has changed. */
   async #sendOne(lines: readonly LogLine[], restart: boolean): Promise<void> {
     const progress = { ...this.#progress };
-    const said = JSON.stringify(progress);
-    if (lines.length === 0 && said === this.#said) return;
+    const json = JSON.stringify(progress);
+    const isNew = json !== this.#writtenProgress;
+    if (lines.length === 0 && !isNew) return;
     await this.#report({
       ...(lines.length === 0 ? {} : { lines }),
-      ...(said === this.#said ? {} : { progress }),
+      ...(isNew ? { progress } : {}),
       ...(restart ? { restart } : {}),
     });
-    this.#said = said;
+    this.#writtenProgress = json;
   }
 
-  /** Whether lines between the last one written and these have been left out. */
+  /** Whether lines between the last one written and these were left out. */
   #skips(lines: readonly LogLine[]): boolean {
     const first = lines[0];
     return first !== undefined && first.seq > this.#writtenSeq + 1;
   }
 }
 
-/** So many of the first lines as are written in one transaction: others have their turn before the next. */
+/** The first lines, as many as one transaction writes, so that other writes get their turn before the next. */
 function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
   let bytes = 0;
   const beyond = lines.findIndex(({ text }, place) => {
     bytes += logLineBytes(text);
     return place > 0 && bytes > WRITE_BYTES;
   });
-  // A copy: lines may be added while these are on their way.
+  // A copy: lines may be added while these are written.
   return lines.slice(0, beyond === -1 ? lines.length : beyond);
 }
 
-/** The newest lines, as many as are worth a MiB. */
+/** A ring buffer of the newest lines, of one MiB. */
 class Ring {
   lastSeq = 0;
   #lines: LogLine[] = [];
-  /** Lines before this one have left the ring. They are cut off together: moving an array for each would be dear. */
+  /** Lines before this index have left the ring. They are cut off in bulk: shifting the array for each would be slow. */
   #from = 0;
   #bytes = 0;
 
@@ -216,7 +217,7 @@ class Ring {
     }
   }
 
-  /** The newest lines after one, at most so many bytes of them. */
+  /** The newest lines after `afterSeq`, at most `maxBytes` of them. */
   newest(afterSeq: number, maxBytes: number): LogLine[] {
     let start = this.#lines.length;
     let bytes = 0;

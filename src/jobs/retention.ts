@@ -1,14 +1,14 @@
-/** Deletes jobs that ended long ago, and their logs with them. */
+/** Deletes old finished jobs and their logs. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
-/** A job may have logs of some MiB: the first step is careful. */
+/** The first step is small, because a job may have several MiB of logs. */
 const STEPS = { first: 4, max: 500 };
 
-/** @param options.keepJobs of each workflow, the newest; none of them longer than `keepMs` */
+/** @param options.keepJobs how many of the newest jobs of each workflow are kept, for `keepMs` at most */
 export function jobRetention(options: {
   store: Store;
   log: Logger;

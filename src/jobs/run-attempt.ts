@@ -1,4 +1,4 @@
-/** From the start of a source to the publishing of its records: what may fail in an attempt, without its end. */
+/** Runs an attempt from starting its source to publishing its records. `run-job.ts` handles its end. */
 import { FencedError } from '../model/error.ts';
 import type { FailureReason, Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
@@ -8,7 +8,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
-import { TooManyRecordsError } from '../records/ingest-batch.ts';
+import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
@@ -17,33 +17,33 @@ import { createMask } from '../workflows/sources/mask.ts';
 import { type Run, type RunInput, sourceName, startRun } from '../workflows/sources/run.ts';
 import type { Reporter } from './reporter.ts';
 
-/** What running jobs need from their surroundings. */
+/** The dependencies of running jobs. */
 export interface RunJobDeps {
   store: Store;
   ingester: Ingester;
   log: Logger;
-  /** Told of each attempt. */
+  /** Receives a report of each attempt. */
   observer: Observer;
-  /** Begins traces for jobs that have none; nothing where nothing is traced. */
+  /** Begins traces for jobs that have none; undefined when tracing is off. */
   tracing?: Tracing | undefined;
-  /** Where definition files lie on this node. */
+  /** Where the definition files are on this node. */
   workflowsDirectory: string;
   /** The server's environment, of which children inherit a few variables. */
   environment: ReadonlyMap<string, string>;
-  /** What a workflow of a team may use of its secrets; the team by its slug. */
+  /** The secrets that a workflow may use; `team` is the slug. */
   secrets(team: string, workflow: Workflow): Promise<ReadonlyMap<string, string>>;
-  /** In [0, 1): spreads retries. */
+  /** In [0, 1), for the jitter of retries. */
   random(): number;
-  /** What modules may fetch; only public addresses unless told. */
+  /** Addresses that sources may fetch from; only public ones by default. */
   fetchPolicy?: AddressPolicy;
-  /** Between SIGTERM and SIGKILL; 10 s unless told. */
+  /** Between SIGTERM and SIGKILL; 10 s by default. */
   killGraceMs?: number;
 }
 
-/** A source that has nothing new leaves published what has passed its guards already. */
+/** For a source that reports that nothing has changed: the published records have passed the guards already. */
 const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
 
-/** How the engine ends an attempt before its time. */
+/** How the engine ends an attempt early. */
 export interface RunSignals {
   /** Its children are killed at once. */
   abort: AbortSignal;
@@ -56,13 +56,13 @@ export interface Attempt extends RunJobDeps {
   held: Held;
   reporter: Reporter;
   signals: RunSignals;
-  /** `abort` or `cancel`. */
+  /** Aborted with either of `signals`. */
   signal: AbortSignal;
-  /** What an error goes through before it is stored or shown: no secrets, nothing that acts on a terminal. */
+  /** Cleans an error before it is stored or shown: masks secrets and removes control characters. */
   clean(text: string): string;
 }
 
-/** Raised inside a run, with the reason that the job's row will carry. */
+/** A failure of the run, with the reason that is stored with the job. */
 export class RunFailure extends Error {
   readonly reason: FailureReason;
   constructor(reason: FailureReason, message: string) {
@@ -72,9 +72,9 @@ export class RunFailure extends Error {
 }
 
 /**
- * Runs an attempt and publishes what it brought. Nothing of it runs any longer when this settles.
+ * Runs an attempt and publishes its records. When it settles, no process of the attempt is running.
  *
- * @throws RunFailure, FencedError, the reason of `signal`, or whatever else went wrong: see `asFailure`
+ * @throws RunFailure, FencedError, the reason of `signal`, or any other error: see `asFailure`
  */
 export async function runAttempt(attempt: Attempt): Promise<{ published: Published; ingested: Ingested }> {
   const { store, claimed, held, reporter, signal, signals } = attempt;
@@ -90,7 +90,11 @@ export async function runAttempt(attempt: Attempt): Promise<{ published: Publish
   const deadline = new Deadline(run, definition.limits.timeoutMs);
   try {
     await store.jobs.setProcess({ held, process: run.process });
-    const ingested = await ingest(attempt, { held, definition, lines: counted(run, reporter) });
+    const onSkipped = (skipped: SkippedRecord) => attempt.log.warn({ ...skipped }, 'record.skipped');
+    const ingested = await ingest(
+      { ...attempt, onSkipped },
+      { held, definition, lines: reportProgress(run, reporter) },
+    );
     const end = await run.end;
     signal.throwIfAborted();
     if (deadline.passed) throw new RunFailure('timeout', deadline.sentence);
@@ -108,13 +112,13 @@ export async function runAttempt(attempt: Attempt): Promise<{ published: Publish
     });
     return { published, ingested };
   } catch (error) {
-    // A run that was cut off may have left half a record: the time limit is the cause, the half only its trace.
+    // A run that was ended in the middle of a record fails to parse: the timeout is the cause of that.
     const fenced = error instanceof FencedError;
     if (deadline.passed && !fenced) throw new RunFailure('timeout', deadline.sentence);
     throw error;
   } finally {
     deadline.clear();
-    // One that was asked to end has its grace.
+    // A canceled run may use its grace period.
     if (!signals.cancel.aborted) kill();
     await run.end;
     signals.cancel.removeEventListener('abort', stop);
@@ -122,7 +126,7 @@ export async function runAttempt(attempt: Attempt): Promise<{ published: Publish
   }
 }
 
-/** What an error means for the job. */
+/** The failure to store with the job for any error. */
 export function asFailure(error: unknown): RunFailure {
   if (error instanceof RunFailure) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -140,7 +144,7 @@ async function start(attempt: Attempt): Promise<Run> {
   const secrets = await deps.secrets(team.slug, workflow);
   attempt.clean = createMask(secrets).clean;
   signal.throwIfAborted();
-  // What it says before it is known as which process it runs comes after the line that tells that.
+  // Log lines that arrive before the process id is known are kept back, so that they follow the line that tells it.
   const early: Parameters<RunInput['onLog']>[0][] = [];
   let keep = (line: (typeof early)[number]): void => {
     early.push(line);
@@ -170,8 +174,8 @@ async function start(attempt: Attempt): Promise<Run> {
   return run;
 }
 
-/** A run's batches, as they are read; what they come to is its progress. */
-async function* counted(run: Run, reporter: Reporter): AsyncGenerator<string[]> {
+/** Passes a run's batches on, and reports the progress after each. */
+async function* reportProgress(run: Run, reporter: Reporter): AsyncGenerator<string[]> {
   let records = 0;
   for await (const batch of run.batches) {
     yield batch;
@@ -180,7 +184,7 @@ async function* counted(run: Run, reporter: Reporter): AsyncGenerator<string[]> 
   }
 }
 
-/** Asks a run to stop when its time is over, and remembers that it did. */
+/** Asks a run to stop when its time limit is reached. */
 class Deadline {
   passed = false;
   readonly sentence: string;

@@ -1,25 +1,23 @@
-/** One claimed attempt of one job, from its first line in the log to its end in the database. */
+/** Runs one claimed attempt of a job to its end: runs it, writes how it ended, and reports that. */
 import { FencedError } from '../model/error.ts';
 import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../model/job.ts';
 import { tracedAttempt, UNTRACED } from '../observe/trace-context.ts';
 import { toIso } from '../std/clock.ts';
 import { printable } from '../std/printable.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
-import { type AttemptEnd, tellAttempt } from './attempt-end.ts';
-import { patientStore } from './patient-store.ts';
+import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { Reporter } from './reporter.ts';
+import { retryingStore } from './retrying-store.ts';
 import { asFailure, RunFailure, type RunJobDeps, type RunSignals, runAttempt } from './run-attempt.ts';
 
-/** Why the engine ends a run at once: the job stays this node's to release, or it is somebody else's by now. */
+/** Why the engine kills a run: it will release the job, or this node no longer holds the job. */
 export type Interruption = 'release' | 'fenced';
 
-/** `interrupted` leaves the row to whoever interrupted. */
+/** `interrupted`: the end is not written here; the engine releases the job, or another node has it. */
 export type RunOutcome = 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
 
 /**
- * Runs one claimed attempt to its end, writes that end and tells it.
- *
- * @param signals `abort` carries an `Interruption`
+ * @param signals the reason of `abort` is an `Interruption`
  */
 export async function runJob(
   deps: RunJobDeps,
@@ -39,13 +37,13 @@ export async function runJob(
   const startedAt = now();
   const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
   const signal = AbortSignal.any([signals.abort, signals.cancel]);
-  const during = patientStore(deps.store, signal, deps.random);
-  // A run that was canceled is no longer worth waiting for, but its end is.
-  const store = patientStore(deps.store, signals.abort, deps.random);
+  const during = retryingStore(deps.store, signal, deps.random);
+  // Used for writing the end, which is worth retrying after a cancellation too.
+  const store = retryingStore(deps.store, signals.abort, deps.random);
 
   const clean = printable;
   const over = (end: AttemptEnd): RunOutcome => {
-    tellAttempt(deps.observer, { job, workflow, traced, startedAt, now: now() }, end);
+    reportAttempt(deps.observer, { job, workflow, traced, startedAt, now: now() }, end);
     return end.outcome;
   };
   const attempt = { ...deps, store: during, log, claimed, held, reporter, signals, signal, clean };
@@ -56,7 +54,7 @@ export async function runJob(
     return over({ outcome, ingested, published });
   } catch (error) {
     if (error instanceof FencedError && (await isFinished())) {
-      // The answer was lost, not the publishing.
+      // It was published, and only the store's answer was lost.
       return over({ outcome: 'finished' });
     }
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
@@ -79,7 +77,7 @@ export async function runJob(
     return over({ outcome: then.state, reason, error: message, nextAt });
   }
 
-  /** Whether this very attempt has ended well. */
+  /** Whether exactly this attempt has finished. */
   async function isFinished(): Promise<boolean> {
     const stored = await deps.store.jobs.get({ teamId: held.teamId, id: held.jobId }).catch(() => undefined);
     return stored?.state === 'finished' && stored.attempt === held.attempt;
@@ -91,7 +89,7 @@ export async function runJob(
     return over({ outcome: 'canceled' });
   }
 
-  /** An end that somebody else has written first is over all the same. */
+  /** If another process has already written an end, this attempt counts as interrupted. */
   function orFenced(ending: Promise<RunOutcome>): Promise<RunOutcome> {
     return ending.catch((error) => {
       if (error instanceof FencedError) return interrupted('fenced');
@@ -104,14 +102,14 @@ export async function runJob(
     return over({ outcome: 'interrupted', reason });
   }
 
-  /** To be written before the end itself: nothing can be added to the log of an attempt that is over. */
+  /** Must be written before the end itself: nothing can be added to the log of an attempt that has ended. */
   async function lastLine(level: LogLevel, text: string): Promise<void> {
     reporter.line(level, text);
     await reporter.flush();
   }
 }
 
-/** The first line of a sentence without its announcement of more: that stands in the log already. */
+/** The first line of an error, without a trailing announcement of details: those are in the log already. */
 function withoutTail(message: string): string {
   const [first = ''] = message.split('\n', 1);
   return first.replace(/\. [^.]*:$/, '').replace(/\.$/, '');

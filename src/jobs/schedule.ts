@@ -1,6 +1,6 @@
 /**
- * Queues jobs of workflows whose schedule is due. Any number of nodes may look: a schedule moves on from the time
- * at which it was due, so that one of them succeeds, and what was missed is one run at most.
+ * Queues jobs of workflows whose schedule is due. Any number of nodes may do so at once: a schedule is advanced by
+ * compare-and-set on the time at which it was due, so that exactly one succeeds. Missed runs are made up by one at most.
  */
 import { nextRunAt, startsRun } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
@@ -8,16 +8,16 @@ import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
 import type { DueSchedule } from '../store/job-operations.ts';
 import type { Store } from '../store/store.ts';
-import { EachAlone } from './each-alone.ts';
+import { IsolatedBatch } from './isolated-batch.ts';
 
 const EVERY_MS = 1_000;
-/** Schedules that are looked up at once, and how often in one tick. */
+/** Schedules read at once, and how many such pages one tick reads. */
 const PAGE = 100;
 const MAX_PAGES = 100;
 /**
- * Fired at the same time, so that one wait for the disk is for several: of 4,000 on SQLite that took half the processor
- * time and less than two thirds of the time. More would win little, and on PostgreSQL, where a team may have three
- * quarters of a pool of ten, leave its calls waiting behind them.
+ * Schedules fired concurrently, so that several share one commit: for 4,000 on SQLite that took half the processor time
+ * and less than two thirds of the time. More would gain little, and on PostgreSQL, where a team may use three quarters of
+ * a pool of ten connections, other calls of the team would have to wait.
  */
 const AT_ONCE = 8;
 
@@ -25,14 +25,14 @@ interface SchedulerOptions {
   store: Store;
   log: Logger;
   random: () => number;
-  /** Each run begins a trace; nothing where nothing is traced. */
+  /** Begins a trace for each run; undefined when tracing is off. */
   tracing?: Tracing | undefined;
 }
 
-/** What starts, stops and ticks; a tick fires all that is due. */
+/** A chore whose tick fires all schedules that are due. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
-  const schedules = new EachAlone<DueSchedule>({
+  const schedules = new IsolatedBatch<DueSchedule>({
     nameOf: (due) => ({ teamId: due.teamId, key: keyOf(due) }),
     failed: (err, { workflowId }) => log.error({ err, workflowId }, 'schedule.failed'),
     atOnce: AT_ONCE,
@@ -47,11 +47,11 @@ export function createScheduler(options: SchedulerOptions): Chore {
 
 async function fireDue(
   options: SchedulerOptions,
-  schedules: EachAlone<DueSchedule>,
+  schedules: IsolatedBatch<DueSchedule>,
   signal: AbortSignal,
 ): Promise<void> {
   const { store } = options;
-  // Those that could not be moved on are due as before: the next page goes on behind them.
+  // Schedules that could not be fired stay due, so the next page must reach beyond them.
   const left = new Set<string>();
   for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
     const limit = PAGE + left.size;
@@ -90,8 +90,8 @@ function decide(log: Logger, due: DueSchedule, nowMs: number): { nextAt: number 
       run: startsRun(schedule, { dueAt, nowMs }),
     };
   } catch (err) {
-    // Definitions are checked before they are stored. One that cannot be read after all must not be in the way
-    // of the others each second: it is out of time until its workflow is applied again.
+    // Definitions are validated before they are stored. If one is invalid all the same, it must not hold up the
+    // others every second: it gets no next time until its workflow is applied again.
     log.error({ err, workflowId: due.workflowId, schedule }, 'schedule.unreadable');
     return { nextAt: null, run: false };
   }

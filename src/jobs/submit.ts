@@ -1,4 +1,4 @@
-/** Queues a job: what `POST …/queue`, schedules and the command line have in common. */
+/** Queues a job, for `POST …/queue` and the command line; `schedule.ts` queues those of schedules. */
 import { Problem } from '../model/error.ts';
 import type { Job, JobOrigin } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
  *
  * @returns the job, and whether an earlier call with the same idempotency key had queued it
  * @throws Problem `workflow_not_found`, `receives_push`, `workflow_paused`, or `job_already_queued`, whose headers
- *   name the job in the way
+ *   name the unfinished job
  */
 export async function submitJob(
   store: Store,
@@ -37,7 +37,7 @@ export async function submitJob(
   }
 }
 
-/** The headers that name a job, on the answers about it. */
+/** Response headers that name a job. */
 export function jobHeaders({ id }: Pick<Job, 'id'>): Record<string, string> {
   return { 'x-job-id': id, location: `/v1/jobs/${id}` };
 }

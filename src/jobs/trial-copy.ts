@@ -1,27 +1,23 @@
-/** Fills the database of a trial with what is published, so that a run can be compared with it. */
+/** Copies the published records into the database of a trial run, so that the run can be compared with them. */
 import type { Held } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
-import { silentLogger } from '../observe/log.ts';
 import { ingest } from '../records/ingest.ts';
 import type { Ingester } from '../records/ingester.ts';
-import type { Place } from '../records/read.ts';
+import { PARSED_ROWS, type Place, pageRows } from '../records/read.ts';
 import type { DataVersion } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 
-/** Rows of a published version that are copied at once, and some so many bytes. */
-const COPIED_ROWS = 500;
-const COPIED_BYTES = 1_048_576;
-/** Nobody else claims in that database, and nothing renews a lease. */
+/** Nothing else claims jobs in that database, and nothing renews the lease. */
 const LEASE_MS = 365 * 86_400_000;
 
-/** A database of its own, with one workflow in it. */
+/** The temporary database of a trial run, which holds one workflow. */
 export interface Scratch {
   store: Store;
   ingester: Ingester;
   place: Place;
 }
 
-/** Where the published records are. */
+/** The published records to copy. */
 export interface Published {
   store: Store;
   place: Place;
@@ -41,10 +37,10 @@ export async function copyPublished(
 ): Promise<void> {
   const held = await beginJob(scratch);
   const ingested = await ingest(
-    { ...scratch, log: silentLogger },
+    { ...scratch, onSkipped: () => {} },
     {
       held,
-      // They bring their ids, and have been taken before.
+      // The records have ids, and were valid when they were published.
       definition: {
         ...definition,
         key: [],
@@ -71,8 +67,7 @@ async function* linesOf(
   signal: AbortSignal,
   tell: (records: number) => void,
 ): AsyncGenerator<string[]> {
-  const most = Math.floor(COPIED_BYTES / Math.max(1, version.largest));
-  const rows = Math.max(1, Math.min(COPIED_ROWS, most));
+  const rows = pageRows(version, PARSED_ROWS);
   let afterSeq = 0;
   for (let copied = 0; ; ) {
     signal.throwIfAborted();

@@ -1,26 +1,26 @@
-/** Looks at the lines of a run while they pass: the first records, how many, and who waited for whom. */
+/** Observes the lines of a trial run: keeps the first records, counts, and measures who waits for whom. */
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 
 /** Records that are kept to be shown. */
 const SHOWN = 10;
-/** Lines of a batch that are looked at for them: of a run whose records are all invalid, not every one. */
+/** Lines of each batch that are parsed to find them: a run with only invalid records must not be parsed twice. */
 const LOOKED_AT = 20;
 
-/** What was seen. Grows while the lines are read. */
+/** What was observed; updated while the lines are read. */
 export interface SeenLines {
   records: Record<string, unknown>[];
   emitted: number;
-  /** From the start to the first line, or to the end of a run without any. */
+  /** From the start to the first line, or to the end of a run without lines. */
   startingMs: number;
-  /** Waiting for the source after its first line. */
+  /** Time spent waiting for the source after its first line. */
   producingMs: number;
-  /** The source waiting for its lines to be checked. */
+  /** Time the source spent waiting for its lines to be checked. */
   checkingMs: number;
 }
 
 /**
- * @param watch started when the source was
- * @param tell told the number of records so far
+ * @param options.watch must be started together with the source
+ * @param options.tell called with the number of records so far
  */
 export async function* watchLines(
   batches: AsyncIterable<string[]>,

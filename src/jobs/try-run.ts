@@ -1,7 +1,7 @@
 /**
- * A run that nobody sees: the source of a definition is run to its end and its records go through the same checks,
- * comparison and guards as those of a job, into a database of its own that is deleted afterwards. Into that one the
- * published records are copied first, so that it can tell what would change, with no more memory than a job takes.
+ * A trial run, which publishes nothing: the source of a definition runs to its end, and its records go through the same
+ * checks, comparison and guards as those of a job, into a temporary database. The published records are copied there
+ * first, so that the trial can tell what would change, and takes no more memory than a job.
  */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
-import { type Logger, silentLogger } from '../observe/log.ts';
+import { silentLogger } from '../observe/log.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
 import { Ingester } from '../records/ingester.ts';
@@ -22,7 +22,7 @@ import { type RunEnd, startRun } from '../workflows/sources/run.ts';
 import { beginJob, copyPublished, type Scratch } from './trial-copy.ts';
 import { type SeenLines, stopwatch, watchLines } from './trial-lines.ts';
 
-/** Differences that are shown, and rows that one look for them takes. */
+/** Differences that are shown, and rows read at once to find them. */
 const SHOWN = 10;
 const LOOKED_AT = 500;
 const KILL_GRACE_MS = 2_000;
@@ -36,16 +36,16 @@ export interface TryRunInput {
   secrets: ReadonlyMap<string, string>;
   environment: ReadonlyMap<string, string>;
   fetchPolicy: AddressPolicy;
-  /** What is published now; undefined without a database, or without such a workflow in it. */
+  /** The published records; undefined without a database, or if it has no such workflow. */
   current: { store: Store; place: Place; suppression: Suppression | undefined } | undefined;
   onLog(line: { level: LogLevel; text: string }): void;
-  /** Told what it is at, and how many records it has been through. */
+  /** Called with the current step and the number of records it has processed. */
   onProgress(step: 'copying' | 'running' | 'comparing', records: number): void;
   /** Ends the child. */
   signal: AbortSignal;
 }
 
-/** What a job would have come to. Times in milliseconds. */
+/** What a job would have done. Times in milliseconds. */
 export interface TriedRun {
   outcome: 'finished' | 'failed' | 'interrupted';
   /** Why it would have failed, as the job would say. */
@@ -54,17 +54,21 @@ export interface TriedRun {
   /** The first records, as they would be published. */
   records: Record<string, unknown>[];
   counts: { emitted: number; bytes: number; duplicates: number; invalid: number; suppressed: number };
-  /** The first that are not valid. */
+  /** The first invalid records. */
   invalid: SkippedRecord[];
-  /** Against the version `since` (0: nothing was published); null when the run did not come to that. */
+  /** Compared with version `since` (0: nothing was published); null when the run failed before the comparison. */
   changes: (RecordCounts & { unchanged: number; since: number; first: ChangedRow[] }) | null;
-  /** What it would leave for the next run; undefined when that is unchanged. */
+  /** The state it would store for the next run; undefined when it stays unchanged. */
   state: unknown;
   /** Where the time went: `starting` until the first line, `checking` while the source had to wait. */
   ms: Record<'copying' | 'starting' | 'producing' | 'checking' | 'comparing' | 'total', number>;
 }
 
-/** Rejects with a sentence when the source cannot be started; a run that fails is an answer. */
+/**
+ * Resolves also when the run fails: see `outcome`.
+ *
+ * @throws Error with a sentence when the source cannot be started
+ */
 export async function tryRun(input: TryRunInput): Promise<TriedRun> {
   await removeLeftTrials();
   const directory = await mkdtemp(join(tmpdir(), `${TRIAL}${process.pid}-`));
@@ -100,7 +104,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
   }
   const copying = watch.lap();
   const held = await beginJob(scratch);
-  // Starting the thread that checks is no time of the source's.
+  // Starts the ingest thread now, so that its start does not count as the source's time.
   const nothing = ingester.begin({ held, settings: definition });
   await nothing.plan([], Promise.resolve());
   nothing.end();
@@ -153,7 +157,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
 interface Ran {
   ingested: Ingested | undefined;
   invalid: SkippedRecord[];
-  /** What ingesting ended with, if not well. */
+  /** The error of ingestion; undefined when it succeeded. */
   refused: unknown;
   end: RunEnd;
   bytes: number;
@@ -192,14 +196,15 @@ async function runSource(
   }, definition.limits.timeoutMs);
   signal.addEventListener('abort', source.stop, { once: true });
   if (signal.aborted) source.stop();
-  const { invalid, log } = invalidRecords();
+  const invalid: SkippedRecord[] = [];
   try {
     const { key } = definition;
     const tell = (records: number) => input.onProgress('running', records);
     const lines = watchLines(source.batches, seen, { key, watch, tell });
-    // All that is invalid is wanted, whatever a job would do with the first.
+    // Skipped even if the definition says `fail`: a trial reports the first ten invalid records.
     const asked = { held, definition: { ...definition, onInvalid: 'skip' as const }, lines };
-    ran.ingested = await ingest({ store, ingester, log }, asked);
+    const onSkipped = (skipped: SkippedRecord) => void invalid.push(skipped);
+    ran.ingested = await ingest({ store, ingester, onSkipped }, asked);
     await source.end;
   } catch (error) {
     ran.refused = error;
@@ -209,17 +214,6 @@ async function runSource(
     source.kill();
   }
   return { ...ran, invalid, end: await source.end, bytes: source.bytes };
-}
-
-/** Ingesting tells its log of the records that it leaves out. */
-function invalidRecords(): { invalid: SkippedRecord[]; log: Logger } {
-  const invalid: SkippedRecord[] = [];
-  const quiet = () => {};
-  const warn = (fields: object, message: string) => {
-    if (message === 'record.skipped') invalid.push(fields as SkippedRecord);
-  };
-  const log: Logger = { debug: quiet, info: quiet, warn, error: quiet, child: () => log };
-  return { invalid, log };
 }
 
 function failureOf(
@@ -243,7 +237,7 @@ function failureOf(
   return end.ok ? null : { reason: end.reason, error: end.error };
 }
 
-/** The first differences; none between a version and itself. */
+/** The first differences between two versions; none when they are the same. */
 async function differences(store: Store, place: Place, since: number, until: number): Promise<ChangedRow[]> {
   const found: ChangedRow[] = [];
   let after: ChangesCursor | null = null;
@@ -262,10 +256,10 @@ async function differences(store: Store, place: Place, since: number, until: num
   return found.slice(0, SHOWN);
 }
 
-/** How the directories of trials begin; the number of their process follows. */
+/** The prefix of the directories of trials; the process id follows. */
 const TRIAL = 'flowhook-trial-';
 
-/** A trial that was killed has left a copy of the published records behind. */
+/** Removes the databases of killed trials, which contain published records. */
 async function removeLeftTrials(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = name.startsWith(TRIAL) ? Number.parseInt(name.slice(TRIAL.length), 10) : Number.NaN;

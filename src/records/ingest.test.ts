@@ -9,7 +9,7 @@ import { FencedError } from '../model/error.ts';
 import type { Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
-import { type Logger, silentLogger } from '../observe/log.ts';
+import { silentLogger } from '../observe/log.ts';
 import {
   definition,
   failAttempt,
@@ -21,7 +21,7 @@ import { openStore } from '../store/open.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import { type Ingested, ingest, removeUnseen } from './ingest.ts';
-import { TooManyRecordsError } from './ingest-batch.ts';
+import { type SkippedRecord, TooManyRecordsError } from './ingest-batch.ts';
 import { Ingester } from './ingester.ts';
 import { SeenSet } from './seen-set.ts';
 
@@ -40,7 +40,7 @@ interface Bench {
   records(version: number): Promise<unknown[]>;
 }
 
-async function bench(t: TestContext, log: Logger = silentLogger): Promise<Bench> {
+async function bench(t: TestContext, onSkipped = (_: SkippedRecord) => {}): Promise<Bench> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-ingest-'));
   const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
   const store = await openStore(databaseUrl, {
@@ -57,7 +57,7 @@ async function bench(t: TestContext, log: Logger = silentLogger): Promise<Bench>
   const at = await makeWorkflow(store);
   const bring: Bench['bring'] = (held, lines, changes = {}) =>
     ingest(
-      { store, ingester, log },
+      { store, ingester, onSkipped },
       { held, definition: definition(changes), lines: Array.isArray(lines) ? inBatches(lines) : lines },
     );
   return {
@@ -207,21 +207,17 @@ test('fails at the first record that is not valid, with its position, field and 
 });
 
 test('leaves out records that are not valid when the definition says so, counts them and names the first', async (t) => {
-  const told: unknown[] = [];
-  const log = {
-    ...silentLogger,
-    warn: (fields: object, message: string) => told.push({ message, ...fields }),
-  };
-  const { run, records } = await bench(t, log as Logger);
+  const skipped: SkippedRecord[] = [];
+  const { run, records } = await bench(t, (one) => skipped.push(one));
   const bad = Array.from({ length: 700 }, () => '{"id":1,"name":{}}');
   const { ingested } = await run(['{"id":1}', '{"name":"nobody"}', ...bad, '{"id":2}'], {
     onInvalid: 'skip',
   });
   assert.deepEqual([ingested.records, ingested.skipped, ingested.duplicates], [703, 701, 0]);
   assert.deepEqual(await records(1), [{ id: '1' }, { id: '2' }]);
-  assert.equal(told.length, 10);
-  const [first, second] = told as { position: number; field: string; reason: string; message: string }[];
-  assert.deepEqual([first?.message, first?.position, first?.field], ['record.skipped', 2, 'id']);
+  assert.equal(skipped.length, 10);
+  const [first, second] = skipped;
+  assert.deepEqual([first?.position, first?.field], [2, 'id']);
   assert.match(first?.reason ?? '', /is missing/);
   assert.deepEqual([second?.position, second?.field], [3, 'name']);
 });
@@ -264,7 +260,7 @@ test('several runs share the thread', async (t) => {
   const brought = await Promise.all(
     runs.map((held, run) =>
       ingest(
-        { store, ingester, log: silentLogger },
+        { store, ingester, onSkipped: () => {} },
         { held, definition: definition({ limits }), lines: lines(run) },
       ),
     ),

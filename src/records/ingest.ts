@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Held } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
-import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
+import type { SkippedRecord } from './ingest-batch.ts';
 import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 import { SeenSet } from './seen-set.ts';
@@ -14,7 +14,8 @@ const STEP = 500;
 export interface IngestDeps {
   store: Store;
   ingester: Ingester;
-  log: Logger;
+  /** Called for the first invalid records that a run skips, ten at most. */
+  onSkipped(skipped: SkippedRecord): void;
 }
 
 /** What a run ingested. */
@@ -44,7 +45,7 @@ export interface Ingested {
  *   sentence when the ingest thread has died
  */
 export async function ingest(
-  { store, ingester, log }: IngestDeps,
+  { store, ingester, onSkipped }: IngestDeps,
   input: { held: Held; definition: Definition; lines: AsyncIterable<readonly string[]> },
 ): Promise<Ingested> {
   const { held, definition } = input;
@@ -88,7 +89,7 @@ export async function ingest(
   }
 
   async function stage(batch: PlannedBatch): Promise<void> {
-    for (const skipped of batch.named) log.warn({ ...skipped }, 'record.skipped');
+    for (const skipped of batch.named) onSkipped(skipped);
     const { writes } = batch;
     const { seqs } = writes.length === 0 ? { seqs: [] } : await store.records.stage({ held, writes });
     add(total, batch, seqs, mode);

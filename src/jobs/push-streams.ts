@@ -1,7 +1,7 @@
-/** Ways of looking at what is pushed while it flows: counting it, and breaking it off. */
+/** Transforms for the streams of a push: counting bytes and records, and aborting. */
 
-/** The same bytes; tells how many there were so far, as they came: compressed if they are. */
-export async function* weighed(
+/** Passes the chunks on, and calls `tell` with the number of bytes so far (compressed bytes, if they are compressed). */
+export async function* countBytes(
   chunks: AsyncIterable<Uint8Array>,
   tell: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
@@ -13,8 +13,8 @@ export async function* weighed(
   }
 }
 
-/** The same batches; tells after each how many records there were so far. */
-export async function* counted(
+/** Passes the batches on, and calls `tell` after each with the number of records so far. */
+export async function* countRecords(
   batches: AsyncIterable<string[]>,
   tell: (records: number) => void,
 ): AsyncGenerator<string[]> {
@@ -26,13 +26,13 @@ export async function* counted(
   }
 }
 
-/** The same items, but it throws the signal's reason at once, also while the next item lets itself be awaited. */
+/** Passes the items on, and throws the signal's reason as soon as it aborts, also while the next item is awaited. */
 export async function* untilAborted<Item>(
   items: AsyncIterable<Item>,
   signal: AbortSignal,
 ): AsyncGenerator<Item> {
   const iterator = items[Symbol.asyncIterator]();
-  // One promise for each item: a race against one that lives as long as the push would keep every item.
+  // One promise for each item: racing against a single promise for the whole push would keep every item in memory.
   let awaited = Promise.withResolvers<IteratorResult<Item>>();
   const abort = () => awaited.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
@@ -47,7 +47,7 @@ export async function* untilAborted<Item>(
     }
   } finally {
     signal.removeEventListener('abort', abort);
-    // Not awaited: it comes to its turn only when the item under way does, which may be never.
+    // Not awaited: it settles only after the pending `next`, which may be never.
     iterator.return?.().catch(() => {});
   }
 }

@@ -1,11 +1,11 @@
 /** Each of many, some of which fail. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EachAlone } from './each-alone.ts';
+import { IsolatedBatch } from './isolated-batch.ts';
 
 function rounds() {
   const failed: string[] = [];
-  const items = new EachAlone<string>({
+  const items = new IsolatedBatch<string>({
     nameOf: (key) => ({ teamId: key[0] ?? '', key }),
     failed: (_, key) => failed.push(key),
   });
@@ -41,7 +41,7 @@ test('of a team of which three have failed the rest is tried the next time, befo
 });
 
 test('takes as many at once as it was told, and no more', async () => {
-  const items = new EachAlone<string>({
+  const items = new IsolatedBatch<string>({
     nameOf: (key) => ({ teamId: 'a', key }),
     failed: (error) => assert.fail(error as Error),
     atOnce: 2,

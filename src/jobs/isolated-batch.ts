@@ -1,23 +1,23 @@
 /**
- * Does something with each of many items, of any number of teams. One that fails, because something has its rows locked,
- * stops none of the others: not now, and not the next time, when it comes last.
+ * Performs an action for each of many items of any number of teams, so that failures stay isolated: an item that fails,
+ * for instance because its rows are locked, neither stops the others nor holds them up the next time, when it comes last.
  */
 
-/** After so many failures of one team the rest of it is left for the next time: what is locked may be the team. */
+/** After this many failures of a team, its other items are left for the next time: the team's own row may be locked. */
 const MAX_FAILURES = 3;
-/** Failures that are remembered. */
+/** Failed items that are remembered. */
 const MAX_REMEMBERED = 1_000;
 
-export class EachAlone<Item> {
+export class IsolatedBatch<Item> {
   readonly #nameOf: (item: Item) => { teamId: string; key: string };
   readonly #failed: (error: unknown, item: Item) => void;
   readonly #atOnce: number;
+  /** Keys of the items that failed last time. */
   readonly #remembered = new Set<string>();
 
   /**
-   * @param input.failed told of each failure
-   * @param input.atOnce with how many at the same time: one commit may then be that of several. One after the other
-   *   unless told
+   * @param input.failed called for each failure
+   * @param input.atOnce how many items are in progress at once, so that one commit may serve several; 1 by default
    */
   constructor(input: {
     nameOf: (item: Item) => { teamId: string; key: string };
@@ -29,7 +29,7 @@ export class EachAlone<Item> {
     this.#atOnce = input.atOnce ?? 1;
   }
 
-  /** Never rejects. Answers those that failed or were left. */
+  /** Resolves with the items that failed or were left for the next time. Never rejects. */
   async each(items: readonly Item[], perform: (item: Item) => Promise<void>): Promise<Item[]> {
     const left: Item[] = [];
     const failures = new Map<string, number>();

@@ -1,0 +1,63 @@
+/** Wraps a store for a run: the run's writes are retried while the database is away. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type ErrorCode, Problem } from '../model/error.ts';
+import { fullJitterMs } from '../std/backoff.ts';
+import type { Store } from '../store/store.ts';
+
+/** After this long the write fails, and the run with it. */
+const GIVE_UP_AFTER_MS = 15_000;
+const PAUSE = { baseMs: 250, maxMs: 2_000 };
+
+/**
+ * The same store with retries, so that a short outage of the database does not cost a run its work. Retrying is safe even
+ * if the first try was committed: staging the same records twice changes nothing, and an attempt that has ended is
+ * fenced.
+ *
+ * @param signal ends the retries when the attempt is interrupted
+ */
+export function retryingStore(store: Store, signal: AbortSignal, random: () => number): Store {
+  const withRetries =
+    <Input, Result>(write: (input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
+      const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
+      for (let failures = 1; ; failures += 1) {
+        try {
+          return await write(input);
+        } catch (error) {
+          if (!isTransient(error) || signal.aborted || performance.now() > giveUpAt) throw error;
+          const ms = fullJitterMs({ failures, ...PAUSE, random: random() });
+          await pause(ms, undefined, { signal }).catch(() => undefined);
+        }
+      }
+    };
+  const { jobs, records } = store;
+  return {
+    ...store,
+    jobs: {
+      ...jobs,
+      setProcess: withRetries(jobs.setProcess),
+      fail: withRetries(jobs.fail),
+      endCanceled: withRetries(jobs.endCanceled),
+    },
+    records: {
+      ...records,
+      sweep: withRetries(records.sweep),
+      stage: withRetries(records.stage),
+      remove: withRetries(records.remove),
+      publish: withRetries(records.publish),
+    },
+  };
+}
+
+/** Errors that are expected to pass. */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
+  'database_unavailable',
+  'database_busy',
+  'disk_full',
+  'disk_failed',
+  'overloaded',
+]);
+
+function isTransient(error: unknown): boolean {
+  return error instanceof Problem && TRANSIENT.has(error.code);
+}
