@@ -10,7 +10,7 @@ import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
 import { loadWorkflows } from './load.ts';
 import { startRun } from './sources/run.ts';
-import { directoryOf, finish } from './sources/trial.ts';
+import { directoryOf, finish, TRIAL } from './sources/trial.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');
 
@@ -26,19 +26,13 @@ async function definitionOf(id: string): Promise<Definition> {
 
 async function run(id: string, workflowsDirectory: string, change = (definition: Definition) => definition) {
   const started = await startRun({
+    ...TRIAL,
     workflowsDirectory,
     definition: change(await definitionOf(id)),
     fetchPolicy: parseAllowNetworks('loopback'),
     team: 'default',
     workflowId: id,
-    jobId: 'job_example',
-    attempt: 1,
-    state: null,
-    secrets: new Map(),
     environment: new Map([['PATH', '/usr/local/bin:/usr/bin:/bin']]),
-    log: silentLogger,
-    onLog() {},
-    onProgress() {},
   });
   const { lines, end } = await finish(started);
   return { records: lines.map((line) => JSON.parse(line) as Record<string, unknown>), end };

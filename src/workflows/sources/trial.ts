@@ -1,4 +1,4 @@
-/** Makes workflows out of a few lines and runs them: for the tests of this folder. */
+/** Test support: makes workflows from a few lines and runs them. */
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,22 @@ export async function directoryOf(t: TestContext, files: Record<string, string>)
   return directory;
 }
 
-/** Starts a command (`command`) or the module `acme/one.mts`; ended after the test whatever happens. */
+/** What runs of tests have in common. */
+export const TRIAL: Omit<RunInput, 'definition'> = {
+  workflowsDirectory: tmpdir(),
+  team: 'acme',
+  workflowId: 'one',
+  jobId: 'job_trial',
+  attempt: 1,
+  state: null,
+  secrets: new Map(),
+  environment: new Map([['PATH', '/usr/bin:/bin']]),
+  log: silentLogger,
+  onLog() {},
+  onProgress() {},
+};
+
+/** Starts a command (`command`) or the module `acme/one.mts`, which is killed after the test. */
 export async function start(
   t: TestContext,
   input: Omit<Partial<RunInput>, 'definition'> & {
@@ -49,7 +64,7 @@ export async function start(
           ...settings,
         };
   const run = await startRun({
-    workflowsDirectory: tmpdir(),
+    ...TRIAL,
     definition: {
       ...parsed.definition,
       source,
@@ -57,16 +72,6 @@ export async function start(
       mode,
       limits: { ...parsed.definition.limits, ...limits },
     },
-    team: 'acme',
-    workflowId: 'one',
-    jobId: 'job_trial',
-    attempt: 1,
-    state: null,
-    secrets: new Map(),
-    environment: new Map([['PATH', '/usr/bin:/bin']]),
-    log: silentLogger,
-    onLog() {},
-    onProgress() {},
     ...rest,
   });
   t.after(async () => {
@@ -83,7 +88,7 @@ export async function finish(run: Run): Promise<{ lines: string[]; end: RunEnd }
   return { lines, end: await run.end };
 }
 
-/** Waits until something holds: for what happens in other processes. Fails after 10 seconds. */
+/** Polls a condition that depends on other processes. Fails after 10 s. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!holds()) {
@@ -92,7 +97,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** Whether a process runs; one that is dead and waits to be reaped does not. */
+/** Whether a process runs and is not a zombie. */
 export function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import { parseAllowNetworks } from '../../../net/address-policy.ts';
-import { silentLogger } from '../../../observe/log.ts';
 import { startRun } from '../run.ts';
+import { TRIAL } from '../trial.ts';
 import { definitionOf, site } from './trial-site.ts';
 
 const ROW = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', note: 'x'.repeat(1_000) };
@@ -26,17 +26,7 @@ function pour(response: ServerResponse, start: string, row: string, end: string)
 
 async function count(t: TestContext, url: string, settings: { source?: object; fields?: object }) {
   const run = await startRun({
-    workflowsDirectory: '/',
-    team: 'acme',
-    workflowId: 'one',
-    jobId: 'job_trial',
-    attempt: 1,
-    state: null,
-    secrets: new Map(),
-    environment: new Map([['PATH', '/usr/bin:/bin']]),
-    log: silentLogger,
-    onLog() {},
-    onProgress() {},
+    ...TRIAL,
     fetchPolicy: parseAllowNetworks('loopback'),
     definition: definitionOf({
       source: { type: 'http', url, ...settings.source },

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllowNetworks } from '../../../net/address-policy.ts';
-import { silentLogger } from '../../../observe/log.ts';
-import { type RunInput, startRun } from '../run.ts';
-import { finish } from '../trial.ts';
+import { startRun } from '../run.ts';
+import { finish, TRIAL } from '../trial.ts';
 import { definitionOf, site, take } from './trial-site.ts';
 
 test('a JSON API becomes records in a child process of its own', async (t) => {
@@ -126,17 +125,3 @@ test('a secret that is not set is told before anything is asked', async (t) => {
   await assert.rejects(startRun({ ...TRIAL, definition }), /The secret NONE is not set for team acme/);
   assert.deepEqual(asked, []);
 });
-
-const TRIAL: Omit<RunInput, 'definition'> = {
-  workflowsDirectory: '/',
-  team: 'acme',
-  workflowId: 'one',
-  jobId: 'job_trial',
-  attempt: 1,
-  state: null,
-  secrets: new Map(),
-  environment: new Map([['PATH', '/usr/bin:/bin']]),
-  log: silentLogger,
-  onLog() {},
-  onProgress() {},
-};

@@ -1,4 +1,4 @@
-/** A site on loopback that answers as a test likes, and a source that reads it in this process: for the tests of this folder. */
+/** Test support: a site on loopback with the responses of a test, and reading it as a source in this process. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ import { createOutbound } from './outbound.ts';
 import { readSource, type SourceDeps, type SourceEnd } from './read-source.ts';
 
 export interface Site {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   /** `GET /path?query` of each request, in order. */
   asked: string[];
@@ -23,8 +23,8 @@ export interface Site {
 type Page = string | Buffer | object | ((request: IncomingMessage, response: ServerResponse) => void);
 
 /**
- * Pages by path, with the query where that is named too. A text is HTML, an object is JSON, a function answers
- * itself. Anything else is 404.
+ * @param pages by path, or by path and query. A text is sent as HTML, an object as JSON; a function responds itself. Any
+ *   other path is 404
  */
 export async function site(t: TestContext, pages: Record<string, Page> | RequestListener): Promise<Site> {
   const asked: string[] = [];
@@ -49,7 +49,7 @@ export async function site(t: TestContext, pages: Record<string, Page> | Request
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, requests };
 }
 
-/** The definition that these settings make; throws its mistakes. */
+/** Parses a definition; throws its mistakes. */
 export function definitionOf(settings: object): Definition {
   const parsed = parseYamlDefinition(stringify(settings), { file: 'acme/one.yaml' });
   if ('definition' in parsed) return parsed.definition;
@@ -65,9 +65,9 @@ export interface Taken {
 }
 
 /**
- * Reads a source to its end in this process; nothing is waited for.
+ * Reads a source to its end in this process, without waiting between attempts.
  *
- * @param input.named further origins that may be at loopback, for which public hosts would be needed otherwise
+ * @param input.named further origins that may be at loopback addresses
  */
 export async function take(
   settings: { source: object; fields?: object; guards?: object; mode?: string },
