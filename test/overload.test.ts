@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FIRST } from '../src/model/load-limit.ts';
+import { INITIAL_LIMIT } from '../src/model/load-limit.ts';
 import { Database } from '../src/store/sqlite/database.ts';
 import { bodyOf } from './support/reading.ts';
 import { startService, type TestService } from './support/service.ts';
 
 /** More than are worked on at once, whatever they wait for. */
-const ASKED = FIRST + 200;
+const ASKED = INITIAL_LIMIT + 200;
 const LIST = '/v1/integrations/webhooks/list';
 
 test('what waits for the database is bounded, the rest is refused, and all is well afterwards', async (t) => {

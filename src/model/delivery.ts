@@ -18,7 +18,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
 
-/** What goes first within a lane: what has just happened, what is tried again, what is sent once more on request. */
+/** In the order in which a lane sends them: new events, further attempts, replays. */
 export const DELIVERY_CLASSES = ['live', 'retry', 'replay'] as const;
 export type DeliveryClass = (typeof DELIVERY_CLASSES)[number];
 
@@ -36,10 +36,10 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   24 * 3_600_000,
 ];
 
-/** 0–20 % are added to every wait. */
+/** Up to this share is added to every wait. */
 const MAX_JITTER = 0.2;
 
-/** What still waits after so long is given up: the whole schedule with all that jitter may add is over by then. */
+/** A delivery that still waits after this long is given up: by then the whole schedule, jitter included, is over. */
 export const EXPIRE_MS = RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0) * (1 + MAX_JITTER) + 3_600_000;
 
 export const ATTEMPT_OUTCOMES = [
@@ -52,7 +52,7 @@ export const ATTEMPT_OUTCOMES = [
   'blocked',
   'protocol',
 ] as const;
-/** What one request came to; `http` is an answer that is not 2xx. */
+/** The outcome of one request; `http` is an answer other than 2xx. */
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
 /** One request, as it is logged. Times in epoch milliseconds. */
@@ -65,11 +65,11 @@ export interface Attempt {
   error: string | null;
   /** The first 2 KiB of the answer. */
   response: string | null;
-  /** What else is known of it; null in logs of earlier versions. */
+  /** Null in logs of earlier versions. */
   details: AttemptDetails | null;
 }
 
-/** Headers as they were sent and came, with what is secret in them left out, and where the time went. */
+/** Headers as they were sent and received, without secrets, and where the time went. */
 export interface AttemptDetails {
   url: string;
   requestHeaders: Record<string, string>;
@@ -77,8 +77,8 @@ export interface AttemptDetails {
   /** The address that the connection ended at; null when there was none. */
   remoteAddress: string | null;
   /**
-   * Milliseconds: waiting in the lane, then from the start of the attempt until each was done; null for what did
-   * not come to pass, or was not needed because a connection was open.
+   * Milliseconds: the wait in the lane, then from the start of the attempt until each step was done; null for a step
+   * that was not reached, or not needed because a connection was open.
    */
   timing: {
     queuedMs: number;
@@ -89,7 +89,7 @@ export interface AttemptDetails {
   };
 }
 
-/** A delivery that is due, with all that sending it needs. */
+/** A delivery that is due, with everything that sending it needs. */
 export interface DueDelivery {
   teamId: string;
   id: string;
@@ -109,13 +109,13 @@ export interface DueDelivery {
   body: string;
   /** How often events of its team had been rewritten when it was loaded. */
   rewrites: number;
-  /** The trace that its event belongs to, as `traceparent`. */
+  /** The trace of its event, as `traceparent`. */
   trace: string | null;
 }
 
 /**
- * What is kept of an attempt whose event was rewritten by an erasure while it was under way: not what came back, where
- * the content may stand once more.
+ * The log of an attempt whose event an erasure rewrote while it was under way, without the answer: that may repeat what
+ * was erased.
  */
 export function withoutAnswer<Log extends Pick<Attempt, 'status' | 'error' | 'response' | 'details'>>(
   log: Log,
@@ -137,10 +137,10 @@ export type NextStep =
   /** The endpoint answered 410: it is unsubscribed, and all that waits for it is canceled. */
   | { state: 'canceled' };
 
-/** What an endpoint asks for by `Retry-After` counts up to an hour. */
+/** A longer `Retry-After` counts as this long. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** No delivery waits as long as this: one that seems to was dated before the clock was set back, and is due. */
+/** No delivery waits this long: one that seems to was dated before the clock was set back, and is due. */
 export const LONGEST_WAIT_MS = Math.ceil(Math.max(...RETRY_SCHEDULE_MS) * (1 + MAX_JITTER)) + 3_600_000;
 
 /**

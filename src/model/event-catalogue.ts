@@ -1,14 +1,14 @@
-/** What every event tells: in words, as JSON Schema (2020-12), and by an example. */
+/** Every type of event: its description, its JSON Schema (2020-12) and an example. */
 import { EVENT_TYPES, type EventType } from './event.ts';
 import { FAILURE_REASONS } from './job.ts';
 
-/** What there is to know of one type of event. */
+/** One type of event. */
 export interface EventKind {
   type: EventType;
   description: string;
   /** Of the whole body. */
   schema: object;
-  /** A whole body, as a webhook would be sent it. */
+  /** A whole body, as a webhook gets it. */
   example: Record<string, unknown>;
 }
 
@@ -16,7 +16,7 @@ const text = { type: 'string', minLength: 1 };
 const time = { type: 'string', format: 'date-time', description: 'ISO 8601 in UTC with milliseconds' };
 const count = { type: 'integer', minimum: 0 };
 
-/** An object whose fields are all there, and no others. */
+/** The schema of an object with all of these fields, and no others but optional ones. */
 const exactly = (properties: Record<string, object>, optional: Record<string, object> = {}) => ({
   type: 'object',
   required: Object.keys(properties),
@@ -170,7 +170,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: object; ex
   },
 };
 
-/** Every type of event, in the order in which they come about. */
+/** Every type of event, in the order in which they happen. */
 export const EVENT_CATALOGUE: readonly EventKind[] = EVENT_TYPES.map((type) => ({
   type,
   description: DATA[type].description,

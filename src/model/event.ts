@@ -1,4 +1,4 @@
-/** Events: their names, their other names, and the bytes of their bodies. */
+/** Events: their names and aliases, and the bytes of their bodies. */
 import { toIso } from '../std/clock.ts';
 import type { RecordCounts } from './job.ts';
 
@@ -14,7 +14,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What other products of this family call the same things. Looked up in lower case. */
+/** What other products call the same events, in lower case. */
 const ALIASES: Readonly<Record<string, EventType | '*'>> = {
   '*': '*',
   all: '*',
@@ -42,12 +42,12 @@ function aliases(type: EventType, endings: readonly string[]): Record<string, Ev
   return Object.fromEntries(nouns.flatMap((noun) => endings.map((ending) => [noun + ending, type])));
 }
 
-/** The other names that an event type goes by. */
+/** The aliases of an event type. */
 export function aliasesOf(type: EventType): string[] {
   return Object.keys(ALIASES).filter((name) => ALIASES[name] === type && name !== type);
 }
 
-/** The event type that a subscribed name stands for, `*` for all of them, or nothing if it never fires. */
+/** The event type that a subscribed name stands for, `*` for all, or undefined for a name that never fires. */
 export function canonicalEvent(name: string): EventType | '*' | undefined {
   const lower = name.toLowerCase();
   if ((EVENT_TYPES as readonly string[]).includes(lower)) return lower as EventType;
@@ -88,7 +88,7 @@ export function jobData(facts: JobFacts): Record<string, unknown> {
   };
 }
 
-/** What a run that published or found nothing new adds to `data`. */
+/** What `data` holds besides when a run has published, or has found nothing new. */
 export function publishedData(input: {
   publicUrl: string;
   workflowId: string;
@@ -102,7 +102,7 @@ export function publishedData(input: {
   };
 }
 
-/** Where the differences between two versions are read whole. */
+/** The URL of all differences between two versions. */
 export function changesUrl(input: {
   publicUrl: string;
   workflowId: string;
@@ -119,7 +119,7 @@ export function testData(webhookId: string): Record<string, unknown> {
   return { webhookId, message: 'This is a test: nothing has happened' };
 }
 
-/** The `data` of `webhook_paused`: which one, and why it is told nothing any more. */
+/** The `data` of `webhook_paused`. */
 export function pausedData(webhook: {
   id: string;
   url: string;
@@ -144,9 +144,8 @@ function withoutLogin(url: string): string {
 }
 
 /**
- * The exact body of an event: what is stored, signed and sent. `type` is the name that Standard Webhooks 1.0
- * asks for, `eventType` what existing receivers of this API family read; the flat ids serve receivers of
- * later variants of it.
+ * The exact body of an event: what is stored, signed and sent. `type` is where Standard Webhooks 1.0 has the name,
+ * `eventType` where existing receivers of this family of APIs read it; the flat ids serve receivers of later variants.
  */
 export function eventBody(input: {
   id: string;

@@ -1,10 +1,10 @@
-/** The names of a version's fields: what the header of a CSV is made of. */
+/** The names of a version's fields, which become the header of its CSV. */
 
-/** Names beyond these are not kept: a record may have thousands, and every version has a list. */
+/** At most so many names, and so many characters in them, are kept: every version has a list. */
 const MAX_FIELDS = 1_000;
 const MAX_CHARACTERS = 65_536;
 
-/** Both lists without duplicates, the names of `before` first. */
+/** Both lists without duplicates, the names of `before` first; cut at the bounds. */
 export function mergeFields(before: readonly string[], names: readonly string[]): string[] {
   const fields = new Set<string>();
   let characters = 0;

@@ -1,9 +1,9 @@
-/** What an examination of an installation comes to: one finding for each check. */
+/** The result of `flowhook doctor`: one finding for each check. */
 
 export const FINDING_STATUSES = ['ok', 'warning', 'error', 'skipped'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];
 
-/** What a check is about, in the order in which findings are told. */
+/** What checks are about, in the order in which findings are shown. */
 export const CHECK_GROUPS = [
   'machine',
   'settings',
@@ -17,7 +17,7 @@ export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 export interface Finding {
   group: CheckGroup;
-  /** The name of the check: it stays the same for ever. */
+  /** The name of the check, which never changes. */
   check: string;
   status: FindingStatus;
   /** What was found: a sentence. */
@@ -29,7 +29,7 @@ export interface Finding {
   tookMs: number;
 }
 
-/** All findings of one go. Times in epoch milliseconds. */
+/** All findings of one run. Times in epoch milliseconds. */
 export interface Examination {
   examinedAt: number;
   tookMs: number;

@@ -1,7 +1,7 @@
 /** Guards: what keeps a run from publishing fewer records than it should. */
 import type { Definition } from './workflow.ts';
 
-/** Why they refuse, as a sentence; nothing when they do not. `before` and `after` are totals. */
+/** Why the guards refuse to publish, as a sentence; undefined when they do not. `before` and `after` are totals. */
 export function guardMistake(input: {
   guards: Definition['guards'];
   before: number;

@@ -1,4 +1,4 @@
-/** A source that reads pages, APIs and files over HTTP, with every default filled in. */
+/** The settings of an HTTP source, with every default filled in. */
 
 /** How an answer is read. */
 export const PARSES = ['json', 'ndjson', 'csv', 'html', 'xml'] as const;
@@ -20,14 +20,14 @@ export interface HttpSource {
   headers: Record<string, string>;
   body: HttpBody | null;
   auth: HttpAuth | null;
-  /** Whether cookies that are set are sent again within the run. */
+  /** Whether cookies are kept within the run. */
   cookies: boolean;
   proxy: string | null;
   /** Null: found from the content type, the URL and the first bytes. */
   parse: Parse | null;
   /** A label of the WHATWG Encoding Standard; null: found from the BOM, the content type or the text itself. */
   charset: string | null;
-  /** Between the fields of CSV; null: whichever of , ; tab | its first row holds most of. */
+  /** Between the fields of CSV; null: whichever of , ; tab | occurs most often in the first row. */
   delimiter: string | null;
   /** Which parts of an answer are records; null: each element of a list, or the whole answer. */
   records: string | null;
@@ -41,11 +41,11 @@ export interface HttpSource {
   remember: Record<string, Remember>;
   /** Null: respected where the answer is HTML. */
   robots: 'respect' | 'ignore' | null;
-  /** Requests that wait for an answer of one host, all jobs together. */
+  /** Requests to one host at once, over all jobs. */
   perHost: number;
-  /** Between two requests to one host, all jobs together. */
+  /** Between two requests to one host, over all jobs. */
   delayMs: number;
-  /** For one answer, from the question to its last byte; null: as long as something comes. */
+  /** For one answer, from the request to its last byte; null: as long as bytes arrive. */
   answerMs: number | null;
 }
 
@@ -81,7 +81,7 @@ export interface Field {
   all: boolean;
 }
 
-/** `maxPages` null: more than `DEFAULT_MAX_PAGES` is a failure instead of the end. */
+/** `maxPages` null: a source with more than `DEFAULT_MAX_PAGES` fails, instead of ending there. */
 export type Paginate = { maxPages: number | null } & (
   | { type: 'cursor'; from: string; param: string }
   | { type: 'page'; param: string; start: number; size: number | null }
@@ -93,12 +93,12 @@ export type Paginate = { maxPages: number | null } & (
 export const PAGINATIONS = ['cursor', 'page', 'offset', 'link_header', 'next_link', 'until_empty'] as const;
 export const DEFAULT_MAX_PAGES = 10_000;
 
-/** Where each record leads to a page of its own, whose fields are added to it. */
+/** How each record leads to a detail page, whose fields are added to it. */
 export interface Follow {
   url: string;
   parse: Parse | null;
   fields: Record<string, Field>;
-  /** Detail pages that are asked for at a time. */
+  /** Detail pages requested at a time. */
   concurrency: number;
 }
 

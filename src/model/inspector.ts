@@ -1,23 +1,23 @@
-/** An inspector: a temporary receiver of ours, for those who have no address to try webhooks with. */
+/** An inspector: a temporary receiver that the service offers to those who want to try webhooks without one of their own. */
 
-/** Of a team at once. */
+/** Of one team. */
 export const MAX_INSPECTORS = 20;
-/** Requests that one keeps: the newest. */
+/** An inspector keeps so many requests, the newest. */
 export const MAX_INSPECTED = 100;
 /** How long one lives. */
 export const INSPECTOR_MS = 24 * 3_600_000;
-/** What is kept of a body, in bytes. */
+/** So many bytes of a body are kept. */
 export const MAX_INSPECTED_BYTES = 64 * 1_024;
-/** What it can be told to answer, and how late. */
+/** What it can be set to answer, and how late. */
 export const ANSWERED_STATUS = { least: 200, most: 599 };
 export const MAX_ANSWER_DELAY_MS = 20_000;
-/** To see what becomes of a delivery whose receiver is overloaded. */
+/** An example in the documentation: a receiver that is overloaded. */
 export const EXAMPLE_ANSWER = { status: 503, delayMs: 1_000 };
 
 /** Times in epoch milliseconds. */
 export interface Inspector {
   teamId: string;
-  /** Whoever knows it may send: it cannot be guessed. */
+  /** Cannot be guessed; whoever knows it may send. */
   id: string;
   /** What it answers, and after how long. */
   status: number;
@@ -46,9 +46,9 @@ export interface InspectedRequest {
 
 export const SIGNATURE_VERDICTS = ['valid', 'expired', 'invalid', 'absent'] as const;
 
-/** What is to be made of the signature of a request. */
+/** Whether the signature of a request is right. */
 export interface InspectedSignature {
-  /** `expired`: it is right, but not of now. */
+  /** `expired`: it is right, but its time is not now. */
   verdict: (typeof SIGNATURE_VERDICTS)[number];
   /** The same in plain words. */
   message: string;

@@ -106,7 +106,7 @@ export interface LogLine {
   text: string;
 }
 
-/** What a line counts where logs are bounded: its text in UTF-8, and some 48 bytes that every line costs beside it. */
+/** What a line counts towards the bounds of logs: its text in UTF-8, and 48 bytes that every line costs besides. */
 export function logLineBytes(text: string): number {
   return Buffer.byteLength(text) + 48;
 }
@@ -127,13 +127,13 @@ export interface ProcessMark {
 /** A lease lasts this long; it is renewed every `BEAT_MS`. */
 export const LEASE_MS = 30_000;
 export const BEAT_MS = 10_000;
-/** A job may lose its process this often before it fails. */
+/** A job may lose its process so many times before it fails. */
 export const MAX_CRASHES = 2;
 
 /** What becomes of a running job whose attempt has failed. */
 export type AfterFailure = { state: 'retrying'; runAt: number } | { state: 'failed' };
 
-/** What becomes of a running job whose attempt has come to nothing. */
+/** What becomes of a running job whose attempt has not published. */
 export type AfterAttempt = AfterFailure | { state: 'canceled' };
 
 /** Decides after a failure that the run itself reported. */
@@ -165,12 +165,12 @@ export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: n
   return { state: 'retrying', runAt: input.nowMs };
 }
 
-/** Decides after a holder gave its attempt back: due at once, at the cost of no budget. A push has failed. */
+/** Decides after a holder released its attempt: due at once, at no cost to any budget. A push has failed. */
 export function afterRelease(input: { origin: JobOrigin; nowMs: number }): AfterFailure {
   return input.origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
 }
 
-/** Whoever wants a job canceled wins over everything that its attempt comes to. */
+/** A wish to cancel wins over whatever the attempt comes to. */
 export function unlessCanceled<Then>(
   job: { cancelRequestedAt: number | null },
   then: Then,
@@ -184,12 +184,12 @@ export function onCancel(state: JobState): 'canceled' | 'canceling' | 'ended' {
   return state === 'running' ? 'canceling' : 'ended';
 }
 
-/** Whether a job waits for its next attempt, and can be brought forward. */
+/** Whether a job waits for an attempt, and can be brought forward. */
 export function isWaiting(state: JobState): boolean {
   return state === 'queued' || state === 'retrying';
 }
 
-/** Whether nothing will ever change it again. */
+/** Whether the state is final. */
 export function hasEnded(state: JobState): boolean {
   return state === 'finished' || state === 'failed' || state === 'canceled';
 }

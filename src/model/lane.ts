@@ -1,5 +1,6 @@
 /**
- * How much a lane may ask of its endpoint: what is learned of each attempt, and what follows from it.
+ * How many requests a lane may have under way at its endpoint: a concurrency limit and a circuit breaker, which learn
+ * from each attempt.
  *
  *              10 faults in a row, or half of 20 in a minute
  *     closed ───────────────────────────────────────────────▶ open: one probe after 30 s, 1, 2, 4, 8, 15, 15 … min
@@ -14,7 +15,7 @@
  */
 import { type Attempt, MAX_RETRY_AFTER_MS } from './delivery.ts';
 
-/** Requests to one webhook at once: at the start, and at most. */
+/** Concurrent requests to one webhook: at the start, and at most. */
 export const START_LIMIT = 4;
 export const MAX_LIMIT = 16;
 /** An endpoint that takes longer than this is slow, and so is a request that has been under way for longer. */
@@ -33,10 +34,10 @@ export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 48
 export const MAX_REST_MS = MAX_RETRY_AFTER_MS;
 /** A webhook without any success for so long is paused. */
 const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
-/** And not before so many attempts have failed, as many as one delivery has. Counted since the lane began. */
+/** And not before so many attempts have failed since the lane began: as many as one delivery has. */
 const PAUSE_AFTER_FAILURES = 10;
 
-/** What an attempt says of its endpoint: it took it, it refused it, it has too much to do, it is out of order. */
+/** What an attempt says of its endpoint: it accepted, it refused, it is overloaded, it is out of order. */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
 
 /** What is known of an endpoint. Times in epoch milliseconds. */
@@ -60,7 +61,7 @@ export interface LaneHealth {
   readonly minute: { readonly since: number; readonly attempts: number; readonly faults: number };
 }
 
-/** A lane that begins. One that failed when it was last heard of starts slowly, for its endpoint may just be back. */
+/** The state of a new lane. One whose endpoint was failing starts slowly, for it may just have come back. */
 export function startHealth(failingSince: number | null): LaneHealth {
   return {
     state: failingSince === null ? 'closed' : 'half_open',
@@ -76,7 +77,7 @@ export function startHealth(failingSince: number | null): LaneHealth {
   };
 }
 
-/** What is known at a time: a rest that is further ahead than any is over. */
+/** The state as of a time: a rest that would last longer than any was dated by a clock that was set back, and is over. */
 export function rested(health: LaneHealth, nowMs: number): LaneHealth {
   return health.restsUntil > nowMs + MAX_REST_MS ? { ...health, restsUntil: nowMs } : health;
 }
@@ -89,7 +90,7 @@ export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status
 }
 
 /**
- * What is known after an attempt.
+ * The state after an attempt.
  *
  * @param seen.probe whether it was sent while the breaker was open; what was sent before says nothing then
  * @param seen.restMs how long the endpoint asked to be left alone, see `restAfter`
@@ -170,7 +171,7 @@ function raised(health: LaneHealth, nowMs: number): LaneHealth {
   return { ...health, state: 'closed', limit: START_LIMIT + 1, streak: 0, openings: 0, minute };
 }
 
-/** Whether it gets less of what all lanes share. */
+/** Whether it gets a smaller share of what all lanes have in common. */
 export function isSlow({ state, averageMs, failures }: LaneHealth): boolean {
   return state !== 'closed' || failures >= SLOW_FAILURES || (averageMs ?? 0) > SLOW_MS;
 }

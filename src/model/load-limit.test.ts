@@ -1,31 +1,39 @@
 /** How many requests are worked on at once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { admits, FIRST, isShort, LEAST, MOST, nextLimit, type Weight } from './load-limit.ts';
+import {
+  admits,
+  INITIAL_LIMIT,
+  isShort,
+  MAX_LIMIT,
+  MIN_LIMIT,
+  nextLimit,
+  type Weight,
+} from './load-limit.ts';
 
 /** The limit after so many looks that all see the same. */
-function after(looks: number, seen: { waitMs: number; most: number }, limit: number = FIRST): number {
+function after(looks: number, seen: { waitMs: number; most: number }, limit: number = INITIAL_LIMIT): number {
   let state = { limit, late: 0 };
   for (let look = 0; look < looks; look += 1) state = nextLimit({ ...state, ...seen });
   return state.limit;
 }
 
 test('is lowered while work waits too long, and never below the least', () => {
-  assert.equal(after(1, { waitMs: 500, most: 512 }), FIRST);
-  assert.equal(after(2, { waitMs: 500, most: 512 }), Math.floor(FIRST * 0.8));
-  assert.equal(after(100, { waitMs: 500, most: 512 }), LEAST);
+  assert.equal(after(1, { waitMs: 500, most: 512 }), INITIAL_LIMIT);
+  assert.equal(after(2, { waitMs: 500, most: 512 }), Math.floor(INITIAL_LIMIT * 0.8));
+  assert.equal(after(100, { waitMs: 500, most: 512 }), MIN_LIMIT);
 });
 
 test('a hiccup now and then changes nothing', () => {
-  let state: { limit: number; late: number } = { limit: FIRST, late: 0 };
+  let state: { limit: number; late: number } = { limit: INITIAL_LIMIT, late: 0 };
   for (let look = 0; look < 100; look += 1)
     state = nextLimit({ ...state, waitMs: look % 2 ? 0 : 900, most: 1 });
-  assert.equal(state.limit, FIRST);
+  assert.equal(state.limit, INITIAL_LIMIT);
 });
 
 test('is raised while nothing waits and more is asked for, and rests in between', () => {
-  assert.equal(after(200, { waitMs: 0, most: 2_000 }, LEAST), MOST);
-  assert.equal(after(200, { waitMs: 0, most: 10 }, LEAST), LEAST);
+  assert.equal(after(200, { waitMs: 0, most: 2_000 }, MIN_LIMIT), MAX_LIMIT);
+  assert.equal(after(200, { waitMs: 0, most: 10 }, MIN_LIMIT), MIN_LIMIT);
   assert.equal(after(200, { waitMs: 75, most: 2_000 }, 300), 300);
 });
 
@@ -40,7 +48,7 @@ test('refuses what mostly waits first, then whole reads, then the rest, and neve
   assert.deepEqual(admitted({ working: 75 }), ['light', 'brief', 'long']);
   assert.deepEqual(admitted({ working: 100, isPressed: true }), ['light']);
   assert.deepEqual(admitted({ isShortOfMemory: true }), ['light', 'brief']);
-  assert.deepEqual(admitted({ isShortOfMemory: true, working: LEAST, limit: MOST }), ['light']);
+  assert.deepEqual(admitted({ isShortOfMemory: true, working: MIN_LIMIT, limit: MAX_LIMIT }), ['light']);
 });
 
 test('memory is short from nine tenths on, until it is less than eight', () => {

@@ -1,73 +1,75 @@
 /**
- * How many requests a node works on at once. More arrive than it can answer: then each of them waits longer, and all
- * of them are late. So the number is lowered while work waits too long (for the event loop, or for the database), and
- * raised while more is asked for and nothing waits: additive increase, multiplicative decrease, with room between the
- * two so that it comes to rest.
+ * How many requests a node works on at once. Without a limit, more requests than it can answer would make all of them
+ * late. The limit is lowered while work waits too long (for the event loop or the database) and raised while nothing
+ * waits and the limit is used. Between the two bounds it stays as it is, so that it settles.
  */
 
 /** Never fewer: a commit takes as long for one as for many. */
-export const LEAST = 64;
+export const MIN_LIMIT = 64;
 /** Never more: each holds memory. */
-export const MOST = 1_024;
-export const FIRST = 512;
-/** Waiting in milliseconds beyond which there is too much work, and below which there is room for more. */
+export const MAX_LIMIT = 1_024;
+export const INITIAL_LIMIT = 512;
+/** Work that waits longer is too much; work that waits less leaves room for more. */
 const TOO_LONG_MS = 100;
 const SHORT_MS = 50;
-/** One time over the bound is a hiccup; each further one takes so much away. */
-const LOWERED = 0.8;
-const RAISED = 1.05;
-/** Reads of whole datasets end here, so that those who queue and write have the rest. */
-const READS = 0.75;
+/** One look over the bound is a hiccup; each further one in a row lowers the limit by this factor. */
+const LOWERED_BY = 0.8;
+const RAISED_BY = 1.05;
+/** The share of the limit that reads of whole datasets may use: the rest is for those who queue and write. */
+const READ_SHARE = 0.75;
 
-/** What was seen in one look. */
+/** What one look has measured. */
 export interface LoadSeen {
   limit: number;
   /** How long work waits: the longest of what is measured. */
   waitMs: number;
-  /** How many times in a row, before this one, it was too long. */
+  /** How many looks in a row, before this one, found that work waits too long. */
   late: number;
-  /** How many were worked on at most since the last look. */
+  /** The most requests that were worked on at once since the last look. */
   most: number;
 }
 
-/** The limit from now on, and how many times in a row work has waited too long. */
+/** The limit from now on, and `late` for the next look. */
 export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: number; late: number } {
   if (waitMs > TOO_LONG_MS) {
     if (late === 0) return { limit, late: 1 };
-    return { limit: Math.max(LEAST, Math.floor(limit * LOWERED)), late: late + 1 };
+    return { limit: Math.max(MIN_LIMIT, Math.floor(limit * LOWERED_BY)), late: late + 1 };
   }
-  // What is not used up cannot have been too low.
-  const isWanted = most >= limit * READS;
-  if (waitMs < SHORT_MS && isWanted) return { limit: Math.min(MOST, Math.ceil(limit * RAISED)), late: 0 };
+  // A limit that was not used up is not too low.
+  const isWanted = most >= limit * READ_SHARE;
+  if (waitMs < SHORT_MS && isWanted)
+    return { limit: Math.min(MAX_LIMIT, Math.ceil(limit * RAISED_BY)), late: 0 };
   return { limit, late: 0 };
 }
 
 /**
- * How much of the limit something may use. `light`: how the node is, always answered. `long`: mostly waits, and comes
- * back by itself: streams, waits, pushes; none while others are refused. `whole`: reads of whole datasets.
+ * What a route costs, which says when it is refused. `light`: health and readiness, never. `brief`: everything else, at
+ * the limit. `whole`: reads of whole datasets, at a share of it. `long`: streams, waits and pushes, which mostly wait
+ * and whose clients come back by themselves, as soon as others are refused.
  */
 export type Weight = 'light' | 'brief' | 'whole' | 'long';
 
-/** Whether one more may be worked on. `isPressed`: others were refused a moment ago, or memory is short. */
+/** Whether one more request may be worked on. */
 export function admits(weight: Weight, { working, limit, isPressed, isShortOfMemory }: LoadNow): boolean {
   if (weight === 'light') return true;
   if (weight === 'long') return !isPressed && !isShortOfMemory;
-  if (weight === 'whole') return !isShortOfMemory && working < limit * READS;
-  return working < (isShortOfMemory ? LEAST : limit);
+  if (weight === 'whole') return !isShortOfMemory && working < limit * READ_SHARE;
+  return working < (isShortOfMemory ? MIN_LIMIT : limit);
 }
 
 export interface LoadNow {
   working: number;
   limit: number;
+  /** Others were refused a moment ago. */
   isPressed: boolean;
   isShortOfMemory: boolean;
 }
 
-/** Of the memory that there is; between the two it stays as it was. */
+/** Shares of the memory: above the first it is short, below the second it no longer is. */
 const SHORT_OF_MEMORY = 0.9;
 const ENOUGH_MEMORY = 0.8;
 
-/** @param used the part of the memory that is used, in [0, 1] */
+/** Whether memory is short. @param used the share of it that is used, in [0, 1] */
 export function isShort(used: number, wasShort: boolean): boolean {
   return used > (wasShort ? ENOUGH_MEMORY : SHORT_OF_MEMORY);
 }

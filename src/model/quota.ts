@@ -1,4 +1,4 @@
-/** Quotas: how much a team may have, and what is said when it has that much. */
+/** Quotas: how much a team may have, and the sentences for when it has that much. */
 import { bytesWords } from '../std/amounts.ts';
 import { Problem } from './error.ts';
 
@@ -6,13 +6,12 @@ export const QUOTAS = ['workflows', 'webhooks', 'records', 'storedBytes', 'runni
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * How much of each a team may have; null: any number. `records` are those of its current versions, and `storedBytes` the
- * lengths of their JSON text in UTF-8: older versions, logs and events are not in it. Of `runningJobs` more wait, and a
- * node runs no more than it can.
+ * How much of each a team may have; null: any number. `records` counts those of the current versions, `storedBytes` the
+ * bytes of their JSON text in UTF-8; older versions, logs and events do not count. Jobs beyond `runningJobs` wait.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 
-/** What was said of one team; what is missing is as the instance has it. */
+/** What was set for one team; what is missing follows the instance. */
 export type OwnQuotas = Partial<Quotas>;
 
 /** How much of each a team has. */
@@ -26,11 +25,11 @@ export const NO_QUOTAS: Quotas = {
   runningJobs: null,
 };
 
-/** Those that a run is held to when it publishes. */
+/** The quotas that are checked when a run publishes. */
 export const PUBLISHED = ['records', 'storedBytes'] as const satisfies readonly Quota[];
 export type PublishedQuota = (typeof PUBLISHED)[number];
 
-/** What a workflow has before a run publishes, and what it would have then; null: nobody knows. */
+/** What a workflow has before a run publishes and would have after; null: unknown. */
 export type PublishedSizes = Readonly<
   Record<PublishedQuota, { before: number | null; after: number | null }>
 >;
@@ -44,7 +43,7 @@ export function parseQuota(text: string): number | null | undefined | 'mistake' 
 
 const ASK = 'or ask the operator for more (`flowhook teams set-quota`)';
 
-/** What somebody is told who makes one more of something than the team may have. */
+/** The refusal to make one more than the team may have. */
 export function quotaReached(quota: 'workflows' | 'webhooks', most: number): Problem {
   const way = quota === 'workflows' ? 'Archive one first' : 'Unsubscribe one first';
   return new Problem('quota_reached', {
@@ -52,7 +51,7 @@ export function quotaReached(quota: 'workflows' | 'webhooks', most: number): Pro
   });
 }
 
-/** Why a run may not publish, as a sentence; nothing when it may. Whoever has too many may always have fewer. */
+/** Why a run may not publish, as a sentence; undefined when it may. A team over its quota may still publish fewer. */
 export function publishMistake(input: {
   quota: PublishedQuota;
   most: number | null;

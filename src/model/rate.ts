@@ -1,4 +1,4 @@
-/** Rates: how many of something may happen within a time, and how people write that. */
+/** Rates: a count within a time, as people write it in settings. */
 
 export interface Rate {
   count: number;
@@ -10,7 +10,7 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const MOST = 1_000_000;
 const LONGEST_MS = 24 * UNIT_MS.h;
 
-/** `600/1m` is 600 within a minute, `10/s` ten within a second; nothing for anything else. */
+/** Reads `600/1m` (600 within a minute) or `10/s` (ten within a second); undefined for anything else. */
 export function parseRate(text: string): Rate | undefined {
   const match = /^(\d{1,7})\/(\d{0,5})(s|m|h)$/.exec(text);
   if (match === null) return undefined;

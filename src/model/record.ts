@@ -19,7 +19,7 @@ export const MAX_RECORD_BYTES = 1_048_576;
 /** A record id is at most this long. */
 const MAX_RECORD_ID = 1_024;
 
-/** A record that cannot be taken; the message says which field and why. `field` is null when it is the whole record. */
+/** A record that cannot be accepted; the message says why. `field` is null when the whole record is at fault. */
 export class InvalidRecordError extends Error {
   override readonly name = 'InvalidRecordError';
   readonly field: string | null;
@@ -43,7 +43,7 @@ export interface ReadRecord {
 /**
  * Checks one record and writes it as the JSON text that readers get. `id` becomes a string, or is made from the
  * `key` fields: alone as itself, several as a hash. `name` and `email` become strings where they are numbers or
- * booleans, are dropped where null, and are refused where they are objects or arrays (contract.md Part 2.5).
+ * booleans, are dropped where null, and are refused where they are objects or arrays.
  * Everything else passes unchanged.
  *
  * @param line the record's JSON text as the source wrote it
@@ -69,7 +69,7 @@ export function readRecord(line: string, key: readonly string[]): ReadRecord {
   return { id, body, bytes, fields: Object.keys(clean) };
 }
 
-/** Parses JSON text so that writing it again gives every number as it was, also those that a double would change. */
+/** Parses JSON text such that writing it again keeps every number as it was, even those that a double would change. */
 export function parseExactly(text: string): unknown {
   return LOSES_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
@@ -90,7 +90,7 @@ function parseObject(line: string): Record<string, unknown> {
 
 const TOO_DEEP = 'its lists and objects are nested too deeply';
 
-/** Parsing takes any depth; writing ends where the stack does. */
+/** `JSON.parse` takes any depth; `JSON.stringify` recurses until the stack ends. */
 function write(record: Record<string, unknown>): string {
   try {
     return JSON.stringify(record);

@@ -9,7 +9,7 @@ const TOLERANCE_MS = 60_000;
  * The first time after `afterMs` at which it is due, in epoch milliseconds; null when there is none any more.
  *
  * `every` counts from 1970 (UTC), so that nodes agree. When clocks are put forward, a cron time that is left out
- * comes at the end of the gap; when they are put back, a time of day that comes twice is due the first time only.
+ * is due at the end of the gap; when they are put back, a time of day that comes twice is due the first time only.
  */
 export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
   if ('everyMs' in schedule) return (Math.floor(afterMs / schedule.everyMs) + 1) * schedule.everyMs;
@@ -27,7 +27,7 @@ export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number;
   return lastChance !== null && lastChance <= nowMs;
 }
 
-/** What is wrong with a cron expression or its time zone, to follow the field's name in a sentence; or nothing. */
+/** What is wrong with a cron expression or its time zone, as the predicate of a sentence about the field; or undefined. */
 export function checkSchedule(cron: string, timezone: string): string | undefined {
   if (!isTimezone(timezone)) return `must be a time zone such as Europe/Berlin or UTC, found "${timezone}"`;
   const fields = cron.trim().split(/\s+/);

@@ -1,4 +1,4 @@
-/** What a run writes for each case of DESIGN section 7. */
+/** What a run writes for each record, and which names of fields a version keeps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mergeFields } from './fields.ts';

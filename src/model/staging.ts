@@ -1,16 +1,16 @@
 /**
- * What a run has to write for each record: DESIGN section 7, cases (a) to (d), as a pure decision.
+ * What a run has to write for each record, as a pure decision.
  *
- * A run writes under N = current + 1, and a row is visible at version V when
+ * A run writes under version N = current + 1, and a row is visible at version V when
  * `added_in <= V and (removed_in is null or removed_in > V)`.
  *
  *     the id is                          the record is      then
- *     not there                          –                  insert a row with a new `seq`           (a)
- *     there, older than N                equal              nothing                                 (b)
- *                                        different          close it in N, add one (same `seq`)     (c)
+ *     not there                          –                  insert a row with a new `seq`
+ *     there, older than N                equal              nothing
+ *                                        different          close it in N, add one (same `seq`)
  *     there, written by this run         equal              nothing
- *                                        as published       delete it and reopen the closed one     (d)
- *                                        different          rewrite it in place                     (d)
+ *                                        as published       delete it and reopen the closed one
+ *                                        different          rewrite it in place
  *     there, and the mode is `append`    –                  nothing
  */
 import type { Mode } from './workflow.ts';

@@ -32,9 +32,9 @@ export interface ApiKey {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
-  /** When it was used last, a minute late at most; null: not since `watchedFrom`. */
+  /** When it was last used, up to a minute late; null: not since `watchedFrom`. */
   lastUsedAt: number | null;
-  /** Since when its use is noted: its making, or the upgrade to a version that does so. */
+  /** Since when its use is recorded: its creation, or the upgrade to a version that does so. */
   watchedFrom: number;
 }
 
@@ -43,15 +43,15 @@ export function isUsable(key: ApiKey, nowMs: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 
-/** A key that was not used for so long may be one that nobody needs. */
+/** A key that was not used for this long may no longer be needed. */
 export const UNUSED_MS = 90 * 86_400_000;
-/** So long before the end of a key somebody should know of it, or a fifth of its life when that is less. */
+/** Owners are warned this long before a key expires, or a fifth of its life when that is less. */
 export const EXPIRES_SOON_MS = 14 * 86_400_000;
 
 export const KEY_CONCERNS = ['unused', 'expires_soon'] as const;
 export type KeyConcern = (typeof KEY_CONCERNS)[number];
 
-/** What somebody should look after with a key; null when there is nothing, or it cannot be used any more. */
+/** What the owner should know about a key; null when there is nothing, or it can no longer be used. */
 export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
   if (!isUsable(key, nowMs)) return null;
   if (key.expiresAt !== null) {

@@ -21,11 +21,11 @@ export interface UsageCounts {
   delivered: number;
   failedAttempts: number;
   dead: number;
-  /** How many deliveries took up to each of `LATENCY_BOUNDS_MS`, and at the end how many longer. */
+  /** How many deliveries took up to each of `LATENCY_BOUNDS_MS`, and last how many took longer. */
   latency: number[];
 }
 
-/** Milliseconds. Percentiles are found among so many counters, which add up where percentiles would not. */
+/** Buckets of a histogram, in milliseconds: counters add up where percentiles would not. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000,
 ];
@@ -45,7 +45,7 @@ export function noUsage(): UsageCounts {
   };
 }
 
-/** Adds `more` to `sum`. What was counted by a version that knew fewer numbers lacks some. */
+/** Adds `more` to `sum`. Counts of earlier versions lack some of the numbers. */
 export function addUsage(sum: UsageCounts, more: Partial<UsageCounts>): void {
   for (const [name, count] of Object.entries(more)) {
     if (typeof count === 'number') sum[name as Exclude<keyof UsageCounts, 'latency'>] += count;
@@ -92,7 +92,7 @@ export function latencyPercentile(latency: readonly number[], share: number): nu
   return LATENCY_BOUNDS_MS.at(-1) ?? null;
 }
 
-/** When the period began that a moment lies in. */
+/** The start of the period that contains a moment. */
 export function periodStart(period: UsagePeriod, atMs: number): number {
   return Math.floor(atMs / PERIOD_MS[period]) * PERIOD_MS[period];
 }

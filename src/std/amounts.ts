@@ -19,7 +19,7 @@ export function countWords(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `12,345`, of a whole number from 0 on. `toLocaleString` takes 45 ms when it is asked for the first time. */
+/** `12,345`, of a whole number from 0 on. The first call of `toLocaleString` would take 45 ms. */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }

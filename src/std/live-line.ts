@@ -1,4 +1,4 @@
-/** One line on a terminal that is drawn again and again, and leaves no trace. */
+/** A status line on a terminal, which is redrawn in place and removed at the end. */
 
 const DRAW_MS = 100;
 const CLEAR = '\r\x1b[K';
@@ -11,7 +11,7 @@ export interface Screen {
 }
 
 export interface LiveLine {
-  /** Draws what `text` answers, at most ten times a second: else it is not even asked. */
+  /** Draws what `text` returns. Called more often than ten times a second, it does not even ask for the text. */
   show(text: () => string): void;
   /** Removes the line, so that something else can be written; the next `show` draws it anew. */
   clear(): void;

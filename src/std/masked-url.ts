@@ -1,8 +1,8 @@
-/** Addresses that may hold a password, to be shown. */
+/** URLs, such as those of databases, without their passwords. */
 
 const HIDDEN = '***';
 
-/** The same without passwords, wherever a URL may have one; a text without any stays as it is. */
+/** Masks the password, and query parameters that are named like a secret; any other text stays as it is. */
 export function maskedUrl(text: string): string {
   if (!URL.canParse(text)) return text;
   const url = new URL(text);

@@ -1,6 +1,6 @@
-/** Finds what somebody probably meant to write. */
+/** Finds the name that a misspelt one was probably meant to be. */
 
-/** The name nearest to a misspelt one, if it is near enough to be meant. */
+/** The nearest name by edit distance, if at most a third of the letters differ; else undefined. */
 export function nearest(written: string, names: readonly string[]): string | undefined {
   const plain = plainly(written);
   let best: string | undefined;

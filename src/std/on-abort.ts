@@ -1,7 +1,7 @@
-/** Many that wait for one signal, which has a listener for all of them: taking one of its own away walks past all others. */
+/** One `abort` listener for many waiters: with a listener each, removing one would search through all the others. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls `action` when the signal is aborted, at once if it is; answers a function that forgets it. */
+/** Calls `action` when the signal is aborted, at once if it already is; returns a function that takes the action away. */
 export function onAbort(signal: AbortSignal, action: () => void): () => void {
   if (signal.aborted) {
     action();

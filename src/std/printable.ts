@@ -1,9 +1,9 @@
 /** Text from outside, made fit for a log and for a terminal. */
 
-/** Control characters but for tab and line end, and those that turn the direction of what follows. */
+/** Control characters but for tab and line feed, and those that change the direction of text. */
 const UNPRINTABLE = /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Leaves out what would not be seen but would act: escape sequences of either kind, backspaces, bells, bidi marks. */
+/** Removes what a terminal would act upon instead of showing: escape and bell characters, backspaces, bidi controls. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '');
 }

@@ -1,6 +1,6 @@
-/** The address under which something that listens is reached. */
+/** The URL of a server, from where it listens. */
 
-/** `https://[::1]:8443`, from what a server was told to listen on. */
+/** For example `https://[::1]:8443`. */
 export function serviceUrl(at: { host: string; port: number; isSecure: boolean }): string {
   return `${at.isSecure ? 'https' : 'http'}://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
 }

@@ -1,16 +1,16 @@
-/** What was started, to be stopped in reverse within a time: each step is tried whatever becomes of the others. */
+/** Stops what was started, in reverse order and within a time; every step is tried, even when others fail. */
 
 export class StopOrder {
   readonly #steps: { name: string; stop: () => unknown }[] = [];
   readonly #underWay = new Set<string>();
   #stopping: Promise<void> | undefined;
 
-  /** @param name what is said of it when it does not come to an end */
+  /** @param name how it is named when it does not end in time */
   push(stop: () => unknown, name = 'work in the background'): void {
     this.#steps.push({ name, stop });
   }
 
-  /** Stops a part of a step, under a name of its own. */
+  /** Stops a part of a step under a name of its own. */
   readonly part = async <Result>(name: string, stop: () => Promise<Result>): Promise<Result> => {
     this.#underWay.add(name);
     try {
@@ -21,8 +21,8 @@ export class StopOrder {
   };
 
   /**
-   * Stops all of them, the last one first, and answers what had not come to an end when the time was over: nothing, as
-   * a rule. Rejects with the first failure when all have been tried. Calling it twice is harmless.
+   * Stops everything, the last one first. Resolves with the names of what had not ended when the time was over, usually
+   * none; rejects with the first failure when all have been tried. Calling it twice is harmless.
    */
   async stop({ withinMs }: { withinMs: number }): Promise<string[]> {
     this.#stopping ??= this.#stopEach();

@@ -1,6 +1,6 @@
 /**
- * YAML, loaded with the first text: its 72 files are a tenth of what a start would load, and one that finds no workflow
- * file that is new to it reads none.
+ * The YAML parser, loaded when the first text is parsed: its 72 files are a tenth of what a start would load, and a start
+ * that finds no new workflow file parses none.
  */
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';

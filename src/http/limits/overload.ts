@@ -8,7 +8,7 @@
  */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { admits, FIRST, isShort, nextLimit, type Weight } from '../../model/load-limit.ts';
+import { admits, INITIAL_LIMIT, isShort, nextLimit, type Weight } from '../../model/load-limit.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { InFlight } from './in-flight.ts';
 
@@ -27,7 +27,7 @@ export class Overload {
   readonly #usedMemory: () => number;
   readonly #log: Logger;
   readonly #onShed: ((weight: Weight) => void) | undefined;
-  #limit = FIRST;
+  #limit = INITIAL_LIMIT;
   #late = 0;
   #most = 0;
   #looks = 0;
