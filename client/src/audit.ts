@@ -44,10 +44,6 @@ export function auditOf(
   transport: Transport,
   { team, action, actor, target, since, until, ...options }: AuditOptions,
 ): Pages<AuditLine> {
-  const query = { team, action, actor, target, since: isoOf(since), until: isoOf(until) };
+  const query = { team, action, actor, target, since, until };
   return pagesOf(transport, 'lines', { ...options, path: '/v1/audit', query });
-}
-
-function isoOf(time: Date | string | undefined): string | undefined {
-  return time instanceof Date ? time.toISOString() : time;
 }

@@ -69,7 +69,7 @@ export class Flowhook {
 
   /** How much the team has done, or one workflow or webhook of it, by hours or days. @throws NotFound */
   usage({ by, from, to, workflowId, webhookId, ...options }: UsageOptions = {}): Promise<Usage> {
-    const query = { by, from: isoOf(from), to: isoOf(to), workflowId, webhookId };
+    const query = { by, from, to, workflowId, webhookId };
     return this.#transport.json({ ...options, path: '/v1/usage', query });
   }
 
@@ -113,8 +113,4 @@ export class Flowhook {
     const path = `/.well-known/webhook-signing-keys${teamId === undefined ? '' : `/${encodeURIComponent(teamId)}`}`;
     return (await this.#transport.json<{ keys: SigningKey[] }>({ ...options, path })).keys;
   }
-}
-
-function isoOf(time: Date | string | undefined): string | undefined {
-  return time instanceof Date ? time.toISOString() : time;
 }

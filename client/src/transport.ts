@@ -1,19 +1,19 @@
-/** Sends calls: the key, time limits, retries where they are safe, and errors by class. */
+/** Sends calls: adds the key, limits their time, retries where that is safe, and throws errors by class. */
 import { errorOf, FlowhookError, RateLimited, TimedOut, Unavailable } from './errors.ts';
 
 /** What every call takes. */
 export interface CallOptions {
   /** Ends the call; its reason is thrown. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds for one attempt, of a stream: for each wait for more of it. Instead of that of the client. */
+  /** Milliseconds for one attempt; of a stream, for each wait for more data. Overrides the client's. */
   timeoutMs?: number | undefined;
 }
 
-/** What a call takes that makes something, and that the service answers once for each key. */
+/** Options of calls that create something, and that the service carries out once for each key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * The same one within 24 hours is answered as the first call was, and makes nothing more. A random one unless told, so
-   * that a call that is tried again makes one thing only.
+   * A call with the same key within 24 hours is answered as the first one was, and creates nothing. A random key unless
+   * told, so that a call that is retried creates one thing only.
    */
   idempotencyKey?: string | undefined;
 }
@@ -24,7 +24,8 @@ export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint
 export interface Call extends CallOptions {
   method?: string;
   path: string;
-  query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  /** Times are sent as ISO 8601, lists with commas between. */
+  query?: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>;
   headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   json?: unknown;
@@ -45,7 +46,7 @@ const TIMEOUT_MS = 30_000;
 const RETRIES = 2;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-/** Whoever is asked to wait longer than this is told so instead. */
+/** When the service asks for a longer wait than this, the error is thrown instead. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 export class Transport {
@@ -77,12 +78,12 @@ export class Transport {
     }));
   }
 
-  /** An answer whose body is read as it comes. 304 is an answer as well. */
+  /** A response whose body is read as it arrives. 304 counts as success. */
   stream(call: Call): Promise<Response> {
     return this.#repeat(call, async (response) => response);
   }
 
-  /** How long a stream may keep its reader waiting, in milliseconds; 0: for ever. */
+  /** How long a stream may keep its reader waiting, in milliseconds; 0: no limit. */
   patienceMs({ timeoutMs }: CallOptions): number {
     return timeoutMs ?? this.#timeoutMs;
   }
@@ -158,7 +159,7 @@ export function timedOut(timeoutMs: number, cause?: unknown): TimedOut {
   });
 }
 
-/** Waits; ends early, by throwing its reason, with the signal. */
+/** Waits; rejects early with the reason of the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -181,7 +182,7 @@ export function randomKey(): string {
   ).join('');
 }
 
-/** Repeating it cannot do the same thing twice: it only reads, was refused unread, or carries its own key. */
+/** Whether retrying cannot do anything twice: the call only reads, was refused unread, or carries an idempotency key. */
 function isSafe({ method = 'GET', body, idempotencyKey }: Call, error: unknown): boolean {
   if (isStream(body)) return false;
   if (error instanceof RateLimited) return true;
@@ -189,7 +190,7 @@ function isSafe({ method = 'GET', body, idempotencyKey }: Call, error: unknown):
   return isPassing && (method === 'GET' || idempotencyKey !== undefined);
 }
 
-/** Doubled with each failure, and a random share of it, so that many clients do not come back at once. */
+/** Exponential backoff with full jitter, after the time that the service asks for: many clients do not come back at once. */
 function waitBefore(error: unknown, failures: number): number {
   const asked = error instanceof FlowhookError ? error.retryAfterMs : null;
   const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
@@ -203,7 +204,7 @@ function isStream(body: Body | undefined): boolean {
 function pathOf({ path, query = {} }: Call): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) pairs.set(name, String(value));
+    if (value !== undefined) pairs.set(name, value instanceof Date ? value.toISOString() : String(value));
   }
   const text = pairs.toString();
   return text === '' ? path : `${path}?${text}`;

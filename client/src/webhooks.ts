@@ -253,7 +253,7 @@ export class Webhooks {
     return pagesOf(this.#transport, 'deliveries', {
       ...rest,
       path: `${pathOf(webhookId)}/deliveries`,
-      query: { state, since: iso(since), until: iso(until) },
+      query: { state, since, until },
     });
   }
 
@@ -273,7 +273,7 @@ export class Webhooks {
     { since, until, states }: { since: Date | string; until?: Date | string; states?: DeliveryState[] },
     options: KeyedOptions = {},
   ): Promise<Replay> {
-    const call = this.#replayOf(webhookId, { since: iso(since), until: iso(until), states }, options);
+    const call = this.#replayOf(webhookId, { since, until, states }, options);
     return (await this.#transport.json<{ replay: Replay }>(call)).replay;
   }
 
@@ -330,8 +330,4 @@ export class Deliveries {
 
 function pathOf(webhookId: string): string {
   return `${ALL}/${encodeURIComponent(webhookId)}`;
-}
-
-function iso(time: Date | string | undefined): string | undefined {
-  return time instanceof Date ? time.toISOString() : time;
 }

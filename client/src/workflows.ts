@@ -2,9 +2,10 @@
 import type { Job, JobGlance, RecordCounts } from './jobs.ts';
 import { brokenOff, linesOf } from './lines.ts';
 import { type ListOptions, nextCursor, type Page, type Pages, pagesOf } from './pages.ts';
-import { type Body, type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
+import { type Pushed, pushBody } from './push-body.ts';
+import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
-/** A record: what every one has, and whatever else its workflow emits. */
+/** A record: the fields that every record may have, and whatever else its workflow emits. */
 export interface DataRecord {
   id: string;
   name?: string;
@@ -31,21 +32,21 @@ export interface Workflow {
   records: number;
   currentJob: Job | null;
   lastJob: Job | null;
-  /** Its newest jobs, the newest first, where a list was asked for them. */
+  /** Its newest jobs, newest first; only in a list that was asked for with `recentJobs`. */
   recentJobs?: JobGlance[];
 }
 
-/** What `put` takes: what a workflow file holds. */
+/** What `put` takes: the same as a workflow file. */
 export type Definition = { source: { type: string } & Record<string, unknown> } & Record<string, unknown>;
 
 export interface WorkflowDefinition {
-  /** Where it is changed: in a file of the operator, or over the API. */
+  /** Where it can be changed: in a file of the operator, or over the API. */
   origin: 'file' | 'api';
-  /** In the workflows directory; null for one of the API. */
+  /** Its path in the workflows directory; null for a workflow made over the API. */
   file: string | null;
-  /** As it was written: YAML, TypeScript or JSON; null where that is not known. */
+  /** The definition as written: YAML, TypeScript or JSON; null if unknown. */
   text: string | null;
-  /** Whether `text` is what runs: a file may be newer. null without it. */
+  /** Whether `text` is what runs: the file may be newer. null without `text`. */
   applied: boolean | null;
   /** With every default filled in. */
   definition: Record<string, unknown>;
@@ -59,7 +60,7 @@ export interface Version {
   records: RecordCounts;
 }
 
-/** What became of one record. */
+/** How one record changed. */
 export interface Change<R = DataRecord> {
   type: 'added' | 'changed' | 'removed';
   id: string;
@@ -68,24 +69,24 @@ export interface Change<R = DataRecord> {
   fields?: { key: string; value?: unknown; previousValue?: unknown }[];
 }
 
-/** Which records. */
+/** Which records to read, and in which version. */
 export interface DataOptions extends CallOptions {
-  /** Another version than the newest. */
+  /** The newest version unless told. */
   version?: number | undefined;
   /** Only these fields, and `id`. */
   fields?: readonly string[] | undefined;
   /** Only what was added or changed after this version. */
   since?: number | undefined;
-  /** Only records that contain this text: the first 1,000. */
+  /** Only records that contain this text, at most 1,000. */
   q?: string | undefined;
 }
 
-/** Records that are on their way. */
+/** Records as a stream, and what is known about them before the first one. */
 export interface Data<R> {
   version: number;
-  /** How many there are in the version; null when that was not told. */
+  /** How many records the version holds; null if the service did not say. */
   total: number | null;
-  /** To ask with as `ifNoneMatch` later. */
+  /** Pass it as `ifNoneMatch` later. */
   etag: string | null;
   records: AsyncIterable<R>;
 }
@@ -100,16 +101,6 @@ export interface ErasureReport {
   backups: number;
 }
 
-/** Records as bytes: `contentEncoding` is `gzip` or `zstd` when they are compressed. */
-export interface PushedBytes {
-  contentType: string;
-  contentEncoding?: string | undefined;
-  body: Body;
-}
-
-/** Records to push: an array, anything that can be iterated over, or bytes whose `contentType` is told. */
-export type Pushed = Iterable<object> | AsyncIterable<object> | PushedBytes;
-
 export class Workflows {
   readonly #transport: Transport;
 
@@ -120,7 +111,7 @@ export class Workflows {
   /**
    * All workflows of the team.
    *
-   * @param options.recentJobs how many of its newest jobs come with each, at most 20
+   * @param options.recentJobs how many of the newest jobs come with each workflow, at most 20
    * @param options.q only those whose id or name contains this text
    */
   list({
@@ -141,17 +132,17 @@ export class Workflows {
   }
 
   /**
-   * The records of the last published version, one after the other, as fast as they are read and never held as a
-   * whole. Numbers that a double cannot hold exactly are rounded, as JSON.parse does.
+   * Streams the records of the newest version, no faster than they are consumed and without holding them all in
+   * memory. Numbers that a double cannot represent exactly are rounded, as by JSON.parse.
    *
-   * @throws NotFound; Unavailable `broken_off` when the answer ends too early: what came is not all
+   * @throws NotFound; Unavailable `broken_off` when the response ends before the last record
    */
   async *readData<R = DataRecord>(workflowId: string, options: DataOptions = {}): AsyncGenerator<R> {
     const data = await this.openData<R>(workflowId, options);
     if (data !== null) yield* data.records;
   }
 
-  /** All of them at once, as an array. */
+  /** All records as one array. */
   async readAll<R = DataRecord>(workflowId: string, options: DataOptions = {}): Promise<R[]> {
     const records: R[] = [];
     for await (const record of this.readData<R>(workflowId, options)) records.push(record);
@@ -159,10 +150,10 @@ export class Workflows {
   }
 
   /**
-   * The same with what is known of them before the first one.
+   * Like `readData`, with the version, the total and the ETag before the first record.
    *
-   * @param options.ifNoneMatch the `etag` of an earlier answer
-   * @returns null when nothing has changed since then
+   * @param options.ifNoneMatch the `etag` of an earlier call
+   * @returns null when nothing has changed since
    */
   async openData<R = DataRecord>(
     workflowId: string,
@@ -187,9 +178,9 @@ export class Workflows {
   }
 
   /**
-   * Some records, and the cursor of the next ones, which stays with its version: for whoever shows them page by page.
+   * One page of records, for showing them page by page. The cursor stays with the version of the first page.
    *
-   * @throws NotFound, with 410 when the version of the cursor is no longer kept
+   * @throws NotFound, with status 410 when the version of the cursor is no longer kept
    */
   async dataPage<R = DataRecord>(
     workflowId: string,
@@ -211,7 +202,7 @@ export class Workflows {
   }
 
   /**
-   * The answer itself, in another form: `csv`, `ndjson` or `json`.
+   * The response itself, in the format asked for.
    *
    * @throws NotFound
    */
@@ -226,9 +217,9 @@ export class Workflows {
   }
 
   /**
-   * What was added, changed and removed after a version, net: first what was added and changed, then what was removed.
+   * The net changes after a version: first the records that were added or changed, then those that were removed.
    *
-   * @throws NotFound, with 410 when that version is no longer kept: read everything again
+   * @throws NotFound, with status 410 when that version is no longer kept: read everything again
    */
   async *changes<R = DataRecord>(
     workflowId: string,
@@ -250,7 +241,7 @@ export class Workflows {
   /**
    * Queues a job.
    *
-   * @throws NotFound; Conflict, whose `jobId` is the job in the way
+   * @throws NotFound; Conflict with the `jobId` of the unfinished job
    */
   async queue(
     workflowId: string,
@@ -266,8 +257,8 @@ export class Workflows {
   }
 
   /**
-   * Publishes records, all or none; answers once they can be read. What is iterated over is sent as it comes, and
-   * cannot be tried again; an array can. There is no time limit unless `timeoutMs` sets one.
+   * Publishes records, all or none; resolves once they can be read. An iterable is streamed, so that the call cannot be
+   * retried; with an array it can. There is no time limit unless `timeoutMs` sets one.
    *
    * @throws NotFound; Conflict when another push takes too long; FlowhookError 422 when a record is refused
    */
@@ -277,7 +268,7 @@ export class Workflows {
     options: KeyedOptions & { mode?: Mode } = {},
   ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts }> {
     const { mode, idempotencyKey = randomKey(), ...rest } = options;
-    const { contentType, contentEncoding, body } = pushed(records);
+    const { contentType, contentEncoding, body } = pushBody(records);
     return this.#transport.json({
       timeoutMs: 0,
       ...rest,
@@ -290,7 +281,7 @@ export class Workflows {
     });
   }
 
-  /** What a workflow is made of; its `etag` is the `ifMatch` of a change. @throws NotFound */
+  /** The definition of a workflow; pass its `etag` as `ifMatch` to `put`. @throws NotFound */
   async definition(workflowId: string, options: CallOptions = {}): Promise<WorkflowDefinition> {
     const path = `${pathOf(workflowId)}/definition`;
     const { value, headers } = await this.#transport.answer<WorkflowDefinition>({ ...options, path });
@@ -298,11 +289,11 @@ export class Workflows {
   }
 
   /**
-   * Makes a workflow, or changes one that was made so. A definition is what a workflow file holds.
+   * Creates a workflow, or changes one that was created over the API. A definition is the same as a workflow file.
    *
-   * @param options.ifMatch only if it is still as it was told with this `etag`
-   * @throws Conflict for one that a file defines, and with `ifMatch` for one that was changed; FlowhookError 400 with
-   * every mistake of the definition
+   * @param options.ifMatch the `etag` of the definition to be replaced: fails if it was changed meanwhile
+   * @throws Conflict for a workflow that a file defines, and when `ifMatch` does not match; FlowhookError 400 with every
+   * mistake in the definition
    */
   async put(
     workflowId: string,
@@ -312,17 +303,17 @@ export class Workflows {
     return (await this.#put<{ workflow: Workflow }>(workflowId, definition, options)).workflow;
   }
 
-  /** Whether `put` would take it, as a sentence. Nothing is changed. @throws as `put` */
+  /** Checks a definition without changing anything; resolves with a sentence if `put` would take it. @throws as `put` */
   async check(workflowId: string, definition: Definition, options: CallOptions = {}): Promise<string> {
     return (await this.#put<{ message: string }>(workflowId, definition, options, { dryRun: true })).message;
   }
 
-  /** Archives one that was made so; put again it is back with its records. @throws NotFound, Conflict */
+  /** Archives a workflow that was created over the API; `put` brings it back with its records. @throws NotFound, Conflict */
   delete(workflowId: string, options: CallOptions = {}): Promise<{ message: string }> {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(workflowId) });
   }
 
-  /** It takes and starts no jobs until it is resumed. @throws NotFound */
+  /** The workflow takes and starts no jobs until it is resumed. @throws NotFound */
   async pause(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
     return this.#change(workflowId, 'pause', options);
   }
@@ -333,7 +324,7 @@ export class Workflows {
   }
 
   /**
-   * Erases a person from everything that the workflow has brought. Harmless to repeat; minutes for a large database.
+   * Erases a person from everything that the workflow has published. Safe to repeat; takes minutes on a large database.
    *
    * @throws NotFound
    */
@@ -385,26 +376,4 @@ export class Workflows {
 
 function pathOf(workflowId: string): string {
   return `/v1/workflows/${encodeURIComponent(workflowId)}`;
-}
-
-function pushed(records: Pushed): PushedBytes {
-  if ('contentType' in records) return records;
-  const contentType = 'application/x-ndjson';
-  if (Array.isArray(records)) {
-    return { contentType, body: records.map((record) => `${JSON.stringify(record)}\n`).join('') };
-  }
-  const iterator =
-    Symbol.asyncIterator in records ? records[Symbol.asyncIterator]() : records[Symbol.iterator]();
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await iterator.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`));
-    },
-    async cancel() {
-      await iterator.return?.();
-    },
-  });
-  return { contentType, body };
 }
