@@ -9,7 +9,7 @@ import { CHECKS } from '../src/doctor/checks.ts';
 import { examineInstallation } from '../src/doctor/installation.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
-import { openSealer } from '../src/teams/open-sealer.ts';
+import { openSealer } from '../src/teams/encryption-key.ts';
 import { makeDatabase, SERVER_VARIABLE, serverWithSocket } from './support/postgres.ts';
 import { startTransactionPool } from './support/transaction-pool.ts';
 

@@ -24,7 +24,7 @@ import {
   verifyBackup,
   verifyDatabase,
 } from '../store/open.ts';
-import { keyFile, keyFingerprint } from '../teams/open-sealer.ts';
+import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
 import { databaseFile } from './data-directory.ts';
 import { ConflictError, NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions } from './open.ts';

@@ -9,7 +9,7 @@ import type { Team } from '../model/team.ts';
 import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { ConflictError, UsageError } from './exit.ts';
 import { exportTeam } from './export-team.ts';
 import { findTeams } from './find.ts';

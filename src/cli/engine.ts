@@ -5,7 +5,7 @@ import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { runSecrets } from '../workflows/secrets.ts';
 
 /** The server's own name: who owns the database takes back what is left of it, and the next server of this. */

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
 import { type ErasureReport, erase, type Found, refuseNoAddress } from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { dataCommand } from './data.ts';
 import { databaseFile } from './data-directory.ts';
 import { UsageError } from './exit.ts';

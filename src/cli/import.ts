@@ -13,7 +13,7 @@ import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import { createProgressBar } from '../std/progress-bar.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { dataCommand } from './data.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findWorkflow } from './find.ts';

@@ -10,7 +10,7 @@ import { loadSuppression } from '../records/suppress.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { type LoadedFile, loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { databaseFile } from './data-directory.ts';

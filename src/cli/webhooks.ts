@@ -7,7 +7,7 @@ import { eventsMistake, reasonMistake, urlMistake, type Webhook } from '../model
 import { createResolver } from '../net/resolver.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { changesFrom, changeWebhook } from '../webhooks/change.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../webhooks/rotate.ts';

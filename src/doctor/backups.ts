@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { durationWords } from '../std/amounts.ts';
 import { backupDirectories, type ListedBackup, listBackups, readManifest } from '../store/backup-files.ts';
 import { isPostgres } from '../store/database-url.ts';
-import { keyFile } from '../teams/open-sealer.ts';
+import { keyFile } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 import { existing } from './disk.ts';
 import type { ExaminedSettings } from './subject.ts';

@@ -2,7 +2,7 @@
 import { bytesWords } from '../std/amounts.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { findDamage, hearsNotifications } from '../store/open.ts';
-import { keyFile, keyFingerprint } from '../teams/open-sealer.ts';
+import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
 

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isPostgres } from '../store/database-url.ts';
-import { keyFile } from '../teams/open-sealer.ts';
+import { keyFile } from '../teams/encryption-key.ts';
 import { readSecretsFile } from '../workflows/secrets-file.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
 

@@ -7,10 +7,9 @@ import type { Chore } from '../std/chore.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { backupSchedule } from '../store/backup-schedule.ts';
 import type { Store } from '../store/store.ts';
-import { auditRetention } from '../teams/audit-retention.ts';
 import { usageCounting } from '../teams/count-usage.ts';
-import { deletionFinishing } from '../teams/finish-deletions.ts';
-import { sessionRetention } from '../teams/session-retention.ts';
+import { deletionResumption } from '../teams/resume-deletions.ts';
+import { auditRetention, sessionRetention } from '../teams/retention.ts';
 import { webhookReplay } from '../webhooks/replay.ts';
 import { webhookRetention } from '../webhooks/retention.ts';
 
@@ -38,7 +37,7 @@ export function createChores(input: {
         keepEventsMs: config.keepEventsDays * DAY_MS,
       }),
       usageCounting(deps),
-      deletionFinishing({ ...deps, forget }),
+      deletionResumption({ ...deps, forget }),
     ],
     worker: [
       recordRetention(deps),

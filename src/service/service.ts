@@ -44,7 +44,7 @@ import type { Store } from '../store/store.ts';
 import { mintFirstKey, storeBootstrapKey } from '../teams/first-keys.ts';
 import { Authenticator } from '../teams/keys.ts';
 import { LastUsed } from '../teams/last-used.ts';
-import { openSealer } from '../teams/open-sealer.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { makeLink } from '../teams/sessions.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { ApplyReport } from '../workflows/apply.ts';

@@ -1,16 +1,16 @@
-/** Counts now and then how much teams have done, and forgets what nobody looks at any more. */
+/** Counts the usage of teams in the background, from their events and attempts, and deletes old counts. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 15_000;
-/** An attempt takes 30 s at most (`MAX_TIMEOUT_MS`), and is written down at once when it is over. */
+/** Attempts are counted this late, so that they are settled: one takes 30 s at most (`MAX_TIMEOUT_MS`). */
 const GRACE_MS = 60_000;
 const STEPS = { first: 100, max: 2_000 };
 
 const DAY_MS = 24 * 3_600_000;
-/** How long hours are kept; days are kept longer. */
+/** How long hourly and daily counts are kept. */
 const KEEP_HOURS_MS = 92 * DAY_MS;
 const KEEP_DAYS_MS = 3 * 366 * DAY_MS;
 

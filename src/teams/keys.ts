@@ -1,12 +1,12 @@
-/** API keys: minted once, stored as a hash, looked up on every request. */
+/** API keys: created once, stored as a hash, authenticated on every request. */
 import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
 import type { Store } from '../store/store.ts';
+import { CredentialCache } from './credential-cache.ts';
 import type { LastUsed } from './last-used.ts';
-import { Remembered } from './remembered.ts';
 
 /**
- * Makes a key of 256 random bits and stores its hash. The key itself is answered here and never again.
+ * Creates a key of 256 random bits and stores its hash. The key itself is returned here and never again.
  */
 export async function mintKey(
   store: Store,
@@ -17,8 +17,8 @@ export async function mintKey(
 }
 
 /**
- * Makes a key that replaces one of the team, which goes on working for `overlapMs`. The new key itself is answered
- * here and never again; nothing is answered when there is no such key that can be used.
+ * Creates a key that replaces one of the team, which continues to work for `overlapMs`. The new key itself is returned
+ * here and never again; undefined when there is no such usable key.
  */
 export async function rotateKey(
   store: Store,
@@ -29,7 +29,7 @@ export async function rotateKey(
   return record && { key, record };
 }
 
-/** Stores a key that somebody else chose; harmless when it is there already, also when it was revoked. */
+/** Stores a given key. Has no effect when it exists already, even if it was revoked. */
 export function storeKey(
   store: Store,
   input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null; key: string },
@@ -42,42 +42,42 @@ function newKey(): string {
   return `fh_${randomBytes(32).toString('base64url')}`;
 }
 
-/** What a key is recognised by. */
+/** The start of a key, by which its owner recognises it. */
 function prefixOf(key: string): string {
   return key.slice(0, 7);
 }
 
-/** SHA-256 as hex. Enough for keys of high entropy: there is nothing to guess that a slow hash would protect. */
+/** SHA-256 in hex. Keys have 256 random bits, so a slow hash against guessing is not needed. */
 export function hashKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** Whoever a request speaks for. */
+/** The authenticated caller of a request. */
 export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
-  /** Whether what was shown is good until now: for answers that go on for long. */
+  /** Whether the credentials are still valid: for responses that last long. */
   isStillGood(): Promise<boolean>;
 }
 
 /**
- * Turns keys into callers. A key that is minted works at once; a revoked one stops with the commit that revokes it, or
- * as soon as the store notices a foreign write (some 250 ms).
+ * Authenticates keys. A new key works at once; a revoked one stops working with the commit of the revocation, or as soon
+ * as the store notices the write of another process (some 250 ms).
  */
 export class Authenticator {
   readonly #store: Store;
-  readonly #remembered: Remembered<ApiKey>;
+  readonly #cache: CredentialCache<ApiKey>;
   readonly #lastUsed: LastUsed | undefined;
 
-  /** @param lastUsed hears of every key that was good */
+  /** @param lastUsed notes every use of a valid key */
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
-    this.#remembered = new Remembered(store);
+    this.#cache = new CredentialCache(store);
   }
 
-  /** The caller that a key speaks for, or nothing for a key that is unknown, revoked or expired. */
+  /** The caller that a key belongs to; undefined when the key is unknown, revoked or expired. */
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
     const record = await this.#usable(hash);
@@ -86,11 +86,11 @@ export class Authenticator {
   }
 
   close(): void {
-    this.#remembered.close();
+    this.#cache.close();
   }
 
   async #usable(hash: string): Promise<ApiKey | undefined> {
-    const record = await this.#remembered.find(hash, () => this.#store.keys.byHash({ hash }));
+    const record = await this.#cache.find(hash, () => this.#store.keys.byHash({ hash }));
     return record !== undefined && isUsable(record, this.#store.now()) ? record : undefined;
   }
 }

@@ -1,16 +1,16 @@
-/** When keys were used last: noted in memory by every request, written once a minute for all of them. */
+/** Records when keys were last used: noted in memory by every request, written once a minute for all keys. */
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
-/** Keys that one statement writes. */
+/** Keys written by one statement. */
 const KEYS_AT_ONCE = 500;
 
 export class LastUsed {
   readonly #store: Store;
   readonly #chore: Chore;
-  /** Since the last writing; only of keys that were good. */
+  /** Times by key id, since the last write. */
   #noted = new Map<string, number>();
 
   constructor({ store, log, random }: { store: Store; log: Logger; random: () => number }) {
@@ -32,7 +32,7 @@ export class LastUsed {
     this.#noted.set(keyId, this.#store.now());
   }
 
-  /** Writes what was noted; harmless when there is nothing. Never rejects. */
+  /** Writes what was noted. Never rejects. */
   tick(): Promise<void> {
     return this.#chore.tick();
   }
@@ -52,7 +52,7 @@ export class LastUsed {
         await this.#store.keys.used({ keys: keys.slice(from, from + KEYS_AT_ONCE) });
       }
     } catch (error) {
-      // Later ones count more.
+      // Notes made meanwhile are newer.
       for (const [id, at] of noted) if (!this.#noted.has(id)) this.#noted.set(id, at);
       throw error;
     }

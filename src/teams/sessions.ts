@@ -1,13 +1,13 @@
-/** Sessions of the dashboard: begun with a key or a link, known by a secret of their own, ended with the key. */
+/** Sessions of the dashboard: begun with a key or a link, identified by a secret of their own, ended with the key. */
 import { randomBytes } from 'node:crypto';
 import type { Author } from '../model/audit.ts';
 import { isToRenew, LINK_MS, SESSION_MS, type Session } from '../model/session.ts';
 import { type ApiKey, isUsable } from '../model/team.ts';
 import { authoredBy } from '../store/audited.ts';
 import type { Store } from '../store/store.ts';
+import { CredentialCache } from './credential-cache.ts';
 import { hashKey } from './keys.ts';
 import type { LastUsed } from './last-used.ts';
-import { Remembered } from './remembered.ts';
 
 interface Found {
   session: Session;
@@ -16,30 +16,30 @@ interface Found {
 
 /** Somebody who is signed in. */
 export interface SignedIn extends Found {
-  /** Whether the session was just begun or prolonged: then the browser is to be told. */
+  /** Whether the session was just begun or renewed: then the cookie must be set again. */
   isRenewed: boolean;
 }
 
-/** `secret` is what the browser shows from now on; nobody else knows it. */
+/** `secret` goes into the browser's cookie; only its hash is stored. */
 export type Begun = SignedIn & { secret: string };
 
 /**
- * Finds the sessions that requests show, and remembers them as keys are remembered: one whose key is revoked is over
- * as soon as the key is refused. A session that is used goes on; that is written every few minutes at most.
+ * Begins, finds and ends sessions, and caches them as keys are cached: a session ends as soon as its key is refused. Using
+ * a session renews it, which is written every few minutes at most.
  */
 export class Sessions {
   readonly #store: Store;
-  readonly #remembered: Remembered<Found>;
+  readonly #cache: CredentialCache<Found>;
   readonly #lastUsed: LastUsed | undefined;
 
-  /** @param lastUsed hears of the key of everybody who is found */
+  /** @param lastUsed notes every use of a key by a session */
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
-    this.#remembered = new Remembered(store);
+    this.#cache = new CredentialCache(store);
   }
 
-  /** Begins a session; nothing for a key that is unknown, revoked or expired. The author is for the audit. */
+  /** Begins a session; undefined when the key is unknown, revoked or expired. The author is for the audit. */
   async begin(key: string, author?: Author): Promise<Begun | undefined> {
     const record = await this.#store.keys.byHash({ hash: hashKey(key) });
     if (record === undefined) return undefined;
@@ -47,14 +47,14 @@ export class Sessions {
     return this.#begun((hash) => sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
   }
 
-  /** Begins the session that a link is for; nothing when it was used, has expired, or its key cannot be used. */
+  /** Begins the session of a link; undefined when the link was used or has expired, or its key is not usable. */
   redeem(token: string, author?: Author): Promise<Begun | undefined> {
     const link = hashKey(token);
     const { sessions } = this.#storeOf(author);
     return this.#begun((hash) => sessions.redeem({ link, hash, forMs: SESSION_MS }));
   }
 
-  /** Whoever is signed in by this secret, and nothing when the session or its key has ended. */
+  /** The session of this secret, renewed if due; undefined when the session or its key has ended. */
   async find(secret: string): Promise<SignedIn | undefined> {
     const hash = hashKey(secret);
     const found = await this.#look(hash);
@@ -62,11 +62,11 @@ export class Sessions {
     this.#lastUsed?.note(found.key.id);
     if (!isToRenew(found.session, this.#store.now())) return { ...found, isRenewed: false };
     const session = await this.#store.sessions.renew({ hash, forMs: SESSION_MS });
-    this.#remembered.forget(hash);
+    this.#cache.forget(hash);
     return session && { session, key: found.key, isRenewed: true };
   }
 
-  /** Whether somebody still is signed in by it. To ask this does not prolong it. */
+  /** Whether the session is still valid. Does not renew it. */
   async isAlive(secret: string): Promise<boolean> {
     return (await this.#look(hashKey(secret))) !== undefined;
   }
@@ -76,7 +76,7 @@ export class Sessions {
   }
 
   close(): void {
-    this.#remembered.close();
+    this.#cache.close();
   }
 
   #storeOf(author: Author | undefined): Store {
@@ -84,11 +84,11 @@ export class Sessions {
   }
 
   async #look(hash: string): Promise<Found | undefined> {
-    const find = () => this.#remembered.find(hash, () => this.#store.sessions.byHash({ hash }));
+    const find = () => this.#cache.find(hash, () => this.#store.sessions.byHash({ hash }));
     const found = await find();
     if (found === undefined || this.#isAlive(found)) return found;
-    // Another node may have prolonged what is remembered here.
-    this.#remembered.forget(hash);
+    // Another node may have renewed the cached session.
+    this.#cache.forget(hash);
     const again = await find();
     return again !== undefined && this.#isAlive(again) ? again : undefined;
   }
@@ -107,7 +107,7 @@ export class Sessions {
   }
 }
 
-/** Makes a link's token, which signs in once as a key of the store; nothing unless that can be used. */
+/** Creates the token of a link that signs in once with a key; undefined when the key is not usable. */
 export async function makeLink(
   store: Store,
   { keyId }: { keyId: string },

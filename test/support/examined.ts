@@ -11,7 +11,7 @@ import type { Finding } from '../../src/model/finding.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openSealer } from '../../src/teams/open-sealer.ts';
+import { openSealer } from '../../src/teams/encryption-key.ts';
 import { applyWorkflows } from '../../src/workflows/apply.ts';
 
 export interface Installation {

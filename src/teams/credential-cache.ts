@@ -1,14 +1,13 @@
-/** What was found in the database under the hash of something that is shown with every request. */
+/** Caches what the database has for the hash of a credential: a key, or the secret of a session. */
 import type { Store } from '../store/store.ts';
 
-/** What is remembered costs no database read; this bounds how many are. */
-const MAX_REMEMBERED = 1_000;
+const MAX_CACHED = 1_000;
 
 /**
- * Remembers what was found until any key changes, here or elsewhere. What was not found is looked for every time, so
- * that what is made works at once.
+ * Keeps what was found until any key or session changes, in this process or another one. Misses are not cached, so that
+ * new credentials work at once.
  */
-export class Remembered<Found> {
+export class CredentialCache<Found> {
   readonly #found = new Map<string, Found>();
   readonly #unwatch: () => void;
   #generation = 0;
@@ -26,9 +25,9 @@ export class Remembered<Found> {
     if (known !== undefined) return known;
     const generation = this.#generation;
     const found = await look();
-    // A key that was revoked while it was being read must not be remembered as good.
+    // A key that was revoked while it was being read must not be cached as valid.
     if (found !== undefined && generation === this.#generation) {
-      if (this.#found.size >= MAX_REMEMBERED) this.#found.clear();
+      if (this.#found.size >= MAX_CACHED) this.#found.clear();
       this.#found.set(hash, found);
     }
     return found;

@@ -1,15 +1,15 @@
-/** Goes on with deletions of teams that were interrupted: whoever began one may have been ended in the middle. */
+/** Resumes interrupted deletions of teams: the process that began one may have been killed. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { onOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
-/** So long at least a team stays alone after it was retired: the command that did it cancels runs, and deletes. */
+/** A retired team is left alone for at least this long, because the command that retired it deletes its rows. */
 const EVERY_MS = 60_000;
 const STEPS = { first: 20, max: 500 };
 
-/** @param options.forget removes kept bodies of a workflow's records */
-export function deletionFinishing(options: {
+/** @param options.forget removes the cached response bodies of a workflow */
+export function deletionResumption(options: {
   store: Store;
   log: Logger;
   random: () => number;
@@ -17,7 +17,7 @@ export function deletionFinishing(options: {
   forget(place: { teamId: string; workflowId: string }): Promise<void>;
 }): Chore {
   const { store, log, random, nodeId, forget } = options;
-  /** Teams that were there at the last look. */
+  /** Retired teams of the previous run. */
   let seen = new Set<string>();
 
   async function finish(teamId: string, signal: AbortSignal): Promise<void> {
@@ -37,7 +37,7 @@ export function deletionFinishing(options: {
         if (signal.aborted) return;
         log.info({ teamId: id, team: slug }, 'team.deleted');
       }
-      // The log of the database would hold them for a while yet.
+      // The write-ahead log would hold the deleted rows for a while.
       if (interrupted.length > 0) await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
     }),
     failed: (err) => log.error({ err }, 'teams.not_deleted'),

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
-import { deletionFinishing } from './finish-deletions.ts';
+import { deletionResumption } from './resume-deletions.ts';
 
 test('deletes what an interrupted deletion has left, once whoever began it had a while, and nothing else', async (t) => {
   const { store } = await openEmptyStore(t);
@@ -13,7 +13,7 @@ test('deletes what an interrupted deletion has left, once whoever began it had a
   for (const at of [gone, stays]) await publishRun(store, at, { a: 'Ada', b: 'Grace' });
   const forgotten: unknown[] = [];
   const forget = async (place: unknown) => void forgotten.push(place);
-  const chore = deletionFinishing({
+  const chore = deletionResumption({
     store,
     log: silentLogger,
     random: () => 0,

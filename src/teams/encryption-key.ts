@@ -1,4 +1,4 @@
-/** The encryption key: where it comes from, and whether it is the one that sealed what is in the database. */
+/** Finds or creates the encryption key, and checks that it is the key with which the database was sealed. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,18 +6,18 @@ import { createSealer, type Sealer } from '../std/seal.ts';
 import { isPostgres } from '../store/database-url.ts';
 import type { Store } from '../store/store.ts';
 
-/** Of the settings. */
+/** The settings that determine the key. */
 export interface KeyPlace {
   databaseUrl: string;
-  /** 32 bytes, when given; else they are made once into the data directory. */
+  /** 32 bytes, when set; otherwise a key file in the data directory is used, and created once. */
   encryptionKey: Buffer | undefined;
   dataDirectory: string;
 }
 
 /**
- * Opens what seals secrets, and makes sure that it is the key that sealed those in the database.
+ * Opens the sealer of secrets, with the key that sealed those in the database.
  *
- * @throws Error when it is another one, or when several nodes could each make their own
+ * @throws Error when the key is missing or another one, or when on PostgreSQL each node would create its own
  */
 export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer> {
   if (place.encryptionKey === undefined && isPostgres(place.databaseUrl)) {
@@ -45,13 +45,13 @@ export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer>
   return sealer;
 }
 
-/** The fingerprint of the key that this place has; nothing when it has none yet, and none is made. */
+/** The fingerprint of the key; undefined when there is none yet. Creates no key. */
 export function keyFingerprint(place: KeyPlace): string | undefined {
   if (place.encryptionKey !== undefined) return createSealer(place.encryptionKey).fingerprint;
   return existsSync(keyFile(place)) ? createSealer(ownKey(place)).fingerprint : undefined;
 }
 
-/** Where the key lies that is made here when none is given. */
+/** The path of the key file that is used when no key is set. */
 export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
   return join(place.dataDirectory, 'encryption.key');
 }
@@ -59,7 +59,7 @@ export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
 function ownKey(place: KeyPlace): Buffer {
   const path = keyFile(place);
   if (!existsSync(path)) {
-    // On the disk before the database commits its fingerprint: an empty key file would lose every secret.
+    // Flushed, so that it is on the disk before the database commits its fingerprint: without it all secrets are lost.
     writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   }
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
