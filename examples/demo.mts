@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: one run of Flowhook to watch. In a directory of its own it starts the service and a webhook
- * receiver, subscribes, queues the workflow `package-authors`, and shows what came out and what was told.
- * Exits 0 if everything arrived and every signature holds, else 1. Nothing is left behind.
+ * `npm run demo`: shows one run of Flowhook. In a temporary directory it starts the service and a webhook receiver,
+ * subscribes, queues the workflow `package-authors`, and prints its records and webhooks. Exits with 0 if everything
+ * arrived and every signature is valid, else with 1. It leaves nothing behind.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -113,7 +113,7 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-/** Does one thing and says how long it took. */
+/** Runs a step and prints how long it took. */
 async function step<T>(what: string, act: () => Promise<T>): Promise<T> {
   const from = performance.now();
   const result = await act();

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /**
- * A webhook receiver to start from: it checks the signatures of Standard Webhooks 1.0 and prints what arrives.
+ * A webhook receiver for trying things out: it checks the signatures (Standard Webhooks 1.0) and prints what arrives. To
+ * build your own, start from `verify/receiver.mts`, which also handles events that arrive twice.
  *
  *     node examples/receiver.mts --port 9000 --service http://127.0.0.1:8080
  *
- * `v1a` needs no secret: the service publishes its public keys. With `--secret whsec_…` the `v1` signature is
- * checked as well. It uses nothing but Node, so it can be copied.
+ * It checks the `v1a` signature with the public keys that the service publishes, and with `--secret whsec_…` also the
+ * `v1` signature. It needs only Node.
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -15,9 +16,9 @@ import { parseArgs } from 'node:util';
 const { values: options } = parseArgs({
   options: {
     port: { type: 'string', default: '9000' },
-    /** Where the public keys come from. */
+    /** The service that publishes the public keys. */
     service: { type: 'string', default: 'http://127.0.0.1:8080' },
-    /** Whose keys, when the service has several teams. */
+    /** The team whose keys to use, if the service has several teams. */
     team: { type: 'string' },
     secret: { type: 'string' },
     /** Prints JSON lines instead of readable ones. */
@@ -25,15 +26,15 @@ const { values: options } = parseArgs({
   },
 });
 
-/** Older or newer messages are refused, so that a recorded one cannot be sent again later. */
+/** Messages outside of this tolerance are refused, so that a recorded one cannot be replayed later. */
 const TOLERANCE_S = 5 * 60;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Unknown signatures must not make this receiver ask for the keys all the time. */
+/** The shortest time between two fetches of the keys, however many unknown signatures arrive. */
 const KEYS_FRESH_MS = 10_000;
 
 let keys: KeyObject[] = [];
 let keysAskedAt = 0;
-/** Messages that arrive together wait for one and the same answer. */
+/** The fetch in progress, which messages that arrive together share. */
 let asking: Promise<void> | undefined;
 
 const server = createServer(async (request, response) => {
@@ -54,7 +55,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Says why a message is not to be trusted, or nothing. */
+/** @returns why a message cannot be trusted; undefined when it can */
 async function check(request: IncomingMessage, body: Buffer): Promise<string | undefined> {
   const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => {
     const value = request.headers[`webhook-${name}`];
@@ -79,7 +80,7 @@ async function check(request: IncomingMessage, body: Buffer): Promise<string | u
   if (holdsV1a()) return undefined;
   await freshKeys();
   if (holdsV1a()) return undefined;
-  // Without the service at hand the secret alone must do.
+  // If the keys cannot be fetched, the check of the secret is enough.
   if (keys.length === 0 && options.secret !== undefined) return undefined;
   return keys.length === 0
     ? 'the public keys could not be fetched'
@@ -103,7 +104,7 @@ async function fetchKeys(): Promise<void> {
     const found = (await answer.json()) as { keys: { type: string; key: string }[] };
     keys = found.keys.filter(({ type }) => type === 'ed25519').map(({ key }) => publicKey(key));
   } catch (error) {
-    // Asked again at the next message: the service may just be starting.
+    // Fetch again at the next message: the service may just be starting.
     keysAskedAt = 0;
     process.stderr.write(`The public keys of ${options.service} could not be fetched: ${error}\n`);
   }
@@ -138,7 +139,7 @@ function print(request: IncomingMessage, body: Buffer, mistake: string | undefin
   const attempt = Number(request.headers['webhook-attempt'] ?? 1);
   const event = parse(body);
   if (options.json) {
-    // The headers and the exact text are there for those who want to verify once more.
+    // With the headers and the exact body, callers can verify the signature themselves.
     const headers = Object.fromEntries(
       Object.entries(request.headers).filter(([name]) => name.startsWith('webhook-')),
     );

@@ -3,7 +3,7 @@
  *
  *     node_modules/.bin/node examples/site/site.mts        # http://127.0.0.1:9100/
  *
- * The workflows examples/workflows/default/site-*.yaml read it. While it runs, a POST changes a person or adds one:
+ * The workflows in examples/workflows/default/site-*.yaml read it. While it runs, a POST changes or adds a person:
  *
  *     curl -X POST 'http://127.0.0.1:9100/people/katherine?mail=katherine@example.org'
  */
@@ -25,7 +25,7 @@ const PEOPLE = [
 ];
 const PER_PAGE = 2;
 
-/** Changes the person of this path by what the query says, or adds one. Kept for as long as the site runs. */
+/** Changes the person at a path to the values of the query, or adds one. Lasts until the site ends. */
 function change({ pathname, searchParams }: URL): string | undefined {
   const id = /^\/people\/([a-z]+)$/.exec(pathname)?.[1];
   if (id === undefined) return undefined;
@@ -40,7 +40,7 @@ function change({ pathname, searchParams }: URL): string | undefined {
   return JSON.stringify(person);
 }
 
-/** `[content type, body]` of a path, or nothing. */
+/** The response for a path; undefined for an unknown one. */
 function answer(url: URL): [type: string, body: string] | undefined {
   const page = Number(url.searchParams.get('page') ?? 1);
   const from = (page - 1) * PER_PAGE;

@@ -16,8 +16,8 @@ public class Verify {
     static final long TOLERANCE_S = 5 * 60;
 
     /**
-     * Says why a message is not to be trusted, or null when it is. The body is the bytes as they came.
-     * Remember the ids that you have taken (at least for the tolerance), and acknowledge one that comes again.
+     * Returns why a message cannot be trusted, or null when it can. The body is the bytes as they came.
+     * Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
      */
     static String mistakeIn(String id, String timestamp, String signatures, byte[] body, String secret, Instant now)
             throws Exception {

@@ -1,10 +1,10 @@
 /**
- * A receiver that believes only what Flowhook has signed, and does nothing twice. Needs Node alone.
+ * A webhook receiver that accepts only what Flowhook has signed, and handles each event once. It needs only Node.
  *
  *     node receiver.mts --port 9000 --secret whsec_… [--key whpk_…]
  *
- * `--secret` is the webhook's own (`flowhook webhooks secret`); give it twice while you replace it. `--key` is a
- * public key of your team, from `/.well-known/webhook-signing-keys/{teamId}`; with it no secret has to be shared.
+ * `--secret` is the secret of the webhook (`flowhook webhooks secret`); give it twice during a rotation. `--key` is a
+ * public key of your team, from `/.well-known/webhook-signing-keys/{teamId}`; it works without a shared secret.
  */
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
@@ -18,14 +18,15 @@ export interface Keys {
   publicKeys: readonly string[];
 }
 
-/** A message is only as old as it says; both clocks may differ a little. */
+/** Bounds the age of a message, and how much the clocks of sender and receiver may differ. */
 const TOLERANCE_S = 5 * 60;
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * Says why a message is not to be trusted, or nothing when it is.
+ * Verifies a message.
  *
- * @param body the bytes as they came: parsed and written anew they are others, and the signature does not match
+ * @param message.body the bytes as they came: JSON that was parsed and serialised again does not match the signature
+ * @returns why the message cannot be trusted; undefined when it can
  */
 export function mistakeIn(
   message: { headers: IncomingHttpHeaders; body: Buffer },
@@ -43,7 +44,7 @@ export function mistakeIn(
   if (Math.abs(nowS - Number(timestamp)) > TOLERANCE_S) return 'the timestamp is too old or too new';
 
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
-  // Several signatures stand side by side: of the old and the new secret, and of the public key.
+  // There may be several signatures: with the old and the new secret, and with the private key of the team.
   const matches = signatures.split(' ').some((signature) => {
     const [version, base64 = ''] = signature.split(',', 2);
     const given = Buffer.from(base64, 'base64');
@@ -66,15 +67,15 @@ function publicKey(text: string): ReturnType<typeof createPublicKey> {
 }
 
 /**
- * Ids that were taken. An event keeps its id however often it is sent, so that this stops replays by others as well
- * as a second delivery of what was received but not acknowledged. A real receiver keeps them in its database, in
- * the same transaction as what it does with the event.
+ * The ids of events that were handled. An event keeps its id in all deliveries, so this stops replays by others as well
+ * as retries of events that were handled but not acknowledged. A real receiver stores the ids in its database, in the
+ * same transaction as its work.
  */
 export class SeenIds {
   static readonly MAX = 100_000;
   readonly #ids = new Set<string>();
 
-  /** False when the id was there already. The oldest is forgotten when there are too many. */
+  /** @returns false if the id is known already. The oldest id is forgotten when there are too many */
   take(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
@@ -83,7 +84,7 @@ export class SeenIds {
     return true;
   }
 
-  /** The work failed: let the next attempt through. */
+  /** Forgets an id whose event could not be handled, so that the next attempt is. */
   giveBack(id: string): void {
     this.#ids.delete(id);
   }
@@ -112,7 +113,7 @@ function main(): void {
     }
     const id = String(request.headers['webhook-id']);
     if (!seen.take(id)) {
-      // Acknowledged, or it would come again and again.
+      // Acknowledged all the same: otherwise it would be sent again and again.
       console.log(`again ${id}`);
       return response.writeHead(204).end();
     }
@@ -130,7 +131,7 @@ function main(): void {
   });
 }
 
-/** Your own work goes here. Answer quickly, and do what takes long afterwards. */
+/** Your own work goes here. Respond quickly, and do long work afterwards. */
 function handle(id: string, body: Buffer): void {
   const event = JSON.parse(body.toString()) as { type: string; workflowId?: string };
   console.log(`verified ${id} ${event.type} ${event.workflowId ?? ''}`.trim());

@@ -1,9 +1,9 @@
-"""A receiver that believes only what Flowhook has signed, and does nothing twice. Needs Python 3.9 alone.
+"""A webhook receiver that accepts only what Flowhook has signed, and handles each event once. It needs only Python 3.9.
 
     python3 receiver.py --port 9000 --secret whsec_... [--key whpk_...]
 
-`--secret` is the webhook's own (`flowhook webhooks secret`); give it twice while you replace it. `--key` is a public
-key of your team, from /.well-known/webhook-signing-keys/{teamId}; with it no secret has to be shared.
+`--secret` is the secret of the webhook (`flowhook webhooks secret`); give it twice during a rotation. `--key` is a
+public key of your team, from /.well-known/webhook-signing-keys/{teamId}; it works without a shared secret.
 """
 
 import argparse
@@ -23,10 +23,10 @@ MAX_SEEN = 100_000
 
 
 def mistake_in(headers, body, secrets=(), public_keys=(), now=None):
-    """Says why a message is not to be trusted, or None when it is.
+    """Returns why a message cannot be trusted, or None when it can.
 
-    `headers` is a mapping that finds names in lower case; `body` is the bytes as they came: parsed and written anew
-    they are others, and the signature does not match.
+    `headers` is a mapping with names in lower case; `body` is the bytes as they came: JSON that was parsed and
+    serialised again does not match the signature.
     """
     message_id = headers.get("webhook-id")
     timestamp = headers.get("webhook-timestamp")
@@ -39,7 +39,7 @@ def mistake_in(headers, body, secrets=(), public_keys=(), now=None):
         return "the timestamp is too old or too new"
 
     signed = f"{message_id}.{timestamp}.".encode() + body
-    # Several signatures stand side by side: of the old and the new secret, and of the public key.
+    # There may be several signatures: with the old and the new secret, and with the private key of the team.
     for signature in signatures.split(" "):
         version, _, text = signature.partition(",")
         try:
@@ -62,8 +62,8 @@ def raw_key(text):
     return base64.b64decode(text.removeprefix("whpk_"))
 
 
-# Ed25519 as RFC 8032 defines it. Python's standard library has none; verifying handles nothing secret, so that plain
-# integers will do. It takes some milliseconds a message: with the package `cryptography` at hand, use that.
+# Ed25519 as RFC 8032 defines it, which Python's standard library lacks. Verification handles no secrets, so plain
+# integers are safe. It takes some milliseconds a message: use the package `cryptography` if you have it.
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
@@ -72,7 +72,7 @@ NEUTRAL = (0, 1, 1, 0)
 
 
 def is_ed25519(message, key, signature):
-    """Whether a signature of 64 bytes over the message is that of a public key of 32 bytes."""
+    """Whether a signature (64 bytes) of the message was made with the private key of a public key (32 bytes)."""
     if len(key) != 32 or len(signature) != 64:
         return False
     commitment, public = to_point(signature[:32]), to_point(key)
@@ -85,7 +85,7 @@ def is_ed25519(message, key, signature):
 
 
 def to_point(data):
-    """The point (X, Y, Z, T) of 32 bytes: y, and the lowest bit of x as the highest bit."""
+    """Decodes a point (X, Y, Z, T) from 32 bytes: y, with the lowest bit of x as the highest bit."""
     number = int.from_bytes(data, "little")
     y, odd = number & (2**255 - 1), number >> 255
     if y >= P:
@@ -128,11 +128,10 @@ BASE = to_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
 
 
 class SeenIds:
-    """Ids that were taken.
+    """The ids of events that were handled.
 
-    An event keeps its id however often it is sent, so that this stops replays by others as well as a second delivery
-    of what was received but not acknowledged. A real receiver keeps them in its database, in the same transaction as
-    what it does with the event.
+    An event keeps its id in all deliveries, so this stops replays by others as well as retries of events that were
+    handled but not acknowledged. A real receiver stores the ids in its database, in the same transaction as its work.
     """
 
     def __init__(self):
@@ -140,7 +139,7 @@ class SeenIds:
         self._lock = threading.Lock()
 
     def take(self, message_id):
-        """False when the id was there already. The oldest is forgotten when there are too many."""
+        """Returns False if the id is known already. The oldest id is forgotten when there are too many."""
         with self._lock:
             if message_id in self._ids:
                 return False
@@ -150,13 +149,13 @@ class SeenIds:
             return True
 
     def give_back(self, message_id):
-        """The work failed: let the next attempt through."""
+        """Forgets an id whose event could not be handled, so that the next attempt is."""
         with self._lock:
             self._ids.pop(message_id, None)
 
 
 def handle(message_id, body):
-    """Your own work goes here. Answer quickly, and do what takes long afterwards."""
+    """Your own work goes here. Respond quickly, and do long work afterwards."""
     event = json.loads(body)
     print(f"verified {message_id} {event['type']} {event.get('workflowId', '')}".strip(), flush=True)
 
@@ -185,7 +184,7 @@ def main():
                 return self.answer(401, mistake)
             message_id = self.headers["webhook-id"]
             if not seen.take(message_id):
-                # Acknowledged, or it would come again and again.
+                # Acknowledged all the same: otherwise it would be sent again and again.
                 print(f"again {message_id}", flush=True)
                 return self.answer(204)
             try:

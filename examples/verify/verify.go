@@ -20,8 +20,8 @@ const toleranceS = 5 * 60
 
 var seconds = regexp.MustCompile(`^[0-9]{1,12}$`)
 
-// mistakeIn says why a message is not to be trusted; "" when it is. The body is the bytes as they came.
-// Remember the ids that you have taken (at least for the tolerance), and acknowledge one that comes again.
+// mistakeIn returns why a message cannot be trusted, or "" when it can. The body is the bytes as they came.
+// Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
 func mistakeIn(id, timestamp, signatures string, body []byte, secret string, now time.Time) string {
 	if id == "" || timestamp == "" || signatures == "" {
 		return "a webhook- header is missing"

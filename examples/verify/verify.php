@@ -7,8 +7,8 @@ declare(strict_types=1);
 const TOLERANCE_S = 5 * 60;
 
 /**
- * Says why a message is not to be trusted, or null when it is. The body is the bytes as they came: php://input.
- * Remember the ids that you have taken (at least for the tolerance), and acknowledge one that comes again.
+ * Returns why a message cannot be trusted, or null when it can. The body is the bytes as they came: php://input.
+ * Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
  */
 function mistakeIn(string $id, string $timestamp, string $signatures, string $body, string $secret, int $now): ?string
 {

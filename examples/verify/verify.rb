@@ -5,8 +5,8 @@ require "openssl"
 
 TOLERANCE_S = 5 * 60
 
-# Says why a message is not to be trusted, or nil when it is. The body is the bytes as they came.
-# Remember the ids that you have taken (at least for the tolerance), and acknowledge one that comes again.
+# Returns why a message cannot be trusted, or nil when it can. The body is the bytes as they came.
+# Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
 def mistake_in(id:, timestamp:, signatures:, body:, secret:, now: Time.now.to_i)
   return "a webhook- header is missing" if [id, timestamp, signatures].any? { |value| value.to_s.empty? }
   return "the timestamp is no number of seconds" unless timestamp.match?(/\A[0-9]{1,12}\z/)

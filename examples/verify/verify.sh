@@ -1,6 +1,6 @@
 #!/bin/sh
-# Verifies a webhook of Flowhook (Standard Webhooks, v1) with the openssl program. For a look by hand: the key can be
-# seen in the list of processes meanwhile, and the comparison takes longer the more of a signature is right.
+# Verifies a webhook of Flowhook (Standard Webhooks, v1) with the openssl program. Only for checks by hand: the key
+# shows up in the process list, and the comparison does not take constant time.
 #
 #   WEBHOOK_SECRET=whsec_... WEBHOOK_ID=... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=... sh verify.sh < body
 set -eu

@@ -1,7 +1,7 @@
-/** Prints one JSON object for each author in the history of the repository that this file stands in. */
+/** Prints one JSON object for each author in the history of the git repository that contains this file. */
 import { spawn } from 'node:child_process';
 
-// NUL is the one character that neither a name nor an address can hold.
+// NUL is the one character that neither names nor addresses can contain.
 const git = spawn('git', ['log', '-z', '--use-mailmap', '--format=%aE%x00%aN%x00%at'], {
   cwd: import.meta.dirname,
   env: { ...process.env, LC_ALL: 'C' },
@@ -20,7 +20,7 @@ const authors = new Map();
 let rest = '';
 for await (const text of git.stdout.setEncoding('utf8')) {
   const fields = (rest + text).split('\0');
-  // The last field may still be coming, and with it the commit that it belongs to.
+  // The last field may be incomplete, and so may its commit.
   const whole = fields.length - 1 - ((fields.length - 1) % 3);
   for (let at = 0; at < whole; at += 3) count(fields[at], fields[at + 1], Number(fields[at + 2]));
   rest = fields.slice(whole).join('\0');
@@ -42,7 +42,7 @@ for (const author of authors.values()) {
 
 function count(email, name, seconds) {
   const id = (email || name).toLowerCase();
-  // The history is read newest first: the latest name counts.
+  // The history comes newest first, so the latest name is kept.
   const author = authors.get(id) ?? {
     id,
     name,

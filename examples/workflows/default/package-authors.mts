@@ -1,4 +1,4 @@
-/** The people behind everything that is installed here: a module workflow on real input, without network. */
+/** A module workflow on real data, without network: the authors of all packages that are installed here. */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -72,7 +72,7 @@ async function manifestOf(folder: string): Promise<Manifest | undefined> {
   }
 }
 
-/** Each person once, with every role that names them. */
+/** Each person once, with all roles that name them. */
 function peopleOf(manifest: Manifest): Person[] {
   const people = new Map<string, Person>();
   for (const role of ['author', 'authors', 'maintainers', 'contributors']) {
@@ -89,7 +89,7 @@ function peopleOf(manifest: Manifest): Person[] {
   return [...people.values()];
 }
 
-/** npm takes a person as `Ada Lovelace <ada@example.org> (https://…)` or as an object of the same three. */
+/** npm accepts a person as `Ada Lovelace <ada@example.org> (https://…)` or as an object with `name`, `email` and `url`. */
 function personOf(entry: unknown): { name: string; email?: string } | undefined {
   const written =
     typeof entry === 'object' && entry !== null ? (entry as { name?: unknown; email?: unknown }) : {};
