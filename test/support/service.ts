@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService as start } from '../../src/service/service.ts';
 import type { Clock } from '../../src/std/clock.ts';
-import { type TestDatabase, testDatabase } from './test-database.ts';
+import { givenDatabase, type TestDatabase, testDatabase } from './test-database.ts';
 
 export interface TestService extends Service {
   /** A key of team `default` with every scope. */
@@ -55,7 +55,9 @@ export async function startService(
     await mkdir(dirname(join(directory, 'workflows', path)), { recursive: true });
     await writeFile(join(directory, 'workflows', path), text);
   }
-  const database = await databaseOf(directory, options.directory !== undefined);
+  const given = options.settings?.FLOWHOOK_DATABASE;
+  const database =
+    given === undefined ? await databaseOf(directory, options.directory !== undefined) : givenDatabase(given);
   const config = readConfig(
     {},
     {

@@ -18,6 +18,16 @@ export function onPostgres(): boolean {
   return process.env.FLOWHOOK_TEST_STORE === 'postgres';
 }
 
+/** A database that the test has made itself, and drops. */
+export function givenDatabase(url: string): TestDatabase {
+  return {
+    url,
+    settings: {},
+    letIn: () => Promise.reject(new Error('It is not ours')),
+    drop: async () => {},
+  };
+}
+
 /** The database of services that keep their data below a directory: `<directory>/data`. */
 export async function testDatabase(directory: string): Promise<TestDatabase> {
   if (!onPostgres()) {
