@@ -426,6 +426,10 @@ test('nothing outside of what was built is sent, whatever is asked for', async (
   ]) {
     const missing = await ask('GET', path);
     assert.deepEqual([missing.status, missing.headers['x-error-code']], [404, 'route_not_found'], path);
+    assert.deepEqual(
+      [missing.headers['cache-control'], missing.headers['referrer-policy']],
+      ['no-store', 'no-referrer'],
+    );
     assert.doesNotMatch((await ask('GET', path, { headers: html })).text, /not for you|root:/, path);
   }
   assert.equal((await ask('GET', '/ui/assets/gone.js', { headers: html })).status, 404);

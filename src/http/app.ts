@@ -37,7 +37,6 @@ export interface Arrival {
 const MAX_HEADER_BYTES = 16 * 1_024;
 /** The framework validates nothing here: its compilers, with Ajv, would add 40 ms to every start, and 4 MB. */
 const NO_SCHEMAS = { buildValidator: noCompiler, buildSerializer: noCompiler };
-const EVERY_ANSWER = { 'x-content-type-options': 'nosniff' };
 /** A connection without any traffic for this long is closed: a client that has stalled for good holds a file open. */
 const IDLE_MS = 10 * 60_000;
 
@@ -46,18 +45,18 @@ const NOT_HERE =
 
 /** Builds the application, which does not listen yet: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
-  const inTable = services.servesApi
+  const table = services.servesApi
     ? [...routes, ...(services.ui === undefined ? [] : [...routesBySession(routes), ...SESSION_ROUTES])]
     : routes.filter(({ scope, path }) => scope === null && isOfTheNode(path));
-  const match = createMatcher(inTable);
+  const match = createMatcher(table);
   const hasPages = services.servesApi && services.ui !== undefined;
-  const served = [...inTable, ...(hasPages ? PAGE_ROUTES : [])];
+  const allRoutes = [...table, ...(hasPages ? PAGE_ROUTES : [])];
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
   const streams = new Streams(services.store, services.log);
   if (services.metrics !== undefined) streamMetrics(services.metrics, streams);
-  const forCalls: CallServices = { ...services, eventWaits, streams };
+  const callServices: CallServices = { ...services, eventWaits, streams };
 
   const unroutable = (found: Match | undefined): Problem =>
     found === undefined
@@ -68,15 +67,16 @@ export function createApp(services: HttpServices): FastifyInstance {
   const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
 
   const { certificate, connections, timeouts } = services;
-  const ofTheServer = {
+  const serverOptions = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
     ...serverTimeouts(timeouts),
   };
   // Typed as an object, so that Fastify's types take an HTTPS server for an HTTP server.
-  const secured: object = certificate === undefined ? {} : { https: { ...ofTheServer, ...certificate.pair } };
+  const secured: object =
+    certificate === undefined ? {} : { https: { ...serverOptions, ...certificate.pair } };
   const app = fastify({
-    http: ofTheServer,
+    http: serverOptions,
     ...secured,
     schemaController: { compilersFactory: NO_SCHEMAS },
     requestTimeout: timeouts.requestMs,
@@ -105,17 +105,24 @@ export function createApp(services: HttpServices): FastifyInstance {
       const traced =
         services.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED;
       arrivals.set(request, { match: found, route, query, teamId: null, keyId: null, traced });
-      return route === undefined ? '/-' : nameOf(route);
+      return route === undefined ? '/-' : routerPath(route);
     },
   });
-  /** Caches must not give one origin the answer to another. */
-  const varyByOrigin = (reply: FastifyReply): void => {
-    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
-  };
   const arrivalOf = (request: FastifyRequest): Arrival => {
     const arrival = arrivals.get(request.raw);
     if (arrival === undefined) throw new Error('A request went past rewriteUrl');
     return arrival;
+  };
+  /** The headers of every answer to this request, errors included. */
+  const setCommonHeaders = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    if (isOfDashboard(arrivalOf(request))) {
+      reply.headers({ ...SAFE_HEADERS, 'cache-control': 'no-store' });
+      return;
+    }
+    reply.headers(corsHeaders(request.raw, services.corsOrigins));
+    // Caches must not give one origin the answer to another.
+    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
   };
 
   // The framework reads no body: operations that need one read it themselves, after the key was checked.
@@ -135,12 +142,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
     const arrival = arrivalOf(request);
-    reply.headers({ 'x-request-id': request.id, ...EVERY_ANSWER });
-    if (isOfDashboard(arrival)) reply.headers({ ...SAFE_HEADERS, 'cache-control': 'no-store' });
-    else {
-      reply.headers(corsHeaders(request.raw, services.corsOrigins));
-      varyByOrigin(reply);
-    }
+    setCommonHeaders(request, reply);
     const weight = arrival.route?.operation.weight ?? 'brief';
     // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
     if (!connections.admits(reply.raw)) return refuse(reply.header('connection', 'close'));
@@ -156,13 +158,13 @@ export function createApp(services: HttpServices): FastifyInstance {
     }
   });
 
-  for (const route of served) {
+  for (const route of allRoutes) {
     app.route({
       method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
-      url: nameOf(route),
+      url: routerPath(route),
       async handler(request, reply) {
         const arrival = arrivalOf(request);
-        return answer({ services: forCalls, route, arrival, request, reply });
+        return callOperation({ services: callServices, route, arrival, request, reply });
       },
     });
   }
@@ -191,14 +193,14 @@ export function createApp(services: HttpServices): FastifyInstance {
     if (problem.code === 'unauthorized') services.rateLimits?.countWrongKey(request, reply);
     const { status, headers, body } = renderProblem(problem);
     dropHeaders(reply);
-    if (!isOfDashboard(arrivalOf(request))) varyByOrigin(reply);
+    setCommonHeaders(request, reply);
     return reply.code(status).headers(headers).send(body);
   });
 
   return app;
 }
 
-async function answer(input: {
+async function callOperation(input: {
   services: CallServices;
   route: Route;
   arrival: Arrival;
@@ -239,7 +241,6 @@ function refuse(reply: FastifyReply): FastifyReply {
 /** Removes the headers of an answer that an error replaces, such as its encoding and its ETag. */
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
-    if (name in EVERY_ANSWER || name === 'x-request-id' || name.startsWith('access-control-')) continue;
     if (isRateLimitField(name)) continue;
     reply.removeHeader(name);
     // The framework has copied them here if a stream failed before its first byte.
@@ -262,7 +263,7 @@ function isOfDashboard({ match }: Arrival): boolean {
   return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
 }
 
-function nameOf({ operation, bySession }: Route): string {
+function routerPath({ operation, bySession }: Route): string {
   return bySession ? `/ui/${operation.id}` : `/${operation.id}`;
 }
 
