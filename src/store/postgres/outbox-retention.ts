@@ -122,14 +122,14 @@ export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
 export async function prune(
   tx: Tx,
   input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },
-): Promise<{ attemptsDone: boolean; next: PrunePlace | null }> {
+): Promise<{ done: boolean; next: PrunePlace | null }> {
   const { limit } = input;
   const next = await pruneEvents(tx, input);
   const [attempts] = await Promise.all([
     tx.db.run(OLD_ATTEMPTS, tx.now - input.attemptsMs, limit),
     tx.db.run(OLD_REPLAYS, tx.now - input.eventsMs, limit),
   ]);
-  return { attemptsDone: attempts < limit, next };
+  return { done: attempts < limit && next === null, next };
 }
 
 const OLD_ATTEMPTS = `

@@ -1,5 +1,6 @@
 /** Events, webhooks and deliveries, put together: what spans several transactions, and places kept between calls. */
 import { performance } from 'node:perf_hooks';
+import { inRounds } from '../rounds.ts';
 import type { Store } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
 import * as deliveries from './deliveries.ts';
@@ -46,11 +47,7 @@ export function outbox({
   const settleAll = write(settle);
   const cancelSome = write(cancelRemoved);
   let isCanceling = false;
-  // Each step takes up where the one before it has ended.
-  let prunedUpTo = PRUNE_START;
   let expiredUpTo = EXPIRE_START;
-  let replayedUpTo = REPLAY_START;
-  let forgottenUpTo = FORGET_START;
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());
@@ -115,11 +112,7 @@ export function outbox({
       pause: write(changes.pause),
       resume: write(webhooks.resume),
       test: write(changes.test),
-      forget: async (input) => {
-        const { forgotten, next } = await write(forget)({ ...input, after: forgottenUpTo });
-        forgottenUpTo = next ?? FORGET_START;
-        return { forgotten, done: next === null };
-      },
+      forget: inRounds(FORGET_START, write(forget)),
     },
     deliveries: {
       async lanes({ limit, ...holder }) {
@@ -162,22 +155,14 @@ export function outbox({
       replay: write(replay),
       startReplay: write(startReplay),
       getReplay: read(getReplay),
-      stepReplays: async (input) => {
-        const { done, next } = await write(stepReplays)({ ...input, after: replayedUpTo });
-        replayedUpTo = next ?? REPLAY_START;
-        return { done };
-      },
+      stepReplays: inRounds(REPLAY_START, write(stepReplays)),
       expire: async (input) => {
         if (expiredUpTo === EXPIRE_START) void cancelTheRest();
         const { next } = await write(expire)({ ...input, after: expiredUpTo });
         expiredUpTo = next ?? EXPIRE_START;
         return { done: next === null };
       },
-      prune: async (input) => {
-        const { attemptsDone, next } = await write(prune)({ ...input, after: prunedUpTo });
-        prunedUpTo = next ?? PRUNE_START;
-        return { done: attemptsDone && next === null };
-      },
+      prune: inRounds(PRUNE_START, write(prune)),
     },
   };
 }

@@ -3,6 +3,7 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { inRounds } from '../rounds.ts';
 import type { Store, Touched } from '../store.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
@@ -89,8 +90,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     work.then(over, over);
     return work;
   };
-  /** Jobs are pruned a few workflows a call: where the next one goes on. */
-  let prunedJobs = history.PRUNE_START;
+  /** The cursor of pruning records. */
   let prunedRecords = PRUNE_RECORDS_START;
   let closing: Promise<void> | undefined;
   let measured: Awaited<ReturnType<typeof startClock>> | undefined;
@@ -195,11 +195,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       list: read(history.list),
       recent: read(glance.recent),
       counts: read(glance.counts),
-      prune: async (input) => {
-        const { next } = await write(history.prune)({ ...input, after: prunedJobs });
-        prunedJobs = next ?? history.PRUNE_START;
-        return { done: next === null };
-      },
+      prune: inRounds(history.PRUNE_START, write(history.prune)),
     },
     schedules: { due: read(schedules.due), fire: guarded(together(schedules.fire)) },
     records: {

@@ -112,7 +112,7 @@ export const PRUNE_START: PruneCursor = { teamId: '', sequence: 0 };
 export function prune(
   tx: Tx,
   input: { attemptsMs: number; eventsMs: number; limit: number; after: PruneCursor },
-): { attemptsDone: boolean; next: PruneCursor | null } {
+): { done: boolean; next: PruneCursor | null } {
   const { limit } = input;
   const attempts = tx.db.run(
     `delete from attempt where (team_id, delivery_id, number) in
@@ -128,7 +128,8 @@ export function prune(
     tx.now - input.eventsMs,
     limit,
   );
-  return { attemptsDone: attempts < limit, next: pruneEvents(tx, input) };
+  const next = pruneEvents(tx, input);
+  return { done: attempts < limit && next === null, next };
 }
 
 /**

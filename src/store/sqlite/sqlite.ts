@@ -6,6 +6,7 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { inRounds } from '../rounds.ts';
 import type { Store, Touched } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
 import { abandoned } from './attempts.ts';
@@ -49,7 +50,7 @@ import { read as readUsage } from './usage.ts';
 import * as versions from './versions.ts';
 import * as webhooks from './webhooks.ts';
 import * as workflows from './workflows.ts';
-import { startWriter } from './writer.ts';
+import { startWriter, type Writer } from './writer.ts';
 
 export interface SqliteOptions {
   /** The database file; its directory is created if it is missing. */
@@ -81,7 +82,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       publicUrl: options.publicUrl,
       quotas: options.quotas,
       log,
-      onTouched: (touched) => tell(listeners, touched, log),
+      onTouched: (touched) => notify(listeners, touched, log),
     });
     return compose({ path, reader, writer, clock, listeners, ownership });
   } catch (error) {
@@ -94,7 +95,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 function compose(parts: {
   path: string;
   reader: Database;
-  writer: Awaited<ReturnType<typeof startWriter>>;
+  writer: Writer;
   clock: Clock;
   listeners: Set<(touched: Touched) => void>;
   ownership: Ownership | undefined;
@@ -103,12 +104,6 @@ function compose(parts: {
   let closing: Promise<void> | undefined;
   /** One scrub at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
-  // Cursors of chores that do a bounded part per call and start over at the end of a round.
-  let prunedJobs = history.PRUNE_START;
-  let prunedEvents = PRUNE_START;
-  let expired = EXPIRE_START;
-  let replayed = REPLAY_START;
-  let forgotten = FORGET_START;
 
   const write =
     <Name extends WriteName>(name: Name) =>
@@ -201,11 +196,7 @@ function compose(parts: {
       list: read(history.list),
       recent: read(glance.recent),
       counts: read(glance.counts),
-      prune: async (input) => {
-        const { next } = await write('jobs.prune')({ ...input, after: prunedJobs });
-        prunedJobs = next ?? history.PRUNE_START;
-        return { done: next === null };
-      },
+      prune: inRounds(history.PRUNE_START, write('jobs.prune')),
     },
     schedules: { due: read(schedules.due), fire: write('schedules.fire') },
     records: {
@@ -257,11 +248,7 @@ function compose(parts: {
       pause: write('webhooks.pause'),
       resume: write('webhooks.resume'),
       test: write('webhooks.test'),
-      forget: async (input) => {
-        const { next, ...result } = await write('webhooks.forget')({ ...input, after: forgotten });
-        forgotten = next ?? FORGET_START;
-        return { ...result, done: next === null };
-      },
+      forget: inRounds(FORGET_START, write('webhooks.forget')),
     },
     deliveries: {
       async lanes() {
@@ -284,21 +271,9 @@ function compose(parts: {
       replay: write('deliveries.replay'),
       startReplay: write('deliveries.startReplay'),
       getReplay: read(getReplay),
-      stepReplays: async (input) => {
-        const { done, next } = await write('deliveries.stepReplays')({ ...input, after: replayed });
-        replayed = next ?? REPLAY_START;
-        return { done };
-      },
-      expire: async (input) => {
-        const { next } = await write('deliveries.expire')({ ...input, after: expired });
-        expired = next ?? EXPIRE_START;
-        return { done: next === null };
-      },
-      prune: async (input) => {
-        const { attemptsDone, next } = await write('deliveries.prune')({ ...input, after: prunedEvents });
-        prunedEvents = next ?? PRUNE_START;
-        return { done: attemptsDone && next === null };
-      },
+      stepReplays: inRounds(REPLAY_START, write('deliveries.stepReplays')),
+      expire: inRounds(EXPIRE_START, write('deliveries.expire')),
+      prune: inRounds(PRUNE_START, write('deliveries.prune')),
     },
     inspectors: {
       create: write('inspectors.create'),
@@ -351,7 +326,7 @@ function compose(parts: {
   };
 }
 
-function tell(listeners: Set<(touched: Touched) => void>, touched: Touched, log: Logger): void {
+function notify(listeners: Set<(touched: Touched) => void>, touched: Touched, log: Logger): void {
   for (const listener of listeners) {
     try {
       listener(touched);
