@@ -1,10 +1,10 @@
-/** Picks the command, prints its error, sets the exit code. */
+/** The entry point: loads the command that is called, runs it, prints its error and sets the exit code. */
 import { Command, CommanderError } from 'commander';
 import { finishCommands } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { VERSION } from './config/version.ts';
 
-/** What adds each command. Only that of the command that is called is loaded: all of them take their time. */
+/** What adds each command. Only the files of the called command are loaded: loading all would slow every start. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
   ['init', async () => (await import('./cli/init.ts')).addInit],
   ['serve', async () => (await import('./cli/serve.ts')).addServe],
@@ -30,10 +30,10 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['completion', async () => (await import('./cli/completion.ts')).addCompletion],
 ];
 
-/** Those that must know all others. */
+/** Commands that must know all the others. */
 const WHOLE = ['completion'];
 
-/** @param name the command that is called; when it is none of ours, all are there */
+/** @param name the called command; if there is none of this name, every command is added */
 export async function programOf(name: string | undefined): Promise<Command> {
   const program = new Command('flowhook')
     .description(
@@ -42,7 +42,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
     .version(VERSION)
     .showHelpAfterError('(add --help to see what there is)')
     .exitOverride();
-  // One file adds three.
+  // One file adds all three.
   const file = name === 'logout' || name === 'profiles' ? 'login' : name;
   const called = COMMANDS.filter(([one]) => one === file && !WHOLE.includes(one));
   for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
@@ -52,7 +52,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
-  // Whoever reads has enough (`head`): that is no mistake. A server goes on without readers.
+  // A reader that stops early (`head`) is no error. A server continues without readers.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (argv[2] === 'serve') return;
     if (error.code !== 'EPIPE') throw error;
@@ -63,7 +63,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     await program.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has printed its own sentence; asking for help is no mistake.
+      // Commander has printed the message already; asking for help is no error.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }

@@ -1,4 +1,4 @@
-/** `flowhook workflows add`: writes the file of an HTTP source that is described with flags. */
+/** `flowhook workflows add`: writes the file of an HTTP source described by flags. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `flowhook apply`: brings the definitions in the workflows directory into the database. */
+/** `flowhook apply`: stores the definitions of the workflows directory in the database. */
 import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
 import { applyWorkflows } from '../workflows/apply.ts';
@@ -15,7 +15,7 @@ export function addApply(program: Command): void {
     .option('--prune', 'archive workflows whose file is missing')
     .option('--force', 'let --prune archive more than half of the workflows');
   addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
-    // Where there are no files, somebody is in the wrong directory: nothing is made there.
+    // First: in a directory without workflow files, probably the wrong one, no database is created.
     await findWorkflowFiles(configOf(options).workflowsDirectory);
     await withStore(options, { make: true }, async (store, config) => {
       const report = await applyWorkflows(store, {

@@ -1,4 +1,4 @@
-/** `flowhook audit list`: who changed what, when, and from where. */
+/** `flowhook audit list`: lists who changed what, when, and from where. */
 import type { Command } from 'commander';
 import type { AuditOptions, Flowhook } from 'flowhook-client';
 import { shownAuditLine } from '../http/extensions/shown-audit-line.ts';

@@ -1,4 +1,4 @@
-/** `flowhook backup create|verify|restore|list`: copies of an SQLite database that can be put back. */
+/** `flowhook backup create|verify|restore|list`: backups of an SQLite database. */
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -223,7 +223,7 @@ function tellMistakes(what: string, mistakes: readonly string[]): void {
   process.exitCode = 1;
 }
 
-/** For those who look at the list. A directory that cannot be written to is no reason to fail. */
+/** Notes the result in the manifest, for `backup list`. Failing to write it does not fail the verification. */
 function noteVerified(file: string, isWhole: boolean): void {
   const manifest = readManifest(file);
   if (manifest === undefined) return;
@@ -234,7 +234,7 @@ function noteVerified(file: string, isWhole: boolean): void {
   }
 }
 
-/** A bar while the file grows, and then a line: nobody knows how long reading takes. */
+/** A progress bar while the file is written, then a live line: how long verifying takes is unknown. */
 class Progress {
   readonly #clock = () => performance.now();
   readonly #line = createLiveLine(screen, this.#clock);

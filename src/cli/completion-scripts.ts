@@ -1,9 +1,10 @@
 /**
- * The completions as each shell wants them. All three read the words so far alike: one that continues the path is a
- * command. What a flag waits for comes first, then flags after a dash, then commands or what the command is given.
+ * The completion scripts of each shell. All three read the words so far in the same way: a word that continues the path
+ * is a command. They offer, in this order: values after a flag that takes one, flags after a dash, commands or
+ * arguments.
  */
 
-/** What may stand somewhere: one of these words, or a file. */
+/** What can be completed in a place: these words, or files. */
 export type Words = 'files' | readonly string[];
 
 interface Named {
@@ -11,12 +12,12 @@ interface Named {
   description: string;
 }
 
-/** A command, and what may come after it. */
+/** A command, and what may follow it. */
 export interface Place {
-  /** With slashes; '' is where a command line begins. */
+  /** With slashes; '' is the beginning of the command line. */
   path: string;
   commands: readonly Named[];
-  /** `value` is what such a flag wants after it. */
+  /** `value` is what the flag takes. */
   flags: readonly (Named & { value?: Words })[];
   argument: Words;
 }
@@ -125,12 +126,12 @@ function fishWords(words: Words, files: string, others: string): string {
   return ` ${others}${words.length === 0 ? '' : ` -a ${quoted(words.join(' '))}`}`;
 }
 
-/** Every path of commands: what is none of these is an argument. */
+/** The paths of all commands: any other word is an argument. */
 function paths(places: readonly Place[]): string {
   return places.flatMap(({ path }) => (path === '' ? [] : [`${path}/`])).join(' ');
 }
 
-/** The cases of a last word that is a flag and waits for a value: those with the same words in one, also with none. */
+/** The cases for a last word that is a flag with a value; flags with the same values share a case. */
 function valueCases(places: readonly Place[], action: (words: Words) => string): string {
   const cases = new Map<string, string[]>();
   for (const { path, flags } of places) {
@@ -143,7 +144,7 @@ function valueCases(places: readonly Place[], action: (words: Words) => string):
   return [...cases].map(([act, names]) => `    ${names.join('|')}) ${act} ;;`).join('\n');
 }
 
-/** As one word of a shell. */
+/** Quoted as one word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

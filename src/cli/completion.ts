@@ -1,4 +1,4 @@
-/** `flowhook completion bash|zsh|fish`: what a shell needs to complete commands, flags and what follows them. */
+/** `flowhook completion bash|zsh|fish`: prints a script that completes commands, flags and their values. */
 import type { Command, Option } from 'commander';
 import { PUSH_FORMATS } from '../jobs/push-records.ts';
 import { DELIVERY_STATES } from '../model/delivery.ts';
@@ -13,7 +13,7 @@ import type { Options } from './settings.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** What may follow a flag, where it is one of a few words. Of a list with commas, the first. */
+/** The values of flags that take one of a few words. Of a comma-separated list, the first is completed. */
 export const VALUES: Readonly<Record<string, readonly string[]>> = {
   'jobs list --state': JOB_STATES,
   'jobs list --origin': JOB_ORIGINS,

@@ -1,4 +1,4 @@
-/** `flowhook config`: which settings hold here, where they come from, and what is wrong with them. */
+/** `flowhook config`: prints the effective settings with their origins, and checks them. */
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
 import { settingsByGroup } from '../config/groups.ts';
@@ -48,7 +48,7 @@ function printConfig(options: Options): void {
   );
 }
 
-/** A mistake is what keeps a server from starting; a doubt is a variable that has no effect. */
+/** A mistake keeps a server from starting; a doubt is a variable that has no effect. */
 function checkConfig(options: Options): void {
   try {
     const doubts = misspeltVariables(configOf(options).environment);

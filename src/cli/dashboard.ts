@@ -1,4 +1,4 @@
-/** `flowhook dashboard`: a link that signs somebody in to the dashboard, for whoever has the database. */
+/** `flowhook dashboard`: prints a link that signs in to the dashboard. Needs the database, not a key. */
 import type { Command } from 'commander';
 import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
 import { type ApiKey, allows, isUsable, type Team } from '../model/team.ts';
@@ -64,7 +64,7 @@ async function chosenKey(
   return { slug, key };
 }
 
-/** Of those that may do the same the oldest. */
+/** Among keys with equal rights, the oldest first. */
 function moreScopesFirst(one: ApiKey, other: ApiKey): number {
   const rank = ({ scopes }: ApiKey) =>
     allows(scopes, 'operator') ? 100 : allows(scopes, 'admin') ? 99 : scopes.length;

@@ -1,14 +1,14 @@
-/** Where a command finds the database, and whether it can be used: told before anything else is tried. */
+/** Locates the database file and prepares the data directory, before anything else is tried. */
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 
-/** The file of the database; nothing when the URL names no file. */
+/** The file of the database; undefined when the URL names no file. */
 export function databaseFile({ databaseUrl }: Config): string | undefined {
   return databaseUrl.startsWith('sqlite:/') ? databaseUrl.slice('sqlite:'.length) : undefined;
 }
 
 /**
- * Makes the data directory if it is not there.
+ * Creates the data directory if it is missing.
  *
  * @throws Error with a sentence when it, or the database, cannot be read and written
  */

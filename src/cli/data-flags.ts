@@ -1,4 +1,4 @@
-/** The flags of `flowhook data`, and versions in words. */
+/** The flags of `flowhook data`, and versions as lines of a list. */
 import type { RecordCounts } from '../model/job.ts';
 import { FORMATS, type Format } from '../records/formats.ts';
 import { UsageError } from './exit.ts';

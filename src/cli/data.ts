@@ -1,4 +1,4 @@
-/** `flowhook data get|changes|versions`: reads records from the database itself, with or without a server. */
+/** `flowhook data get|changes|versions`: reads records from the database, or from a server. */
 import type { Command } from 'commander';
 import { openSpan, readChanges } from '../records/changes.ts';
 import { FORMATS, formatter } from '../records/formats.ts';
@@ -12,10 +12,10 @@ import { orRemote } from './remote.ts';
 import { changesAt, recordsAt, versionsAt } from './remote-data.ts';
 import type { Options } from './settings.ts';
 
-/** Versions that are listed at most: more than are ever kept. */
+/** More versions than are ever kept. */
 const MAX_VERSIONS = 1_000;
 
-/** The command `data`, which several files add to. */
+/** The command `data`, to which several files add. */
 export function dataCommand(program: Command): Command {
   return (
     program.commands.find((command) => command.name() === 'data') ??

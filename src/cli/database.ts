@@ -1,4 +1,4 @@
-/** `flowhook database copy`: all that a database holds into another one, of either kind. */
+/** `flowhook database copy`: copies a whole database into another one, of either kind. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
@@ -71,7 +71,7 @@ async function copy(options: Options): Promise<void> {
   ]);
 }
 
-/** Both URLs, as different databases that can be copied. */
+/** Both URLs, checked: two different databases that can be copied. */
 async function endsFrom(options: Options): Promise<{ from: string; to: string }> {
   if (options.from === undefined && options.to === undefined) {
     throw new UsageError('Name a database with --from or --to; FLOWHOOK_DATABASE is the other one');
@@ -115,7 +115,7 @@ function fileOf(url: string): string | undefined {
   return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
 }
 
-/** One bar while rows are written, another one while they are compared. */
+/** One progress bar while rows are copied, another while they are compared. */
 class Bars {
   #bar: ProgressBar | undefined;
   #doing: string | undefined;

@@ -1,4 +1,4 @@
-/** `flowhook teams delete`: exports what a team has, takes it away from everybody, and deletes it. */
+/** `flowhook teams delete`: exports what a team has, retires the team, and deletes its rows. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -18,9 +18,9 @@ import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
 
-/** Rows that one transaction deletes. */
+/** How many rows one transaction deletes. */
 const ROWS_AT_ONCE = 500;
-/** So long runs may take to end by themselves; after it they lose their jobs, which ends them as well. */
+/** How long runs may take to end after being canceled; then their jobs are deleted, which ends them too. */
 const END_MS = 15_000;
 const LOOK_MS = 100;
 const BY = 'Its team was deleted at the command line';
@@ -92,7 +92,7 @@ function refuseRunning(slug: string, ids: readonly string[]): void {
 
 /** @throws UsageError unless the slug comes back */
 async function ask(slug: string): Promise<void> {
-  // No message: without it nobody knows what is waited for.
+  // Not by `say`: even with --quiet, the user must know what to type.
   process.stderr.write(`Everything of the team "${slug}" will be deleted for good. Type its slug to go on: `);
   const lines = createInterface({ input: process.stdin });
   try {
@@ -107,7 +107,7 @@ async function ask(slug: string): Promise<void> {
   throw new UsageError(`That was not "${slug}": nothing was deleted. In scripts, say --yes`);
 }
 
-/** Lets runs end in good order where somebody is there who ends them. */
+/** Cancels jobs and, if a server is there to end them, waits for their ends. */
 async function cancel(
   store: Store,
   { teamId, ids, owned }: { teamId: string; ids: readonly string[]; owned: boolean },
@@ -123,7 +123,7 @@ async function cancel(
   }
 }
 
-/** As long as each step takes, everybody else has the database afterwards. */
+/** Deletes in steps, pausing after each for as long as it took, so that others can use the database. */
 async function deleteRows(store: Store, teamId: string): Promise<void> {
   const line = createLiveLine(screen, () => performance.now());
   try {
@@ -139,7 +139,7 @@ async function deleteRows(store: Store, teamId: string): Promise<void> {
   }
 }
 
-/** Not in the log of the database either, and not in answers that a server has kept. */
+/** Also removes the rows from the log of the database and from cached response bodies. */
 async function leaveNoTraces(store: Store, config: Config): Promise<void> {
   await rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true });
   const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });

@@ -1,4 +1,4 @@
-/** `flowhook doctor`: looks at the whole installation, and says what is wrong, what comes of it and what to do. */
+/** `flowhook doctor`: examines the installation; for every problem, prints what it leads to and what to do. */
 import { type InspectColor, styleText } from 'node:util';
 import { type Command, Option } from 'commander';
 import type { Flowhook } from 'flowhook-client';
@@ -117,7 +117,7 @@ async function examineHere(options: Options): Promise<Shown> {
   }
 }
 
-/** Settings that cannot be read are a finding as well. */
+/** The settings; if they are wrong, their mistakes, which are a finding too. */
 function settingsOf(options: Options) {
   try {
     const settings = configOf(options);
@@ -128,7 +128,7 @@ function settingsOf(options: Options) {
   }
 }
 
-/** null when nothing is to be asked. */
+/** The URLs to try; null when no request may be sent. */
 function urlsOf(online: unknown): readonly string[] | null {
   if (online === undefined) return null;
   if (!Array.isArray(online)) return EXAMPLES;
@@ -147,7 +147,7 @@ function linesOf(findings: readonly Finding[]): string[] {
 
 function linesOfOne({ check, status, what, why, fix }: Finding): string[] {
   const [sign, color] = SIGNS[status];
-  // Skipped ones say in one line why; what is wrong says all.
+  // A skipped check has one line; a problem has all of its sentences.
   const parts =
     status === 'skipped'
       ? [`${what}: ${why ?? ''}${fix === null ? '' : `. ${fix}`}`]
@@ -177,7 +177,7 @@ function summaryOf({ findings, tookMs }: Shown): string {
   ].join(', ');
 }
 
-/** On a terminal that has colours, and whose user wants them. */
+/** Coloured only on a terminal that supports colours and whose user wants them. */
 function styled(color: InspectColor, text: string): string {
   return styleText(color, text, { stream: process.stdout, validateStream: true });
 }

@@ -1,4 +1,4 @@
-/** The engine without a server: runs jobs in the process of a command that owns the database. */
+/** Runs jobs in the process of a command that owns the database, without a server. */
 import type { Config } from '../config/config.ts';
 import { Engine } from '../jobs/engine.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -8,14 +8,14 @@ import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 import { runSecrets } from '../workflows/secrets.ts';
 
-/** The server's own name: who owns the database takes back what is left of it, and the next server of this. */
+/** The node id of a server on SQLite: each owner recovers the jobs that the previous one has left. */
 const NODE_ID = 'local';
 
 export interface CommandEngine {
-  /** Takes back jobs that were left running when a server was killed. */
+  /** Recovers jobs that were left running when a server was killed. */
   reap(): Promise<void>;
   start(): Promise<void>;
-  /** Gives back what still runs. Harmless before the start. */
+  /** Releases jobs that are still running. Harmless before the start. */
   stop(): Promise<void>;
 }
 

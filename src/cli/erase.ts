@@ -1,4 +1,4 @@
-/** `flowhook data erase|export`: removes a person from everything a team holds, or shows it. */
+/** `flowhook data erase|export`: erases a person from everything that a team holds, or prints what it holds. */
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -54,7 +54,7 @@ async function eraseData(options: Options): Promise<void> {
         store,
         sealer: await openSealer(config, store),
         directories: directoriesOf(config),
-        // A server that runs makes again what it misses; it removes what it is making when it is done.
+        // A running server makes missing files again, and removes those that it is making when they are done.
         forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
       },
       {
@@ -87,7 +87,7 @@ async function eraseDataAt(server: Flowhook, options: Options): Promise<void> {
     suppress: options.suppress === true,
   });
   const { backups, ...rest } = report;
-  // A server tells how many there are, not where.
+  // A server says how many there are, not where.
   const older = backups === 0 ? [] : [`${backups} on the server`];
   tell({ ...rest, backups: older }, options, report);
 }
@@ -101,7 +101,7 @@ function personFrom(options: Options): { email: string | undefined; id: string |
   return { email, id };
 }
 
-/** A report as its words need it, of the database or of a server. */
+/** What is printed of a report, from the database or from a server. */
 type Told = Omit<ErasureReport, 'found' | 'left'> & Record<'found' | 'left', readonly FoundPlace[]>;
 type FoundPlace = Omit<Found, 'place'> & { place: string };
 
@@ -134,7 +134,7 @@ async function exportDataAt(server: Flowhook, options: Options): Promise<void> {
   await tellEntries([{ slug: team.slug, entries: server.exportPerson(String(options.email)) }]);
 }
 
-/** What teams hold, each entry as the JSON text that it is: parsing could change its numbers. */
+/** Prints entries as they are: parsing the JSON could change its numbers. */
 async function tellEntries(
   teams: readonly { slug: string; entries: AsyncIterable<string> }[],
 ): Promise<void> {
@@ -151,14 +151,14 @@ async function tellEntries(
   say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
 }
 
-/** Where copies of the database are looked for. */
+/** Where copies of the database are searched for. */
 function directoriesOf(config: Config): string[] {
   const file = databaseFile(config);
   const own = [config.dataDirectory, config.backupDirectory];
   return file === undefined ? own : [...own, dirname(file)];
 }
 
-/** Whether there is nothing more to be done about what is left where nobody holds it. */
+/** Whether nothing more must be done about traces in free space and in the log. */
 function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
   return logEmptied !== false && (rewritten || tracesLeft !== true);
 }

@@ -1,4 +1,4 @@
-/** `flowhook events`: what happened, in order, from the database itself. */
+/** `flowhook events`: lists events in order. */
 import type { Command } from 'commander';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';

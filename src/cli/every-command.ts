@@ -1,4 +1,4 @@
-/** What all commands have alike: examples first, `--json`, `--quiet`, and where the exit codes stand. */
+/** What all commands have in common: examples at the top of the help, `--quiet`, and a note on exit codes. */
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import { EXAMPLES } from './examples.ts';
@@ -6,26 +6,26 @@ import { EXIT_CODES } from './exit.ts';
 import { beQuiet } from './say.ts';
 import { wrapped } from './table.ts';
 
-/** What the help of all commands begins with. */
+/** The examples at the top of `flowhook --help`. */
 const FIRST_STEPS = [
   'serve',
   'run people --wait',
   'webhooks subscribe people https://example.com/hook',
   'jobs list --state failed',
 ];
-/** Of a noun: as many as show what it is about. */
+/** Enough to show what a noun (`flowhook jobs`) is about. */
 const EXAMPLES_OF_A_NOUN = 4;
-/** Where nothing is known of the terminal. */
+/** When the width of the terminal is unknown. */
 const WIDTH = 80;
 
-/** To be called when the commands have been added. */
+/** Must be called after the commands have been added. */
 export function finishCommands(program: Command): void {
   for (const { path, command } of leavesOf(program)) {
     const has = (flag: string) => command.options.some(({ long }) => long === flag);
     if (!has('--quiet')) command.option('--quiet', 'print only data and errors');
     const examples = EXAMPLES[path] ?? [];
     addExamples(command, examples);
-    // Whoever has left something out sees what it looks like.
+    // An incomplete call is answered with a complete example.
     if (examples[0] !== undefined) {
       command.showHelpAfterError(`For example: ${wholeExample(examples[0])}\n(--help tells the rest)`);
     }
@@ -57,19 +57,19 @@ function addExamples(command: Command, examples: readonly string[]): void {
   command.addHelpText('before', `Examples:\n${lines.join('\n')}\n`);
 }
 
-/** An example as one types it. */
+/** An example as it is typed. */
 export function wholeExample(example: string): string {
   return /(?:^| )flowhook /.test(example) ? example : `flowhook ${example}`;
 }
 
-/** A long one goes on below, as a shell reads it. */
+/** Breaks a long example into lines that a shell joins again. */
 function continued(example: string): string {
   const at = example.lastIndexOf(' --', WIDTH - ' \\'.length);
   if (example.length + '  '.length <= WIDTH || at < 0) return example;
   return `${example.slice(0, at)} \\\n      ${continued(example.slice(at + 1))}`;
 }
 
-/** What a command adds to its help is broken at the edge of the terminal, as commander breaks the rest. */
+/** Wraps the notes that a command adds to its help; commander wraps only the rest. */
 function wrapNotes(command: Command): void {
   const emitter = command as unknown as EventEmitter;
   const width = () => command.configureOutput().getOutHelpWidth?.() ?? WIDTH;
@@ -81,7 +81,7 @@ function wrapNotes(command: Command): void {
   }
 }
 
-/** The commands that do something, with their names: `jobs list`. */
+/** The commands that do something (not the nouns that group them), with their paths: `jobs list`. */
 export function leavesOf(command: Command, path = ''): { path: string; command: Command }[] {
   return command.commands
     .filter((one) => one.name() !== 'exit-codes')

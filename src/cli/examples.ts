@@ -1,4 +1,4 @@
-/** What each command is mostly called for: its help begins with these lines. */
+/** The most common calls of each command, shown at the top of its help. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: ['init', 'init /etc/flowhook'],
   serve: ['serve', 'serve --port 9000 --data /var/lib/flowhook --workflows /etc/flowhook/workflows'],

@@ -1,4 +1,4 @@
-/** The end of a command that failed: its sentence, and the exit code that tells a script what happened. */
+/** Exit codes, the errors that commands throw, and the sentence printed for an error. */
 import { ConfigError } from '../config/config.ts';
 import { InUseError, Problem } from '../model/error.ts';
 
@@ -14,17 +14,17 @@ export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [7, 'timed out'],
 ];
 
-/** A mistake in what the user typed, found after the flags were read. */
+/** The user typed something wrong, found after commander has read the flags. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What the user named is not there. */
+/** Something the user named does not exist. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 
-/** Something stands in the way that may go away. */
+/** Something is in the way that may go away. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
@@ -75,7 +75,7 @@ export function exitCodeOf(error: unknown): number {
   }
 }
 
-/** Of what a server has answered, by its class: the client is loaded only by commands that ask one. */
+/** For an error of the HTTP client, by its name: importing its classes would load the client for every command. */
 function codeOfAnswer({ name, status }: Error & { status?: number }): number {
   const byName: Record<string, number> = {
     NotFound: 3,
@@ -88,7 +88,7 @@ function codeOfAnswer({ name, status }: Error & { status?: number }): number {
   return byName[name] ?? (status === 400 ? 2 : 1);
 }
 
-/** What the user is told. Where listening failed the system says only what is wrong: here, what to do as well. */
+/** The sentence printed for an error. For errors of the system it adds what to do. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { address, port, hostname } = error as { address?: string; port?: number; hostname?: string };
@@ -102,9 +102,9 @@ export function sentenceOf(error: unknown): string {
     case 'EACCES':
       if (port === undefined) return error.message;
       return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
-    // These two come from a server that a command asked: another key helps there, or another address.
+    // These two come from the server that a command has asked.
     case 'unauthorized':
-      // A key that lacks a scope is told so in the server's own words.
+      // For a key that lacks a scope, the server's own sentence says which.
       if (!error.message.includes('x-api-key')) return error.message;
       return 'The server refuses this API key. Give another one with --key or FLOWHOOK_KEY, or note one with `flowhook login`; `flowhook keys create` makes one there';
     case 'unreachable':

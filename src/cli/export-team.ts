@@ -1,4 +1,4 @@
-/** Everything that a team has as files: what is written before it is deleted. */
+/** Exports everything that a team has as files, before it is deleted. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import { UsageError } from './exit.ts';
 
-/** Events that are read at once. */
+/** How many events are read at once. */
 const EVENTS_AT_ONCE = 250;
 
 /**
@@ -59,7 +59,7 @@ async function* recordsOf(store: Store, place: Place): AsyncGenerator<Uint8Array
   );
 }
 
-/** Nobody reads the versions of an archived workflow any more: its records are those that no run has removed. */
+/** The records of an archived workflow, which has no readable version: those that no run has removed. */
 async function* archivedOf(store: Store, place: Place): AsyncGenerator<Uint8Array> {
   for (let after: string | null = null; ; ) {
     // Every text contains the empty one.

@@ -1,4 +1,4 @@
-/** Finds the webhook or the delivery that a command names, in all teams; and says what was probably meant. */
+/** Finds the webhook or the delivery that a command names, in all teams. */
 import type { Webhook } from '../model/webhook.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Store } from '../store/store.ts';

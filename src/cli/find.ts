@@ -1,4 +1,4 @@
-/** Finds what a command line names, in all teams unless one is said; and says what was probably meant. */
+/** Finds the team, workflow or job that a command line names, in all teams unless one is given. */
 import type { Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
 import type { Place } from '../records/read.ts';
@@ -6,12 +6,12 @@ import { nearest } from '../std/nearest.ts';
 import type { Store } from '../store/store.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 
-/** Names that an error lists at most. */
+/** How many names an error lists at most. */
 const MAX_NAMED = 10;
-/** Jobs of each team among which a misspelt id is looked for. */
+/** How many jobs of each team are searched for a similar id. */
 const RECENT_JOBS = 500;
 
-/** The team with this slug, or all of them. */
+/** The team with this slug, or all teams when it is undefined. @throws NotFoundError */
 export async function findTeams(store: Store, slug: unknown): Promise<Team[]> {
   const teams = await store.teams.list();
   if (slug === undefined) return teams;
@@ -26,10 +26,10 @@ export async function findTeams(store: Store, slug: unknown): Promise<Team[]> {
 }
 
 /**
- * The workflow that a command names: `people`, or `acme/people` with its team, as `apply` and the lists write it.
+ * The workflow that a command names: `people`, or with its team `acme/people`, as `apply` and lists print it.
  *
- * @param team its slug, when one was given
- * @throws NotFoundError; UsageError when several teams have one
+ * @param team its slug, if it was given
+ * @throws NotFoundError; UsageError when several teams have a workflow of this id
  */
 export async function findWorkflow(store: Store, name: string, team: unknown): Promise<Place> {
   const [, before, id = name] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
@@ -57,7 +57,7 @@ export async function findWorkflow(store: Store, name: string, team: unknown): P
 }
 
 /**
- * The job that a command names, of whatever team.
+ * The job that a command names, in any team.
  *
  * @throws NotFoundError, with the id that was probably meant
  */

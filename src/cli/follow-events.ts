@@ -1,4 +1,4 @@
-/** The events of a team as a server tells them over HTTP, also beyond its restarts. */
+/** Follows the events of a team over HTTP by long polling, also across restarts of the server. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { parseExactly } from '../model/record.ts';
@@ -6,7 +6,7 @@ import { NotFoundError } from './exit.ts';
 
 const WAIT_S = 25;
 const LIMIT = 100;
-/** An answer that is held for `WAIT_S` must be there by then. */
+/** The timeout of a request, which the server may hold for `WAIT_S`. */
 const ANSWER_MS = 40_000;
 const AWAY_MS = 1_000;
 
@@ -15,13 +15,13 @@ export interface Remote {
   key: string;
 }
 
-/** An event: its fields, and its body as it was told. */
+/** An event: its fields, and its body as it was sent. */
 export interface WireEvent {
   fields: { id: string; type: string; sequence: number; workflowId?: string };
   body: string;
 }
 
-/** Yields what happens from now on until the signal comes. While the server is away it is asked again and again. */
+/** Yields events from now on until the signal is aborted. While the server is unreachable it retries. */
 export async function* followEvents(
   remote: Remote,
   { signal, say, onReady }: { signal: AbortSignal; say(text: string): void; onReady(): void },
@@ -30,7 +30,7 @@ export async function* followEvents(
   let isAway = false;
   while (!signal.aborted) {
     try {
-      // Whoever has waited for the server wants to know at once that it is there.
+      // After an outage ask without waiting, to notice at once that the server is back.
       const wait = isAway ? 0 : WAIT_S;
       const query = after === undefined ? 'after=now' : `after=${after}&limit=${LIMIT}&wait=${wait}`;
       const text = await get(remote, `/v1/events?${query}`, signal);
@@ -52,8 +52,8 @@ export async function* followEvents(
 }
 
 /**
- * Where to go on after nothing has come. A server with a new database counts from 1 again: behind the old place nothing
- * would come until it had counted as far.
+ * The cursor to continue with after an empty answer. A server with a new database counts from 1 again: with the old
+ * cursor, no event would arrive until it has counted that far.
  */
 async function knownPlace(
   remote: Remote,
@@ -75,7 +75,7 @@ export async function readEvent(remote: Remote, id: string): Promise<WireEvent> 
   return { fields, body: JSON.stringify(fields) };
 }
 
-/** The server cannot be reached, or cannot answer now. */
+/** The server cannot be reached, or cannot answer at the moment. */
 class AwayError extends Problem {
   constructor(sentence: string, cause: unknown) {
     super('database_unavailable', { sentence, cause });

@@ -1,26 +1,26 @@
-/** Follows a job to its end: a live line on a terminal, and one line for each change of its state. */
+/** Follows a job until it ends, with a live line on a terminal and one line per change of its state; reads its log. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, LogLine } from '../model/job.ts';
 import { createLiveLine, type Screen } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
 import { inWords, liveWords, oneLine, stateWords } from './job-words.ts';
 
-/** How often the job is looked at: a read of one row. */
+/** How often the job is read: one row. */
 const LOOK_MS = 100;
-/** Lines of a log that are read at once. */
+/** How many lines of a log are read at once. */
 const LOG_LINES = 1_000;
 
 export interface FollowOptions {
   store: Store;
-  /** For what is no data. */
+  /** For messages. */
   screen: Screen;
   /** Ends the following, not the job. */
   signal: AbortSignal;
-  /** Given each line of its log, that of the attempt under way first. */
+  /** Gets each line of its log, beginning with the current attempt. */
   onLog?: (line: LogLine) => void;
 }
 
-/** @returns the job at its end, or as it stood when the signal came */
+/** @returns the job when it has ended, or as it was when the signal came */
 export async function followJob(job: Job, { store, screen, signal, onLog }: FollowOptions): Promise<Job> {
   const line = createLiveLine(screen, () => performance.now());
   const tail = onLog === undefined ? undefined : logTail(store, job);
@@ -62,8 +62,9 @@ export interface TailLine {
 }
 
 /**
- * Reads a job's log as it grows, from an attempt on (the one under way unless told). Each call answers what has come
- * since the one before; it must be given the job as it was read *before*: what had ended by then is complete.
+ * Reads a job's log as it grows, beginning with an attempt (by default the current one). Each call yields the lines
+ * since the previous one. It must get a job that was read *before* the call: the log of what had ended by then is
+ * complete.
  */
 export function logTail(
   store: Store,
@@ -85,10 +86,10 @@ export function logTail(
   };
 }
 
-/** Records a second since an attempt was first seen; until they have grown nobody knows. */
+/** Records per second since an attempt was first seen; undefined until their number has grown. */
 function recordRate(): (job: Job, ms: number) => number | undefined {
   let first = { attempt: -1, records: 0, ms: 0 };
-  /** Progress is told now and then: in between the rate stands still. */
+  /** Progress is reported only now and then: in between the rate stays the same. */
   let last = first;
   return (job, ms) => {
     const records = job.progress?.records ?? 0;

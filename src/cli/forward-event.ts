@@ -3,7 +3,7 @@ import { VERSION } from '../config/version.ts';
 import { signatureHeaders } from '../webhooks/sign.ts';
 import type { WireEvent } from './follow-events.ts';
 
-/** As long as a webhook may take at most. */
+/** The longest timeout that a webhook may have. */
 const TIMEOUT_MS = 30_000;
 
 export interface Forwarded {
@@ -14,7 +14,7 @@ export interface Forwarded {
   durationMs: number;
 }
 
-/** Never rejects: what goes wrong is an outcome. A redirect is one too, as it is for a delivery. */
+/** Never rejects: a failure is a result, and so is a redirect, as for a delivery. */
 export async function forwardEvent(
   { fields, body }: WireEvent,
   { url, key }: { url: string; key: Uint8Array },

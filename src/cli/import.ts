@@ -1,4 +1,4 @@
-/** `flowhook data import`: pushes a file into the database itself, with or without a server, or to a server. */
+/** `flowhook data import`: pushes a file into the database, also while a server runs on it, or to a server. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -65,7 +65,7 @@ async function importFile(path: string, options: Options): Promise<void> {
       log: silentLogger,
       suppression: (at) => loadSuppression({ store, sealer }, at),
     });
-    // A node of its own: a server's start must not take this job for one of its earlier life.
+    // A node id of its own: a starting server must not take this job for one that it left behind.
     const nodeId = `cli-${randomBytes(6).toString('hex')}`;
     const pushes = new PushJobs({
       store,
@@ -82,7 +82,7 @@ async function importFile(path: string, options: Options): Promise<void> {
       noun: 'records',
       clock: () => performance.now(),
     });
-    // A file that cannot be opened is heard of when it is read; until then nobody else listens.
+    // Reading reports a file that cannot be opened; until then an `error` event without a listener would be thrown.
     input.on('error', () => {});
     let read = 0;
     const interrupted = onSignal();

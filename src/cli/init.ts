@@ -1,4 +1,4 @@
-/** `flowhook init`: what one begins with in a directory, none of it over a file that is there. */
+/** `flowhook init`: writes the files to start with into a directory; existing files are kept. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -7,10 +7,10 @@ import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
-/** Where the unit in `templates/` says that its files are. */
+/** The directory in the unit of `templates/`, which is replaced. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
 
-/** By path in the directory; each is made only when it is written. */
+/** What each file contains, by its path in the directory. */
 const FILES: Readonly<Record<string, (directory: string) => string>> = {
   'flowhook.yaml': commentedSettings,
   'workflows/default/hello.yaml': () => packed('templates/hello.yaml'),
@@ -48,12 +48,12 @@ function init(where: string, options: Options): void {
   say(nextSteps(relative(process.cwd(), directory)));
 }
 
-/** @returns false when there is one, and it shall stay */
+/** @returns false when the file exists and is kept */
 function write(file: string, content: string, force: boolean): boolean {
   try {
     mkdirSync(dirname(file), { recursive: true });
     if (!force && existsSync(file)) return false;
-    // Also when somebody else makes it in this moment, it is not written over.
+    // `wx`: not even a file that somebody else creates in this moment is overwritten.
     writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
     return true;
   } catch (error) {
@@ -78,13 +78,13 @@ function inShell(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** In a unit % begins a placeholder. */
+/** The unit for systemd, in which % begins a placeholder and must be escaped. */
 function unitOf(directory: string): string {
   const written = directory.replaceAll('%', '%%');
   return packed('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
 }
 
-/** A file of the package, which stands in the same place from `src/cli/` and from what is built of it. */
+/** A file of the package; the path is the same from `src/cli/` and from the built `dist/cli/`. */
 function packed(path: string): string {
   return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }

@@ -1,4 +1,4 @@
-/** `flowhook jobs logs`: prints what an attempt wrote to its log, and goes on printing while it grows. */
+/** `flowhook jobs logs`: prints the log of an attempt, and with `--follow` continues while it grows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
@@ -43,7 +43,7 @@ export function addJobLogs(jobs: Command): void {
   orRemote(addStoreOptions(logs), local, jobLogsAt);
 }
 
-/** One attempt's lines; with `following`, all that come until the job has ended or the signal says so. */
+/** The lines of one attempt; with `following`, all lines until the job has ended or the signal is aborted. */
 async function* linesOf(
   store: Store,
   job: Job,

@@ -1,4 +1,4 @@
-/** A job in words: a line of a list, the line that stands while it runs, and what became of it. */
+/** A job in words: the line of a list, the live line while it runs, and its outcome. */
 import type { Job } from '../model/job.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
@@ -10,7 +10,7 @@ export function outcomeCode(job: Job): 0 | 1 | 7 {
   return job.state === 'failed' && job.reason === 'timeout' ? 7 : 1;
 }
 
-/** The cells of one line of a list. `team` is its slug. */
+/** The cells of one line of a list. `team` is a slug. */
 export function cellsOf(job: Job, team: string, nowMs: number): string[] {
   return [
     job.id,
@@ -23,7 +23,7 @@ export function cellsOf(job: Job, team: string, nowMs: number): string[] {
   ];
 }
 
-/** All that is known of a job. `team` is its slug. */
+/** Everything about a job. `team` is a slug. */
 export function jobLines(job: Job, team: string, now: number): string[] {
   const rows: (readonly [string, string | null])[] = [
     ['job', job.id],
@@ -62,7 +62,7 @@ export function stateWords(job: Job): string {
   return job.attempt > 1 ? `${state} (${job.attempt})` : state;
 }
 
-/** What came of it, or how far it is. */
+/** The outcome of a job, or its progress. */
 export function resultWords(job: Job, nowMs: number): string {
   switch (job.state) {
     case 'finished':
@@ -90,9 +90,9 @@ export function publishedWords({ version, records }: Job): string {
 }
 
 /**
- * The line that stands on a terminal while a job runs: records, how fast, pages, message, how long.
+ * The live line on a terminal while a job runs: records, rate, pages, message, duration.
  *
- * @param perSecond records, as far as they were watched
+ * @param perSecond records per second, if it is known yet
  */
 export function liveWords(job: Job, perSecond: number | undefined, nowMs: number): string {
   const [records, ...more] = progressWords(job);
@@ -101,7 +101,7 @@ export function liveWords(job: Job, perSecond: number | undefined, nowMs: number
   return [stateWords(job), ...(records === undefined ? [] : [records, ...rate]), ...more, since].join('  ');
 }
 
-/** One line of text out of many. */
+/** A text as one line of at most `most` characters. */
 export function oneLine(text: string, most: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;

@@ -1,4 +1,4 @@
-/** `flowhook jobs`: lists jobs, shows one, cancels and repeats them; with or without a server. */
+/** `flowhook jobs`: lists, shows, cancels and reruns jobs. */
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { endedSentence, notWaitingSentence, shownJob } from '../http/extensions/shown-job.ts';
@@ -76,7 +76,7 @@ async function listJobs(options: Options): Promise<void> {
       });
       found.push(...jobs.map((job) => ({ job, team })));
     }
-    // Ids grow with time.
+    // Ids are ordered by time.
     const newest = found.toSorted((a, b) => (a.job.id < b.job.id ? 1 : -1)).slice(0, limit);
     print(
       options,

@@ -1,4 +1,4 @@
-/** The flags of `flowhook keys`, and keys in words. */
+/** The flags of `flowhook keys`, and keys as lines of a list. */
 import { DEFAULT_SCOPES, type KeyConcern, SCOPES, type Scope } from '../model/team.ts';
 import { UsageError } from './exit.ts';
 import type { Options } from './settings.ts';

@@ -1,4 +1,4 @@
-/** `flowhook webhooks listen`: brings the events of a server to an address on the developer's own machine. */
+/** `flowhook webhooks listen`: forwards the events of a server to a local address, for development. */
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { canonicalEvent, EVENT_TYPES, type EventType } from '../model/event.ts';
@@ -52,7 +52,7 @@ async function listen(options: Options): Promise<void> {
     report(event, result, options);
     return result;
   };
-  // No message: without it nothing can be verified.
+  // Not by `say`: even with --quiet, the receiver needs the secret.
   process.stderr.write(`Signing secret: ${secret}\n`);
 
   if (options.resend !== undefined) {
@@ -108,7 +108,7 @@ function report(event: WireEvent, result: Forwarded, options: Options): void {
   if (options.print === true) process.stdout.write(`${printable(JSON.stringify(event.fields, null, 2))}\n`);
 }
 
-/** Single keys, where there is a terminal; there Ctrl-C comes as a key as well. */
+/** Reads single keys on a terminal; in raw mode Ctrl-C arrives as a key as well. */
 function listenForKeys(on: { resend(): void; end(): void }): () => void {
   const { stdin } = process;
   if (stdin.isTTY !== true) return () => {};

@@ -1,4 +1,4 @@
-/** `flowhook login|logout|profiles`: notes servers and their keys, so that commands can name them. */
+/** `flowhook login|logout|profiles`: saves servers and their keys, so that commands can name them. */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { urlMistake } from '../model/webhook.ts';
@@ -38,7 +38,7 @@ async function login(url: string, options: Options): Promise<void> {
   const { environment } = configOf({});
   const key = String(options.key ?? environment.get('FLOWHOOK_KEY') ?? (await askedKey()));
   const { Flowhook } = await import('flowhook-client');
-  // Before it is noted: a key that is refused is of no use later.
+  // Before saving: a key that is refused would be of no use.
   const { team, key: known } = await new Flowhook({ url, key }).me();
   const name = String(options.profile ?? DEFAULT_PROFILE);
   const file = profilesFile(environment);
@@ -69,7 +69,7 @@ async function listProfiles(options: Options): Promise<void> {
   if (profiles.length === 0) say('There are none yet: `flowhook login URL` makes one');
 }
 
-/** A line from standard input; on a terminal nothing of it is shown. */
+/** Reads a line from standard input; on a terminal it is not echoed. */
 async function askedKey(): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY === true) say('The API key (it is not shown):');

@@ -1,4 +1,4 @@
-/** `flowhook migrate status|up`: the version of the tables, without starting a server. */
+/** `flowhook migrate status|up`: shows and runs pending migrations without starting a server. */
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { createLogger } from '../observe/log.ts';
@@ -39,7 +39,7 @@ async function up(options: Options): Promise<void> {
   const config = configOf(options);
   prepareDataDirectory(config);
   const before = await schemaOf(config);
-  // Opening does it.
+  // Opening migrates.
   const store = await openStore(config.databaseUrl, {
     publicUrl: () => '',
     log: createLogger({ level: 'warn', pretty: config.logPretty }),

@@ -1,4 +1,4 @@
-/** `flowhook workflows new`: looks at an address and proposes a workflow file for what it answers. */
+/** `flowhook workflows new`: requests a URL and proposes a workflow file for the response. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -44,14 +44,14 @@ async function propose(url: string, options: Options): Promise<void> {
       signal,
       onLog: (text: string) => void process.stderr.write(`${printable(text)}\n`),
     };
-    // Loaded here: the other commands beside this one send no requests.
+    // Loaded here: the other `workflows` commands send no requests.
     const { proposeFor } = await import('../workflows/proposals/propose.ts');
     const { previewSource } = await import('../workflows/sources/http/preview.ts');
     const proposal = await proposeFor(bare, asked);
     const text = proposalText(proposal);
     const source = checkedSource(text, 'default/new.yaml');
     const preview = await previewSource({ source, secrets: [], from: undefined, pages: 1, ...asked });
-    // Between the first look and now somebody else may have written it.
+    // `wx`: somebody else may have written it since the check above.
     if (out !== undefined) await writeFile(out, text, { flag: 'wx' });
     const lines = previewLines(preview);
     const { doubts, ...definition } = proposal;

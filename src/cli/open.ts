@@ -1,4 +1,4 @@
-/** What commands share that open the database for a short operation, beside a server that may be running. */
+/** Opens the database for a command, also while a server is running on it. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
@@ -16,19 +16,19 @@ import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { systemUser } from './system-user.ts';
 
-/** Adds what each of these commands takes: `--json`, and where the database is. */
+/** Adds `--json` and the flags that locate the database. */
 export function addStoreOptions(command: Command): Command {
   command.option('--json', 'print JSON');
   return addSettings(command, ['data', 'database']);
 }
 
 /**
- * Opens the database, runs the operation, and closes it, whatever happens.
+ * Opens the database, runs the operation, and always closes the database again.
  *
- * @param use.make whether to make a database that is not there: whoever only looks would find nothing in it
- * @param use.own whether to take the place of the server when none runs, so that jobs can run in this process
- * @param operation told whether this process has that place
- * @throws NotFoundError when there is none and none is to be made
+ * @param use.make whether to create a missing database; pointless for commands that only read
+ * @param use.own whether to become the owner of the database if no server is, so that jobs can run in this process
+ * @param operation is told whether this process is the owner
+ * @throws NotFoundError when there is no database and `use.make` is false
  */
 export async function withStore(
   options: Options,
@@ -54,15 +54,15 @@ export async function withStore(
       poolSize: config.databasePool,
       quotas: config.quotas,
       listen: config.databaseListen,
-      // That a new database was made has been said: only what goes wrong is worth a line.
+      // That a new database was made has been said already: log only what goes wrong.
       log: createLogger({
         level: config.logLevel === 'info' ? 'warn' : config.logLevel,
         pretty: config.logPretty,
       }),
-      // Where a server with the same settings listens: events of an import name it.
+      // Where a server with the same settings listens: events of an import contain it.
       publicUrl: () => config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined }),
     });
-  // On PostgreSQL a command is a guest, and whether a server runs somewhere nobody can say.
+  // On PostgreSQL a command cannot know whether a server runs somewhere, and never becomes the owner.
   let owned = use.own === true && !isPostgres(config.databaseUrl);
   const store = await open(owned).catch((error) => {
     if (!owned || !(error instanceof InUseError)) throw error;
@@ -76,7 +76,7 @@ export async function withStore(
   }
 }
 
-/** A command is a guest: the tables of a database that others use are brought up by whoever means to. */
+/** A command does not migrate a PostgreSQL database that others use: only `migrate up` and `serve` do. */
 async function refuseOldTables(config: Config, use: { make: boolean }): Promise<void> {
   const { found, waiting } = await readSchema(config.databaseUrl);
   if (found === 0 && !use.make) {

@@ -1,4 +1,4 @@
-/** `flowhook workflows preview`: what the paths of an HTTP source find, without a server and without a job. */
+/** `flowhook workflows preview`: shows what the paths of an HTTP source find, without a server or a job. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { VERSION } from '../config/version.ts';
@@ -45,7 +45,7 @@ async function preview(path: string | undefined, options: Options): Promise<void
       path === undefined
         ? { source: sourceOfFlags(withUrl(options)), secrets: [] }
         : await sourceOfFile(path, options, signal);
-    // Loaded here: the other commands beside this one send no requests.
+    // Loaded here: the other `workflows` commands send no requests.
     const { previewSource } = await import('../workflows/sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
@@ -68,7 +68,7 @@ async function preview(path: string | undefined, options: Options): Promise<void
   }
 }
 
-/** A saved answer needs no address, but for its links. */
+/** A saved response needs no URL; one is made up to resolve its links. */
 function withUrl(options: Options): Options {
   if (options.url !== undefined) return options;
   if (options.from === undefined) throw new UsageError('Name a workflow file, or the source with --url');
@@ -105,7 +105,7 @@ function show(found: Preview, options: Options): void {
   if (found.error !== null || found.read === 0) process.exitCode = 1;
 }
 
-/** The first records as a table, how many have each field, and what was asked for. */
+/** The first records as a table, how many of them have each field, and the requests that were sent. */
 export function previewLines(found: Preview): string[] {
   const { records, read, filled, requests, next, unfilled, error } = found;
   const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
@@ -136,7 +136,7 @@ export function previewLines(found: Preview): string[] {
   ];
 }
 
-/** As in the first record that has it. */
+/** Sorts fields as in the first record that has them. */
 function order({ records }: Preview, name: string): number {
   for (const [row, record] of records.entries()) {
     const at = Object.keys(record).indexOf(name);

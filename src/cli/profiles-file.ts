@@ -1,4 +1,4 @@
-/** Servers that somebody has logged in to, in a file that only they can read. */
+/** The servers saved by `flowhook login`, in a file that only the user can read. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ export function profilesFile(environment: ReadonlyMap<string, string>): string {
   return join(given || join(homedir(), '.config'), 'flowhook', 'profiles.json');
 }
 
-/** @throws Error with a sentence when the file is not what was written there */
+/** @throws Error with a sentence when the file is not valid JSON */
 export function readProfiles(file: string): Record<string, Profile> {
   if (!existsSync(file)) return {};
   try {
@@ -29,12 +29,12 @@ export function readProfiles(file: string): Record<string, Profile> {
   }
 }
 
-/** Whoever reads meanwhile finds the old file or the new one. */
+/** Replaces the file atomically. */
 export function writeProfiles(file: string, profiles: Readonly<Record<string, Profile>>): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const part = `${file}.${process.pid}`;
   writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
-  // A file that was left there keeps its mode when it is written over.
+  // A file left by a crash keeps its mode when it is overwritten.
   chmodSync(part, 0o600);
   renameSync(part, file);
 }

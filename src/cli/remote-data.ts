@@ -8,7 +8,7 @@ import type { Options } from './settings.ts';
 export async function recordsAt(server: Flowhook, workflow: string, options: Options): Promise<void> {
   const format = formatFrom(options);
   const version = versionFrom(options.at, '--at');
-  // The bytes as they come: nothing is parsed, so that no number is rounded.
+  // The bytes as they are: parsing could round numbers.
   const { body } = await server.workflows.dataAs(format, withoutTeam(workflow), { version });
   if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
 }

@@ -14,7 +14,7 @@ import {
 } from './show-delivery.ts';
 import { filterFrom, rangeFrom, refuseRange } from './webhook-flags.ts';
 
-/** How often what is waited for is asked for. */
+/** How often the server is asked while waiting. */
 const LOOK_MS = 250;
 
 export async function sendTestAt(server: Flowhook, name: string, options: Options): Promise<void> {
@@ -61,7 +61,7 @@ async function replaySinceAt(server: Flowhook, name: string, options: Options): 
   const range = {
     states,
     since: new Date(since),
-    // Until now, as the server's clock has it.
+    // Otherwise until now, by the clock of the server.
     ...(options.until === undefined ? {} : { until: new Date(until) }),
   };
   const replay = await server.webhooks.replaySince(webhookId, range);

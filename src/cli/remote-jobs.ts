@@ -57,7 +57,7 @@ export async function runAt(server: Flowhook, workflow: string, options: Options
   say(`Queued; \`flowhook jobs watch ${jobId}\` follows it`);
 }
 
-/** Waits for the end, with its log if that is wanted; Ctrl-C leaves the job alone. */
+/** Waits until a job has ended, printing its log if asked to. Ctrl-C ends the waiting, not the job. */
 export async function followAt(server: Flowhook, id: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
   const { signal } = interrupted;
@@ -106,7 +106,7 @@ export async function jobLogsAt(server: Flowhook, id: string, options: Options):
   }
 }
 
-/** As the words want it. What a server does not tell is as in a job that needs no words about it. */
+/** A job of the client as one of the database, for `job-words.ts`. Fields that a server does not send get defaults. */
 export function storedJob(job: ClientJob): Job {
   const ms = (time: string | null) => (time === null ? null : Date.parse(time));
   return {

@@ -1,4 +1,4 @@
-/** `flowhook keys` against a server: the keys of the team that the key speaks for. */
+/** `flowhook keys` against a server: for the team of the calling key. */
 import type { Flowhook, Key } from 'flowhook-client';
 import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
 import { print } from './output.ts';

@@ -56,7 +56,7 @@ export async function webhookIdAt(server: Flowhook, name: string): Promise<strin
   throw new UsageError(`Several webhooks have this URL: name one by its id (${ids.join(', ')})`);
 }
 
-/** What is done to one webhook, by the name of its command. */
+/** Commands for one webhook, by name. */
 export const WEBHOOK_COMMANDS_AT = {
   async show(server, id, options) {
     printWebhook(await server.webhooks.get(id), options);

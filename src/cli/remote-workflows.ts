@@ -21,7 +21,7 @@ export async function listWorkflowsAt(server: Flowhook, options: Options): Promi
   );
 }
 
-/** What is done to one workflow, by the name of its command. */
+/** Commands for one workflow, by name. */
 export const WORKFLOW_COMMANDS_AT = {
   async show(server: Flowhook, name: string, options: Options) {
     const { team } = await server.me();

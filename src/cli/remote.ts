@@ -1,4 +1,4 @@
-/** Commands that open the database, or ask a server over HTTP when they are told where one is. */
+/** Chooses whether a command opens the database or asks a server over HTTP, and finds that server and its key. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
@@ -13,9 +13,10 @@ import { configOf, type Options } from './settings.ts';
 export const DEFAULT_PROFILE = 'default';
 
 /**
- * Adds the flags that name a server, and picks which of the two does it. Both are called as commander calls actions.
+ * Adds the flags that name a server and an action that calls either `local` or `remote`, with the arguments of a
+ * commander action.
  *
- * @param remote also given the server
+ * @param remote also gets the server
  */
 export function orRemote<Arguments extends unknown[]>(
   command: Command,
@@ -27,7 +28,7 @@ export function orRemote<Arguments extends unknown[]>(
     .option('--key <key>', 'its API key (default: the variable FLOWHOOK_KEY)')
     .option('--profile <name>', 'ask a server saved by `flowhook login` (or FLOWHOOK_PROFILE)')
     .action(async (...given: unknown[]) => {
-      // Arguments, options, the command itself.
+      // Commander passes the arguments, the options and the command itself.
       const args = given.slice(0, -1) as [...Arguments, Options];
       const target = targetOf(args.at(-1) as Options);
       if (target === undefined) return local(...args);
@@ -36,7 +37,7 @@ export function orRemote<Arguments extends unknown[]>(
     });
 }
 
-/** The server that is meant; nothing when it is the database. */
+/** The server to ask; undefined when the database is meant. */
 function targetOf(options: Options): Profile | undefined {
   const isLocal = options.data !== undefined || options.database !== undefined;
   const isRemote = options.url !== undefined || options.profile !== undefined;
@@ -55,7 +56,7 @@ function targetOf(options: Options): Profile | undefined {
   return target;
 }
 
-/** The server that flags, environment or profiles name; else, where there is no database, that of the default profile. */
+/** The server named by flags, environment or a profile; otherwise, if there is no database, the default profile. */
 export function serverOf(options: Options): Profile | undefined {
   const config = configOf(options);
   const { environment } = config;
@@ -69,7 +70,7 @@ export function serverOf(options: Options): Profile | undefined {
     if (mistake !== undefined) throw new UsageError(mistake);
     return { url: String(url), key: keyOf(options, environment) };
   }
-  // Where no database is, whoever has logged in means the server.
+  // Without a database, somebody who has logged in means that server.
   const database = databaseFile(config);
   if (database === undefined || existsSync(database)) return undefined;
   const profile = readProfiles(file)[DEFAULT_PROFILE];
@@ -86,7 +87,7 @@ export function keyOf(options: Options, environment: ReadonlyMap<string, string>
   );
 }
 
-/** A key speaks for one team: `acme/people` is `people` there. */
+/** A key belongs to one team: `acme/people` is `people` on a server. */
 export function withoutTeam(workflow: string): string {
   return workflow.slice(workflow.indexOf('/') + 1);
 }

@@ -1,4 +1,4 @@
-/** The end of a command that followed a job. */
+/** How a command ends that has followed a job. */
 import { shownJob } from '../http/extensions/shown-job.ts';
 import type { Job } from '../model/job.ts';
 import { durationWords } from '../std/amounts.ts';
@@ -7,7 +7,7 @@ import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 
-/** Prints what became of a job that was followed, and sets the exit code that says so. */
+/** Prints the outcome of a job, or that it is still running, and sets the exit code accordingly. */
 export function report(job: Job, options: Options): void {
   process.exitCode = outcomeCode(job);
   if (options.json === true) print(options, shownJob(job), []);

@@ -1,4 +1,4 @@
-/** `flowhook run`: queues a job; where no server runs, this process takes its place until the job has ended. */
+/** `flowhook run`: queues a job; if no server is running, the job runs in this process. */
 import type { Command } from 'commander';
 import { shownJob } from '../http/extensions/shown-job.ts';
 import { textOf } from '../http/extensions/shown-log-line.ts';
@@ -51,11 +51,11 @@ export function addRun(program: Command): void {
       try {
         if (owned) {
           say('No server runs on this database: the job runs in this process');
-          // Beside a server nothing of it is needed.
+          // Loaded here: not needed when a server runs the job.
           const { openEngine } = await import('./engine.ts');
           const engine = await openEngine(config, store);
           try {
-            // What a server left behind when it was killed would otherwise be in the way for good.
+            // A job left running by a killed server would otherwise block the workflow forever.
             await engine.reap();
             const job = await submit(store, place, { owned });
             await engine.start();
@@ -81,10 +81,10 @@ export function addRun(program: Command): void {
 }
 
 /**
- * Queues a job for somebody at a shell.
+ * Queues a job.
  *
- * @param options.owned no server runs: what is in the way waits for one
- * @throws Problem as `submitJob`, where the job in the way is named in the sentence
+ * @param options.owned whether no server is running: a job in the way then waits for one
+ * @throws Problem as `submitJob`, with the job in the way named in the sentence
  */
 export async function submit(
   store: Store,
@@ -108,7 +108,7 @@ export async function submit(
   }
 }
 
-/** Ends a job that runs in this process, and waits until it has ended. */
+/** Cancels a job that runs in this process, and waits until it has ended. */
 async function canceled(
   store: Store,
   { teamId, id }: Job,

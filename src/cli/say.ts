@@ -1,9 +1,9 @@
-/** Messages beside the data, on standard error. `--quiet` leaves them out; what is wrong is said all the same. */
+/** Messages on standard error, which `--quiet` suppresses. Errors do not go through here: they are always printed. */
 import type { Screen } from '../std/live-line.ts';
 
 let isQuiet = false;
 
-/** Whether nothing is said from now on. */
+/** Suppresses messages from now on, or prints them again. */
 export function beQuiet(wanted: boolean): void {
   isQuiet = wanted;
 }
@@ -13,7 +13,7 @@ export function say(text: string): void {
   screen.write(`${text}\n`);
 }
 
-/** Where live lines and progress are drawn. */
+/** Where live lines and progress bars are drawn. */
 export const screen: Screen = {
   get isTTY() {
     return !isQuiet && process.stderr.isTTY === true;

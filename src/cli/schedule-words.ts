@@ -1,4 +1,4 @@
-/** A schedule in words that a person understands: what it says, when it is due next, and how long until then. */
+/** A schedule in plain words: when it runs, its next run, and how long until then. */
 import type { Schedule } from '../model/workflow.ts';
 import { durationWords } from '../std/amounts.ts';
 
@@ -19,15 +19,15 @@ const MONTHS = [
 ];
 
 /**
- * `every 15 minutes`, `at 06:00 from Monday to Friday (Europe/Berlin)`. What has no short form in words is answered
- * as it was written.
+ * `every 15 minutes`, `at 06:00 from Monday to Friday (Europe/Berlin)`. A cron expression without a short form in
+ * words is returned as it was written.
  */
 export function scheduleWords(schedule: Schedule): string {
   if ('everyMs' in schedule) return `every ${everyWords(schedule.everyMs)}`;
   return `${cronWords(schedule.cron) ?? `cron ${schedule.cron}`} (${schedule.timezone})`;
 }
 
-/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`; without a time zone of its own, in that of this machine. */
+/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`; a schedule without a time zone is shown in that of this machine. */
 export function nextRunWords(schedule: Schedule, nextRunAt: number | null, nowMs: number): string {
   if (nextRunAt === null) return 'never again';
   const { timeZone } =
@@ -49,7 +49,7 @@ export function nextRunWords(schedule: Schedule, nextRunAt: number | null, nowMs
   return `${when}, ${left <= 0 ? 'due now' : `in ${durationWords(left)}`}`;
 }
 
-/** Nothing when there are no short words for it. Five fields: minute, hour, day, month, weekday. */
+/** Undefined when there is no short form in words. Five fields: minute, hour, day, month, weekday. */
 export function cronWords(cron: string): string | undefined {
   const fields = cron.trim().split(/\s+/);
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = fields;
@@ -66,7 +66,7 @@ function timeWords(minute: string, hour: string): string | undefined {
   const minuteStep = step(minute);
   const hourStep = step(hour);
   if (minutes !== undefined && hours !== undefined) {
-    // More would be a list that nobody reads.
+    // A longer list would be unreadable.
     if (minutes.length * hours.length > 6) return undefined;
     return `at ${list(hours.flatMap((h) => minutes.map((m) => `${pad(h)}:${pad(m)}`)))}`;
   }
@@ -97,13 +97,13 @@ function dayWords(day: string, month: string, weekday: string): string | undefin
     const days = numbers(weekday, 0, 7);
     return days && `on ${list(days.map(nameOf))}${inMonths}`;
   }
-  // Both together mean either of them: better shown as it is written.
+  // In cron, both together mean either of them: clearer as it is written.
   if (weekday !== '*') return undefined;
   const days = numbers(day, 1, 31);
   return days && `on the ${list(days.map(ordinal))}${inMonths === '' ? ' of each month' : inMonths}`;
 }
 
-/** The numbers of `6` or `6,18`; nothing for anything else. */
+/** The numbers of `6` or `6,18`; undefined for anything else. */
 function numbers(field: string, least: number, most: number): number[] | undefined {
   if (!/^\d{1,2}(,\d{1,2})*$/.test(field)) return undefined;
   const found = field.split(',').map(Number);
@@ -116,7 +116,7 @@ function range(field: string, least: number, most: number): [number, number] | u
   return first !== undefined && from >= least && to <= most && from < to ? [from, to] : undefined;
 }
 
-/** What `*` and `*\/n` count in. */
+/** The step of `*` (1) and `*\/n`. */
 function step(field: string): number | undefined {
   if (field === '*') return 1;
   const [, every] = /^\*\/([1-9]\d?)$/.exec(field) ?? [];

@@ -1,4 +1,4 @@
-/** `flowhook serve`: runs the service until a signal. */
+/** `flowhook serve`: runs the service until it gets a signal. */
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
@@ -11,7 +11,7 @@ import { say } from './say.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
 import { exitOnUncaught } from './uncaught.ts';
 
-/** What is still open after the stop may close by itself for so long. */
+/** How long handles that are still open after the stop may take to close by themselves. */
 const LINGER_MS = 1_000;
 /** Ctrl-C in a terminal reaches npm and the server, and npm passes its own on: within so long it is the same one. */
 const ECHO_MS = 500;
@@ -27,7 +27,7 @@ export function addServe(program: Command): void {
     goOnWithoutReaders();
     exitOnUncaught({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
-    // Listened for from the beginning, so that being stopped while starting leaves nothing behind either.
+    // From the beginning, so that a signal during the start also stops the service properly.
     const signal = untilSignal();
     const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);
@@ -39,7 +39,7 @@ export function addServe(program: Command): void {
   });
 }
 
-/** SIGHUP reads the workflow files again, once at a time: what comes meanwhile is one more time. */
+/** SIGHUP reloads the workflow files. Signals during a reload cause one more reload after it. */
 function reloadOnHangUp(service: Service): () => void {
   let isWanted = false;
   let isReading = false;
@@ -114,7 +114,7 @@ function loadedWorkflows({ workflows, comparison }: Service): string {
   return `${count} workflow${count === 1 ? '' : 's'} loaded`;
 }
 
-/** Says what was cut. Ends the process where something would keep it alive. */
+/** Stops the service, prints what was cut off, and ends the process even if something would keep it alive. */
 async function comeToRest(service: Service, { drainSeconds }: Config): Promise<void> {
   const { stuck, cut } = await service.stop();
   const { requests, deliveries, jobs } = cut;
@@ -131,11 +131,11 @@ async function comeToRest(service: Service, { drainSeconds }: Config): Promise<v
     process.exit(1);
   }
   say('flowhook has stopped');
-  // Whatever is still open is of no use to anybody.
+  // Nothing that is still open is needed.
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-/** A log whose reader has gone, or whose disk is full, loses lines; the service goes on. */
+/** When nobody reads the log any more, or its disk is full, lines are lost and the service continues. */
 function goOnWithoutReaders(): void {
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** Deliveries on standard output, wherever they were read: from the database, or from a server. */
+/** Prints deliveries and replays that were read from the database or from a server. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShownDelivery, ShownDeliveryDetail, ShownReplay } from '../http/extensions/shown-delivery.ts';
 import { countWords } from '../std/amounts.ts';
@@ -11,7 +11,7 @@ import { columns } from './table.ts';
 import { untilInterrupted } from './until-interrupted.ts';
 import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
 
-/** As long as an attempt may take, with something to spare. */
+/** Longer than an attempt may take. */
 const WAIT_MS = 40_000;
 
 export function printDeliveries(found: readonly ShownDelivery[], options: Options, nowMs: number): void {
@@ -20,7 +20,7 @@ export function printDeliveries(found: readonly ShownDelivery[], options: Option
   say('There is no such delivery. `flowhook webhooks test` makes one');
 }
 
-/** @param url where its webhook is; undefined: it was unsubscribed */
+/** @param url of its webhook; undefined when that was unsubscribed */
 export function printDelivery(
   shown: ShownDeliveryDetail,
   url: string | undefined,
@@ -47,13 +47,13 @@ export function printDelivery(
   print(options, shown, [...columns(rows), ...body]);
 }
 
-/** Where something that changes is looked at again and again. */
+/** How to poll something that changes. */
 export interface Looking<Seen> {
   look: () => Promise<Seen>;
   everyMs: number;
 }
 
-/** Tells what the first attempt came to; the exit code is 0 delivered, 1 not, 7 when there was none in time. */
+/** Prints the outcome of the first attempt. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time. */
 export async function waitForAttempt(
   { look, everyMs }: Looking<ShownDeliveryDetail>,
   options: Options,
@@ -84,7 +84,7 @@ export async function waitForAttempt(
   }
 }
 
-/** Follows a replay to its end, or until Ctrl-C: it goes on in the server. */
+/** Follows a replay to its end, or until Ctrl-C; the replay itself continues in the server. */
 export async function followReplay({ look, everyMs }: Looking<ShownReplay>): Promise<ShownReplay> {
   const line = createLiveLine(screen, () => performance.now());
   const interrupted = untilInterrupted();
@@ -107,7 +107,7 @@ export function printReplay(replay: ShownReplay, options: Options): void {
   if (state === 'running') say('It goes on in the server, also over a restart');
 }
 
-/** Said when a test or a replayed delivery is not waited for. */
+/** Printed when a test or a replayed delivery is not waited for. */
 export function sayOnItsWay(deliveryId: string, isPaused = false): void {
   const remark = isPaused ? 'The webhook is paused: it is sent when it is resumed' : 'On its way';
   say(`${remark}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);

@@ -1,4 +1,4 @@
-/** The flags that describe an HTTP source on the command line, and the definition that they make. */
+/** The flags that describe an HTTP source, and the definition made from them. */
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { HttpSource } from '../model/http-source.ts';
@@ -24,7 +24,7 @@ export function addSourceFlags(command: Command): Command {
     .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', repeated);
 }
 
-/** A definition as it is written in YAML. */
+/** The definition as it would be written in YAML. */
 export function settingsOf(options: Options): Record<string, unknown> {
   const urls = (options.url ?? []) as string[];
   const fields = pairs(options.field, '=', '--field');
@@ -45,7 +45,7 @@ export function settingsOf(options: Options): Record<string, unknown> {
   };
 }
 
-/** Checks a definition as `apply` would. Throws every mistake, each in a line. */
+/** Checks a definition as `apply` would. @throws UsageError with every mistake, one per line */
 export function checkedSource(text: string, file: string): HttpSource {
   const parsed = parseYamlDefinition(text, { file });
   if ('mistakes' in parsed) throw new UsageError(parsed.mistakes.map(({ message }) => message).join('\n'));

@@ -1,7 +1,7 @@
 /** Who runs a command, for the audit. */
 import { userInfo } from 'node:os';
 
-/** The name of the system's user, with the one who became it by sudo; its number where it has no name, as in containers. */
+/** The name of the user, with the one who called sudo; the user's number if it has no name, as in containers. */
 export function systemUser(environment: ReadonlyMap<string, string>): string {
   const before = environment.get('SUDO_USER');
   const name = nameOfUser();

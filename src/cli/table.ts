@@ -1,6 +1,6 @@
 /** Lines and tables for a terminal. */
 
-/** Lines no longer than `width`, broken between words, each as far in as the one that it continues. */
+/** Breaks lines between words at `width` characters; continuation lines keep the indent. */
 export function wrapped(text: string, width: number): string {
   return text
     .split('\n')
@@ -18,7 +18,7 @@ export function wrapped(text: string, width: number): string {
     .join('\n');
 }
 
-/** Rows as lines whose columns stand below each other. */
+/** Rows as lines with aligned columns. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = widthsOf(rows);
   return rows.map((row) =>
@@ -30,10 +30,10 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
 }
 
 /**
- * The same, no wider than the terminal: the widest columns are cut, never ids, which are to be copied, nor below what
- * can still be read.
+ * The same, no wider than the terminal: the widest columns are cut, but not ids, which people copy, and no column
+ * below `LEAST_WIDTH`.
  *
- * @param width characters of a line; undefined: no terminal, nothing is cut
+ * @param width of the terminal in characters; undefined: there is none, nothing is cut
  */
 export function table(rows: readonly (readonly string[])[], width: number | undefined): string[] {
   const widths = widthsOf(rows);

@@ -1,4 +1,4 @@
-/** `flowhook teams quotas` and `set-quota`: how much teams have, and how much they may have. */
+/** `flowhook teams quotas|set-quota`: shows what teams use of their quotas, and sets a quota. */
 import type { Command } from 'commander';
 import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../model/quota.ts';
 import type { Team } from '../model/team.ts';
@@ -35,7 +35,7 @@ interface Shown {
   team: string;
   quota: Quota;
   has: number;
-  /** null: any number. */
+  /** null: no limit. */
   most: number | null;
   own: boolean;
 }
@@ -70,7 +70,7 @@ async function showQuotas(slug: string | undefined, options: Options): Promise<v
 async function setQuota(slug: string, name: string, text: string, options: Options): Promise<void> {
   const quota = QUOTAS.find((one) => one === name);
   if (quota === undefined) throw new UsageError(`There is no quota "${name}": ${QUOTAS.join(', ')}`);
-  // Without a unit they are bytes.
+  // A number without a unit is bytes.
   const most = parseQuota(quota === 'storedBytes' ? String(parseSize(text) ?? text) : text);
   if (most === 'mistake') {
     const size = quota === 'storedBytes' ? 'a size such as 10GB, ' : '';

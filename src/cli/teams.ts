@@ -1,4 +1,4 @@
-/** `flowhook teams`: who shares this instance; each has workflows, webhooks and keys of its own. */
+/** `flowhook teams`: lists and creates the teams that share this instance. */
 import type { Command } from 'commander';
 import { isTeamSlug, isUsable } from '../model/team.ts';
 import { countWords } from '../std/amounts.ts';

@@ -1,4 +1,4 @@
-/** `flowhook workflows test FILE`: runs a source without publishing, and says what a job would have come to. */
+/** `flowhook workflows test FILE`: runs a source without publishing, and prints what a job would have done. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
@@ -163,7 +163,7 @@ function changesWords({
 
 function differenceWords({ type, id, fields }: Difference): string {
   const values = fields.flatMap(({ key, value, previousValue }) => {
-    // It is said already.
+    // Printed already.
     if (key === 'id') return [];
     const [now, before] = [JSON.stringify(value), JSON.stringify(previousValue)];
     return type === 'changed' ? `${key} ${before} → ${now}` : `${key} ${now ?? before}`;

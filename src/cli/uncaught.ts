@@ -1,19 +1,19 @@
-/** The end of a server that nobody asked for: one clear last line, and an exit code that makes a supervisor start it anew. */
+/** Uncaught exceptions of a server: one last line in the log, and an exit code that makes a supervisor restart it. */
 import { writeSync } from 'node:fs';
 
 const WHAT_TO_DO =
   'nothing that was acknowledged is lost, and what was under way is taken up at the next start. ' +
   'Let a supervisor start it again (`restart: on-failure`), and report this line if it comes back';
 
-/** Listens for what nobody has caught. */
+/** Ends the process with exit code 1 at an uncaught exception. */
 export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
   process.on('uncaughtException', (error: unknown) => {
     const err = error instanceof Error ? error : new Error(String(error));
-    // At once: nothing that is written later would be.
+    // Synchronously: the process ends right after.
     try {
       writeSync(2, pretty ? forPeople(err) : forPrograms(err));
     } catch {
-      // Nobody is there to read it.
+      // Standard error is closed.
     }
     process.exit(1);
   });

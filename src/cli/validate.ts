@@ -1,4 +1,4 @@
-/** `flowhook workflows validate`: checks workflow files without a database, and tells every mistake. */
+/** `flowhook workflows validate`: checks workflow files without a database, and prints every mistake. */
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';

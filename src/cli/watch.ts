@@ -1,4 +1,4 @@
-/** `flowhook jobs watch`: follows one job to its end, or tells every change of all of them. */
+/** `flowhook jobs watch`: follows one job until it ends, or prints every change of all jobs. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { shownJob } from '../http/extensions/shown-job.ts';
@@ -18,7 +18,7 @@ import type { Options } from './settings.ts';
 import { untilInterrupted } from './until-interrupted.ts';
 
 const LOOK_MS = 250;
-/** The newest jobs of each team, among which changes are noticed. */
+/** How many of the newest jobs of each team are watched. */
 const WATCHED = 200;
 
 export function addWatch(jobs: Command): void {
@@ -54,7 +54,7 @@ async function watchAll(store: Store, options: Options, signal: AbortSignal): Pr
       for (const job of (await store.jobs.list({ teamId, limit: WATCHED })).reverse()) {
         const state = stateWords(job);
         seen.set(job.id, state);
-        // At first only what is under way: what has ended is no change.
+        // The first look prints only unfinished jobs: the others have not changed.
         if (known === undefined ? job.finishedAt !== null : known.get(job.id) === state) continue;
         const now = store.now();
         const line = [

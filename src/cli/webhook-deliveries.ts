@@ -1,4 +1,4 @@
-/** `flowhook webhooks test|deliveries|delivery|replay`: what was sent, what came of it, and sending it once more. */
+/** `flowhook webhooks test|deliveries|delivery|replay`: shows what was sent and its outcome, and sends it again. */
 import type { Command } from 'commander';
 import { shownDelivery, shownDeliveryDetail, shownReplay } from '../http/extensions/shown-delivery.ts';
 import { DELIVERY_STATES } from '../model/delivery.ts';
@@ -22,7 +22,7 @@ import {
 } from './show-delivery.ts';
 import { DEFAULT_DELIVERIES, filterFrom, rangeFrom, refuseRange } from './webhook-flags.ts';
 
-/** How often what is waited for is looked at: a read of one row. */
+/** How often a delivery is read while waiting: one row. */
 const LOOK_MS = 100;
 const STATES = `${DELIVERY_STATES.join(', ')}, comma-separated`;
 
@@ -81,7 +81,7 @@ export function addWebhookDeliveries(webhooks: Command): void {
   );
 }
 
-/** What a command was told, and whether no server runs: then it is this process that owns the database. */
+/** The options of a command, and whether this process owns the database: then no server is running. */
 interface Asked {
   options: Options;
   owned: boolean;
@@ -152,7 +152,7 @@ async function replaySince(store: Store, name: string, { options, owned }: Asked
   if (owned) noServer();
 }
 
-/** Said to whoever wanted to wait: there is nobody who would send it. */
+/** Printed in place of waiting when no server is there to send it. */
 function noServer(): void {
   say('No server runs on this database: it is sent once one does (`flowhook serve`)');
   process.exitCode = 6;

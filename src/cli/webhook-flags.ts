@@ -35,7 +35,7 @@ function headersFrom(lines: unknown): Record<string, string> {
 export const DEFAULT_DELIVERIES = 20;
 const MAX_DELIVERIES = 1_000;
 
-/** Which deliveries a list shows. Times in epoch milliseconds. */
+/** Which deliveries are listed. Times in epoch milliseconds. */
 export interface DeliveryFilterFlags {
   limit: number;
   states?: DeliveryState[];
@@ -56,7 +56,7 @@ export function filterFrom(options: Options): DeliveryFilterFlags {
   };
 }
 
-/** What a replay sends anew: `dead` ones up to now unless told. @throws UsageError */
+/** Which deliveries a replay sends again: by default dead ones, up to now. @throws UsageError */
 export function rangeFrom(
   options: Options,
   nowMs: number,
@@ -67,7 +67,7 @@ export function rangeFrom(
   return { states: someOf('--state', options.state, DELIVERY_STATES) ?? ['dead'], since, until };
 }
 
-/** @throws UsageError unless one delivery is named, and nothing else said */
+/** @throws UsageError unless a single delivery is named, without flags of a range */
 export function refuseRange(id: string, options: Options): void {
   if (options.until !== undefined || options.state !== undefined) {
     throw new UsageError('--until and --state belong to --since: replay WEBHOOK --since TIME');

@@ -1,4 +1,4 @@
-/** Webhooks and deliveries in words: lines of lists, and what an attempt came to. */
+/** Webhooks and deliveries in words: lines of lists, and the timing of an attempt. */
 import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
 import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
 import { durationWords } from '../std/amounts.ts';
@@ -6,7 +6,7 @@ import { inWords, oneLine } from './job-words.ts';
 
 const MAX_URL_SHOWN = 60;
 
-/** The cells of one line of a list. `team` is its slug. */
+/** The cells of one line of a list. `team` is a slug. */
 export function webhookCells(webhook: ShownWebhook, team: string, nowMs: number): string[] {
   return [
     webhook.id,

@@ -1,4 +1,4 @@
-/** `flowhook webhooks`: who is told what happened, how, and how it stands; with or without a server. */
+/** `flowhook webhooks`: subscribes and manages webhooks. */
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
@@ -192,7 +192,7 @@ async function subscribeAt(
   say(message);
 }
 
-/** @throws UsageError when there are several and none is said */
+/** The only team, or the one given. @throws UsageError when there are several and none is given */
 async function soleTeam(store: Store, slug: unknown): Promise<string> {
   const [only, ...others] = await findTeams(store, slug);
   if (only === undefined)

@@ -1,4 +1,4 @@
-/** `flowhook workflows`: what workflows there are and how they stand; pausing them. */
+/** `flowhook workflows`: lists, shows, pauses and resumes workflows; its other commands are files beside this one. */
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { shownWorkflow } from '../http/extensions/shown-workflow.ts';
@@ -167,7 +167,7 @@ async function workflowAt({ teamId, workflowId }: Place, store: Store): Promise<
   return workflow;
 }
 
-/** What its schedule says, and when it is due next, or that it is paused. */
+/** The schedule in words, and the next run or that it is paused. */
 function timeWords({ definition, nextRunAt: next, pausedAt }: Workflow, nowMs: number): string[] {
   const { schedule } = definition;
   const paused = pausedAt === null ? [] : [`paused since ${toIso(pausedAt)}`];
