@@ -16,6 +16,7 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   stageRecords,
 } from './setup.ts';
 
@@ -246,13 +247,7 @@ const heldOperations: Record<string, (store: Store, held: Held) => Promise<unkno
   'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
-  'records.publish': (store, held) =>
-    store.records.publish({
-      held,
-      guards: { minRecords: 0, maxDropPercent: null },
-      state: { late: true },
-      fields: [],
-    }),
+  'records.publish': (store, held) => publish(store, held, { state: { late: true } }),
 };
 
 /** All that a fenced operation might have changed. */

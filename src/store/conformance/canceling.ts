@@ -1,29 +1,29 @@
 /** What every driver must do when somebody wants a job canceled, or run now. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { Held, Job } from '../../model/job.ts';
+import type { Held } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import { load } from './sending.ts';
 import {
   allEvents,
+  beginPush,
   CLAIM,
   caseWith,
   claimOne,
   failAttempt,
-  heldOf,
   jobOf,
   makeJob,
   makeRunning,
   makeWorkflow,
   type Open,
   people,
+  publish,
   publishRun,
   readVersion,
   stageRecords,
 } from './setup.ts';
 
 const by = 'Canceled over the API';
-const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
 
 export function testCanceling(open: Open): void {
   const it = caseWith(open);
@@ -132,7 +132,7 @@ export function testCanceling(open: Open): void {
       const next = await claimOne(store);
       assert.equal(next.jobId, behind.id);
       while (!(await store.records.sweep({ held: next, limit: 100 })).done);
-      await store.records.publish({ held: next, guards: NO_GUARDS, state: undefined, fields: [] });
+      await publish(store, next);
       await publishRun(store, at, { b: 'Bob' });
       assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: 'b', name: 'Bob' }]);
     });
@@ -143,9 +143,7 @@ export function testCanceling(open: Open): void {
   }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
     for (const end of Object.values(ENDS)) {
-      const begun = await store.jobs.begin({ ...at, nodeId: 'node-a', leaseMs: 1_000, idempotencyKey: null });
-      assert.equal(begun.outcome, 'begun');
-      const held = heldOf((begun as { claimed: { job: Job } }).claimed.job);
+      const held = await beginPush(store, at);
       assert.equal(
         (await store.jobs.cancel({ teamId: at.teamId, id: held.jobId, by }))?.outcome,
         'canceling',
@@ -157,8 +155,7 @@ export function testCanceling(open: Open): void {
 
   it('fails a push that is given back: nobody else could run it', async ({ store }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
-    const begun = await store.jobs.begin({ ...at, nodeId: 'node-a', leaseMs: 1_000, idempotencyKey: null });
-    const held = heldOf((begun as { claimed: { job: Job } }).claimed.job);
+    const held = await beginPush(store, at);
     await store.jobs.release({ held: [held] });
     const { state, reason } = await jobOf(store, held);
     assert.deepEqual([state, reason], ['failed', 'lost']);
@@ -194,13 +191,8 @@ const ENDS: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
     assert.equal(job?.state, 'canceled');
   },
   'wants to publish': async (store, held) => {
-    const published = await store.records.publish({
-      held,
-      guards: { minRecords: 99, maxDropPercent: null },
-      state: { late: true },
-      fields: [],
-    });
-    assert.deepEqual(published, { outcome: 'canceled' });
+    const guards = { minRecords: 99, maxDropPercent: null };
+    assert.deepEqual(await publish(store, held, { guards, state: { late: true } }), { outcome: 'canceled' });
   },
 };
 

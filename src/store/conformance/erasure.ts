@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { ChangesCursor } from '../record-operations.ts';
 import type { Store } from '../store.ts';
-import { CLAIM, caseWith, makeRunning, makeWorkflow, type Open, publishRun, readVersion } from './setup.ts';
+import {
+  beginPush,
+  CLAIM,
+  caseWith,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  publish,
+  publishRun,
+  readVersion,
+} from './setup.ts';
 
 export function testErasure(open: Open): void {
   const it = caseWith(open);
@@ -112,14 +122,7 @@ export function testErasure(open: Open): void {
     assert.ok(claimed);
     const again = { teamId: at.teamId, jobId: held.jobId, attempt: claimed.job.attempt };
     while (!(await store.records.sweep({ held: again, limit: 100 })).done);
-    const guards = { minRecords: 0, maxDropPercent: null };
-    const published = await store.records.publish({
-      held: again,
-      guards,
-      mode: 'replace',
-      fields: [],
-      state: undefined,
-    });
+    const published = await publish(store, again, { mode: 'replace' });
     assert.equal(published.outcome, 'unchanged');
     const { counted, found } = await inspect(at);
     assert.deepEqual(counted, found);
@@ -144,12 +147,10 @@ export function testErasure(open: Open): void {
 
   it('ends a push that is under way: its sender has to send its records again', async ({ store }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
-    const begun = await store.jobs.begin({ ...at, nodeId: 'node-a', leaseMs: 30_000, idempotencyKey: null });
-    assert.equal(begun.outcome, 'begun');
-    const { claimed } = begun as { claimed: { job: { id: string } } };
+    const { jobId } = await beginPush(store, at);
     const entries = [{ workflowId: '', kind: 'email' as const, hash: 'h1' }];
     await store.erasure.suppress({ teamId: at.teamId, entries });
-    const job = await store.jobs.get({ teamId: at.teamId, id: claimed.job.id });
+    const job = await store.jobs.get({ teamId: at.teamId, id: jobId });
     assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
   });
 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { afterFailure, type Held } from '../../model/job.ts';
 import type { World } from './job-invariants.ts';
-import { jobOf, stageRecords } from './setup.ts';
+import { jobOf, publish, stageRecords } from './setup.ts';
 
 export const RETRIES = { max: 2, backoffMs: 1_000 };
 
-/** Something that a run says, which must be refused exactly when the attempt does not run any more. */
+/** Lets a run say something, which must be refused exactly when its attempt no longer runs. */
 export async function say(world: World, held: Held, b: number): Promise<void> {
   const before = await jobOf(world.store, held);
   const holds = before.state === 'running' && before.attempt === held.attempt;
@@ -27,34 +27,29 @@ export function forget(world: World, held: Held): void {
   if (!world.ghosts.includes(held)) world.ghosts.push(held);
 }
 
-const ANSWERS = [publish, publish, failed, failedForGood, stage, endIfCanceled, reported, mark];
+const ANSWERS = [published, published, failed, failedForGood, stage, endIfCanceled, reported, mark];
 /** Places in `ANSWERS`. */
-export const PUBLISHES = ANSWERS.indexOf(publish);
+export const PUBLISHES = ANSWERS.indexOf(published);
 export const ENDS_CANCELED = ANSWERS.indexOf(endIfCanceled);
 
-async function publish(world: World, held: Held): Promise<void> {
+async function published(world: World, held: Held): Promise<void> {
   const { store } = world;
   const seqs = await stage(world, held);
   const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 100 });
   await store.records.remove({ held, seqs: current.seqs.filter((seq) => !seqs.includes(seq)) });
-  const published = await store.records.publish({
-    held,
-    guards: { minRecords: 0, maxDropPercent: null },
-    state: undefined,
-    fields: [],
-  });
+  const result = await publish(store, held);
   const job = await jobOf(store, held);
-  if (published.outcome !== 'published') {
-    assert.deepEqual([published.outcome, job.state], ['canceled', 'canceled']);
+  if (result.outcome !== 'published') {
+    assert.deepEqual([result.outcome, job.state], ['canceled', 'canceled']);
     return;
   }
   world.published.set(`${job.teamId} ${job.workflowId}`, {
-    version: published.version,
+    version: result.version,
     records: [recordOf(held)],
   });
 }
 
-/** Writes one record that only this attempt writes, and one that every attempt does. */
+/** Writes the one record of the workflow, which names the attempt that wrote it. */
 async function stage({ store }: World, held: Held): Promise<number[]> {
   while (!(await store.records.sweep({ held, limit: 2 })).done);
   return stageRecords(store, held, 'replace', [{ id: 'a', body: JSON.stringify(recordOf(held)) }]);

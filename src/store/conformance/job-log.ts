@@ -10,6 +10,7 @@ import {
   makeRunning,
   makeWorkflow,
   type Open,
+  publish,
   publishRun,
 } from './setup.ts';
 
@@ -98,12 +99,7 @@ export function testJobLog(open: Open): void {
     const again = await claimOne(store);
     assert.equal((await jobOf(store, again)).progress, null);
     await store.jobs.report({ held: again, progress });
-    await store.records.publish({
-      held: again,
-      guards: { minRecords: 0, maxDropPercent: null },
-      state: undefined,
-      fields: [],
-    });
+    await publish(store, again);
     assert.deepEqual((await jobOf(store, again)).progress, { ...progress, message: null });
     await publishRun(store, at, { a: 'Ada' });
   });

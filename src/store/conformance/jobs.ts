@@ -11,6 +11,7 @@ import {
   makeWorkflow,
   type Open,
   PUBLIC_URL,
+  publish,
 } from './setup.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -126,8 +127,7 @@ export function testJobs(open: Open): void {
     assert.equal(third.slot, 1);
     const next = await claimOne(store);
     assert.equal(next.jobId, second.id);
-    const published = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
-    await store.records.publish({ held: next, ...published });
+    await publish(store, next);
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: third.id }))?.slot, 0);
   });
 

@@ -10,10 +10,9 @@ import {
   makeWorkflow,
   type Open,
   PUBLIC_URL,
+  publish,
   publishRun,
 } from './setup.ts';
-
-const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
 
 export function testPublishing(open: Open): void {
   const it = caseWith(open);
@@ -24,15 +23,12 @@ export function testPublishing(open: Open): void {
     const held = await makeRunning(store, at);
     await store.records.remove({ held, seqs: [1] });
     const guards = { minRecords: 1, maxDropPercent: null };
-    const published = await store.records.publish({ held, guards, state: { later: true }, fields: [] });
+    const published = await publish(store, held, { guards, state: { later: true } });
     assert.equal(published.outcome, 'guarded');
     assert.match((published as { error: string }).error, /minRecords .* 0 records are fewer than the 1 /);
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.state, 'running');
     assert.equal((await store.records.version(at))?.number, 1);
-    assert.equal(
-      (await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] })).outcome,
-      'published',
-    );
+    assert.equal((await publish(store, held)).outcome, 'published');
   });
 
   it('guards the fall of the total in per cent', async ({ store }) => {
@@ -40,19 +36,14 @@ export function testPublishing(open: Open): void {
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid', d: 'Dan' });
     const held = await makeRunning(store, at);
     await store.records.remove({ held, seqs: [1, 2, 3] });
-    const publish = (maxDropPercent: number) =>
-      store.records.publish({
-        held,
-        guards: { minRecords: 0, maxDropPercent },
-        state: undefined,
-        fields: [],
-      });
-    const refused = await publish(74);
+    const dropping = (maxDropPercent: number) =>
+      publish(store, held, { guards: { minRecords: 0, maxDropPercent } });
+    const refused = await dropping(74);
     assert.match(
       (refused as { error: string }).error,
       /maxDropPercent .* from 4 to 1, by 75 %, .* allows 74 %/,
     );
-    assert.equal((await publish(75)).outcome, 'published');
+    assert.equal((await dropping(75)).outcome, 'published');
   });
 
   it('hands the state of a published run to the next one', async ({ store }) => {
@@ -62,7 +53,7 @@ export function testPublishing(open: Open): void {
       const [claimed] = await store.jobs.claim(CLAIM);
       const job = claimed?.job as { id: string; attempt: number };
       const held = { teamId: at.teamId, jobId: job.id, attempt: job.attempt };
-      if (end === 'publish') await store.records.publish({ held, guards: NO_GUARDS, state, fields: [] });
+      if (end === 'publish') await publish(store, held, { state });
       else await failAttempt(store, held);
       return claimed?.state;
     };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { JobOperations } from '../job-operations.ts';
 import {
   allEvents,
+  beginPush,
   CLAIM,
   caseWith,
   failAttempt,
@@ -11,6 +12,7 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   readVersion,
   stageRecords,
 } from './setup.ts';
@@ -81,14 +83,9 @@ export function testPush(open: Open): void {
 
   it('publishes what a push staged', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
-    const held = heldOf(begun(await store.jobs.begin({ ...at, ...mine })).job);
+    const held = await beginPush(store, at);
     await stageRecords(store, held, 'replace', people({ 1: 'Ada' }));
-    await store.records.publish({
-      held,
-      guards: { minRecords: 0, maxDropPercent: null },
-      state: undefined,
-      fields: ['id', 'name'],
-    });
+    await publish(store, held);
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: '1', name: 'Ada' }]);
     begun(await store.jobs.begin({ ...at, ...mine }));
   });
@@ -131,8 +128,7 @@ export function testPush(open: Open): void {
     assert.equal((await store.jobs.begin(keyed)).outcome, 'occupied');
     await failAttempt(store, heldOf(failed.job), { reason: 'guard' });
     const { job } = begun(await store.jobs.begin(keyed));
-    const publishing = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
-    await store.records.publish({ held: heldOf(job), ...publishing });
+    await publish(store, heldOf(job));
     const finished = await store.jobs.get({ teamId: at.teamId, id: job.id });
     assert.deepEqual(await store.jobs.begin(keyed), { outcome: 'replayed', job: finished });
     begun(await store.jobs.begin({ ...keyed, idempotencyKey: 'other' }));

@@ -11,6 +11,7 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   publishRun,
   stageRecords,
 } from './setup.ts';
@@ -102,12 +103,7 @@ export function testQuotas(open: Open): void {
     await makeJob(store, other);
     const held = await claimOne(store);
     await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Bea' }));
-    const refused = await store.records.publish({
-      held,
-      guards: { minRecords: 0, maxDropPercent: null },
-      state: undefined,
-      fields: ['id', 'name'],
-    });
+    const refused = await publish(store, held);
     assert.equal(refused.outcome, 'guarded');
     const { error } = refused as { error: string };
     assert.match(error, /may have 4 records, and with these it would have 5/);
@@ -137,10 +133,7 @@ export function testQuotas(open: Open): void {
     assert.ok(job);
     const run = await claimOne(store);
     await stageRecords(store, run, 'replace', people(long));
-    const guards = { minRecords: 0, maxDropPercent: null };
-    const publish = () =>
-      store.records.publish({ held: run, guards, state: undefined, fields: ['id', 'name'] });
-    const refused = await publish();
+    const refused = await publish(store, run);
     assert.equal(refused.outcome, 'guarded');
     const total = bytes(NAMES) + bytes(long);
     assert.match(
@@ -149,7 +142,7 @@ export function testQuotas(open: Open): void {
     );
     assert.equal(await held(), bytes(NAMES) + bytes({ a: 'Ada' }));
     await store.teams.setQuotas({ teamId, quotas: { storedBytes: total } });
-    assert.equal((await publish()).outcome, 'published');
+    assert.equal((await publish(store, run)).outcome, 'published');
     assert.equal(await held(), total);
 
     await store.teams.setQuotas({ teamId, quotas: { storedBytes: 1 } });

@@ -17,6 +17,7 @@ import {
   makeWorkflow,
   type Open,
   type Opened,
+  publish,
   readChanges,
   readVersion,
   stageRecords,
@@ -156,12 +157,7 @@ async function perform(world: World, { mode, lost, last, publishes }: Run): Prom
   const held = await claimOne(world.store);
   await write(world, held, mode, last, publishes ? Number.POSITIVE_INFINITY : last.cutAfter);
   if (!publishes) return failAttempt(world.store, held);
-  const published = await world.store.records.publish({
-    held,
-    guards: { minRecords: 0, maxDropPercent: null },
-    state: undefined,
-    fields: [],
-  });
+  const published = await publish(world.store, held);
 
   const before = model.versions.at(-1) ?? new Map();
   const after = afterRun(before, mode, last.batches.flat());

@@ -10,13 +10,13 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   publishRun,
   readChanges,
   readVersion,
   stageRecords,
 } from './setup.ts';
 
-const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
 const EMPTY = { number: 0, oldest: 0, total: 0, largest: 0, erasures: 0, fields: [] };
 const ADA = { id: 'a', name: 'Ada' };
 const BOB = { id: 'b', name: 'Bob' };
@@ -43,7 +43,7 @@ export function testRecords(open: Open): void {
     await store.records.remove({ held, seqs: [1] });
     assert.equal((await store.records.version(at))?.number, 1);
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [ADA, BOB]);
-    const published = await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] });
+    const published = await publish(store, held);
     assert.deepEqual(published, {
       outcome: 'published',
       version: 2,
@@ -223,7 +223,7 @@ export function testRecords(open: Open): void {
 }
 
 async function publishedOf(store: Store, held: Held) {
-  const published = await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] });
+  const published = await publish(store, held);
   assert.match(published.outcome, /^(published|unchanged)$/);
   return published as Exclude<typeof published, { outcome: 'guarded' | 'canceled' }>;
 }

@@ -12,6 +12,7 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   publishRun,
   readVersion,
   stageRecords,
@@ -65,15 +66,7 @@ export function testRemovingTeams(open: Open): void {
     });
     await stageRecords(store, held, 'replace', people({ a: 'Ada' }));
     while (!(await store.teams.delete({ teamId, limit: 1 })).done);
-    await assert.rejects(
-      store.records.publish({
-        held,
-        guards: { minRecords: 0, maxDropPercent: null },
-        state: null,
-        fields: [],
-      }),
-      FencedError,
-    );
+    await assert.rejects(publish(store, held), FencedError);
   });
 
   it('deletes every row of a team a little at a time, and none of another', async ({ store, rows }) => {
@@ -120,8 +113,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   });
   const seqs = await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Grace' }));
   assert.equal(seqs.length, 2);
-  const guards = { minRecords: 0, maxDropPercent: null };
-  await store.records.publish({ held, guards, state: { page: 1 }, fields: ['id', 'name'] });
+  await publish(store, held, { state: { page: 1 } });
   await publishRun(store, at, { b: 'Grace', c: 'Joan' });
   const [due] = await load(store, teamId, webhookId);
   await settle(store, due, 1, { state: 'delivered' }, OK);

@@ -231,6 +231,23 @@ export async function stageRecords(
   return [...kept, ...seqs];
 }
 
+/** Publishes what a run has staged, without guards unless told. */
+export function publish(
+  store: Store,
+  held: Held,
+  changes: Partial<Omit<Parameters<Store['records']['publish']>[0], 'held'>> = {},
+) {
+  const guards = { minRecords: 0, maxDropPercent: null };
+  return store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'], ...changes });
+}
+
+/** Begins a push that must find its slot free. */
+export async function beginPush(store: Store, at: { teamId: string; workflowId: string }): Promise<Held> {
+  const begun = await store.jobs.begin({ ...at, nodeId: 'node-a', leaseMs: 30_000, idempotencyKey: null });
+  assert.equal(begun.outcome, 'begun');
+  return heldOf((begun as { claimed: { job: Job } }).claimed.job);
+}
+
 /** Runs a job from its queueing to its publishing. */
 export async function publishRun(
   store: Store,
@@ -241,12 +258,7 @@ export async function publishRun(
   const seqs = await stageRecords(store, held, 'replace', people(names));
   const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000 });
   await store.records.remove({ held, seqs: current.seqs.filter((seq) => !seqs.includes(seq)) });
-  return store.records.publish({
-    held,
-    guards: { minRecords: 0, maxDropPercent: null },
-    state: undefined,
-    fields: ['id', 'name'],
-  });
+  return publish(store, held);
 }
 
 /** A version's records, read in pages of a few rows. */

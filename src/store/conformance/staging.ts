@@ -8,12 +8,12 @@ import {
   makeWorkflow,
   type Open,
   people,
+  publish,
   publishRun,
   readVersion,
   stageRecords,
 } from './setup.ts';
 
-const NO_GUARDS = { minRecords: 0, maxDropPercent: null };
 const LONG = 'x'.repeat(1_000_000);
 
 export function testStaging(open: Open): void {
@@ -130,7 +130,7 @@ export function testStaging(open: Open): void {
     assert.deepEqual((await inspect(at)).counted, { added: 0, changed: 0, removed: 0, grown: 0, bytes });
     await stageRecords(store, held, 'replace', people({ b: '' }));
     await store.records.remove({ held, seqs: [1, 3, 4, 5] });
-    const published = await store.records.publish({ held, guards: NO_GUARDS, state: undefined, fields: [] });
+    const published = await publish(store, held);
     assert.deepEqual('records' in published && published.records, {
       total: 1,
       added: 0,
@@ -146,8 +146,7 @@ export function testStaging(open: Open): void {
     const run = async (id: string, fields: string[], mode?: 'replace' | 'append') => {
       const held = await makeRunning(store, at);
       await stageRecords(store, held, mode ?? 'upsert', people({ [id]: 'x' }));
-      const settings = { guards: NO_GUARDS, state: undefined, fields, ...(mode && { mode }) };
-      await store.records.publish({ held, ...settings });
+      await publish(store, held, { fields, ...(mode && { mode }) });
       return (await store.records.version(at))?.fields;
     };
     assert.deepEqual(await run('a', ['id', 'b', 'a']), ['id', 'b', 'a']);
