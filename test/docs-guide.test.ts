@@ -23,7 +23,7 @@ const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
   fetch(service.url + path, { method, headers, redirect: 'manual' });
 
-test('pages and files are sent with a name for caches, and with a policy that lets nothing in', async () => {
+test('pages and files are sent with an ETag, and with a policy that forbids everything else', async () => {
   for (const [path, type] of [
     ['', 'text/html; charset=utf-8'],
     ['concepts/job.html', 'text/html; charset=utf-8'],
@@ -49,7 +49,7 @@ test('its address without the last slash leads to it, and the description of the
   assert.match(await (await get('/docs')).text(), /<a href="\/docs\/guide\/">/);
 });
 
-test('what is no page is said to people as a page, and to programs as JSON', async () => {
+test('an unknown address is answered to browsers with a page, and to programs with JSON', async () => {
   for (const path of ['nothing.html', 'concepts/', '.sources', 'index.html/x', '%00', '/index.html']) {
     const page = await get(`/docs/guide/${path}`);
     assert.equal(page.status, 404, path);
@@ -59,9 +59,9 @@ test('what is no page is said to people as a page, and to programs as JSON', asy
     assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
     assert.deepEqual(Object.keys((await answer.json()) as object), ['error']);
   }
-  // All else below /docs is what it was.
+  // Other addresses below /docs are not part of the guide.
   assert.equal((await get('/docs/guides')).headers.get('content-type'), 'application/json; charset=utf-8');
-  // `BREW` is unknown to the parser, and never comes as far as the routes.
+  // `BREW` is refused by the HTTP parser, before any route.
   for (const method of ['POST', 'BREW']) {
     const answer = await send(`${method} /docs/guide/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
     assert.match(answer, /^HTTP\/1\.1 405 /, method);
@@ -69,7 +69,7 @@ test('what is no page is said to people as a page, and to programs as JSON', asy
   }
 });
 
-test('what is found leads to where it stands, and what HTML says stays as it is', () => {
+test('a search result leads to the heading above it, and HTML is left as it is', () => {
   const page = pageOf('guides/a.md', '# A\n\n> ## Quoted\n\n## Last\n\nwords <img src="b.png?c&amp;d">\n');
   assert.deepEqual(
     passagesOf(page).map(({ url, text }) => [url, text]),
@@ -81,7 +81,7 @@ test('what is found leads to where it stands, and what HTML says stays as it is'
   assert.match(htmlOf(page, { isPart: () => false }), /<img src="b\.png\?c&amp;d">/);
 });
 
-test('pages of other origins that may call the API are not let into the guide', async (t) => {
+test('other origins that may call the API may not read the guide', async (t) => {
   const other = await startService({ settings: { FLOWHOOK_CORS_ORIGINS: 'https://app.example.com' } });
   t.after(() => other.stop());
   for (const path of ['/docs/guide', '/docs/guide/', '/docs/guide/nothing.html']) {
@@ -108,12 +108,12 @@ test('a service without a dashboard has no guide', async (t) => {
   assert.doesNotMatch(await (await fetch(`${other.url}/docs`)).text(), /docs\/guide/);
 });
 
-test('in a clone it is built when somebody asks for it first', async (t) => {
+test('in a clone the guide is built on its first request', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-guide-'));
   t.after(() => rm(root, { recursive: true, force: true }));
   await mkdir(join(root, 'site', 'node_modules', 'marked'), { recursive: true });
   await writeFile(join(root, 'site', 'node_modules', 'marked', 'index.js'), '');
-  // What stands in for the real one, which the other tests have run.
+  // In place of the real build, which the other tests have run.
   const sources = JSON.stringify(join(import.meta.dirname, '../src/http/ui/sources.ts'));
   await writeFile(
     join(root, 'site', 'build.ts'),
@@ -152,23 +152,24 @@ browserTest('something is found and read without a mouse', async ({ page }) => {
 
 browserTest('pages can be seen, heard and reached, and none is wider than its window', async ({ page }) => {
   const axe = await readFile(AXE, 'utf8');
-  for (const path of ['', 'reference/settings.html', 'concepts/job.html']) {
-    for (const [colorScheme, width] of [
-      ['light', 1280],
-      ['dark', 360],
-    ] as const) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.emulateMedia({ colorScheme });
-      await page.goto(`${service.url}/docs/guide/${path}`);
-      assert.deepEqual(await problemsOf(page, axe), [], `${path} ${colorScheme} ${width}`);
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, path);
-    }
+  for (const [path, colorScheme, width] of [
+    ['', 'light', 1280],
+    ['', 'dark', 360],
+    // The widest tables.
+    ['reference/settings.html', 'dark', 360],
+    ['concepts/job.html', 'light', 1280],
+  ] as const) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${service.url}/docs/guide/${path}`);
+    assert.deepEqual(await problemsOf(page, axe), [], `${path} ${colorScheme} ${width}`);
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, path);
   }
 });
 
 async function problemsOf(page: Page, axe: string): Promise<string[]> {
   await page.evaluate(axe);
-  const { violations } = (await page.evaluate('axe.run()')) as {
+  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ['violations'] })`)) as {
     violations: { id: string; nodes: { html: string }[] }[];
   };
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`);
