@@ -150,8 +150,11 @@ test('where nothing is like a record, that is said with the next step', async (t
     '/empty': '<div id=root></div><script src=app.js></script>',
     '/words': ['a', 'b'],
     '/one': { id: 7, name: 'alone' },
+    '/broken': (_request, response) =>
+      response.setHeader('content-type', 'application/json').end('{"people": ['),
   });
   await assert.rejects(proposed(`${there.url}/empty`), /Nothing repeats on .*a script puts it there/);
   await assert.rejects(proposed(`${there.url}/words`), /without objects/);
+  await assert.rejects(proposed(`${there.url}/broken`), /The answer of .*\/broken is not valid JSON/);
   assert.match(await proposed(`${there.url}/one`), /taken for one record/);
 });

@@ -9,6 +9,7 @@ import { namedOrigins } from '../sources/http/origins.ts';
 import { createOutbound } from '../sources/http/outbound.ts';
 import { createRedactor } from '../sources/http/redactor.ts';
 import { FIRST_PAGE, pageRequest } from '../sources/http/request.ts';
+import { UnreadableError } from '../sources/http/source-error.ts';
 import { proposeJson } from './json-proposal.ts';
 import { proposeMarkup } from './markup-proposal.ts';
 import type { Proposal } from './proposal.ts';
@@ -52,7 +53,7 @@ export async function proposeFor(
     const linkHeader = answer.headers.link;
     switch (body.parse) {
       case 'json':
-        return proposeJson({ url, value: JSON.parse(await whole(body)), linkHeader });
+        return proposeJson({ url, value: parseJson(await whole(body), url), linkHeader });
       case 'html':
         return proposeMarkup({ url, document: parseMarkup(await whole(body), { xml: false }) });
       case 'csv':
@@ -65,7 +66,7 @@ export async function proposeFor(
             .split('\n')
             .filter((line) => line.trim() !== '')
             .slice(0, LOOKED_AT)
-            .map((line) => JSON.parse(line)),
+            .map((line) => parseJson(line, url)),
         );
       default:
         throw new Error(
@@ -81,6 +82,15 @@ export async function proposeFor(
 function proposeRows(url: string, parse: string, rows: unknown[]): Proposal {
   const proposal = proposeJson({ url, value: rows, linkHeader: undefined });
   return { ...proposal, source: { type: 'http', url, parse } };
+}
+
+function parseJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new UnreadableError(`The answer of ${url} is not valid JSON: ${message}`, { cause: error });
+  }
 }
 
 async function firstRows(batches: AsyncIterable<{ value: unknown }[]>): Promise<unknown[]> {

@@ -58,7 +58,7 @@ export type RunEnd =
   | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
 /** @throws Error when the run cannot start, such as for a missing program, secret or directory */
-export function startRun(input: RunInput): Promise<Run> {
+export async function startRun(input: RunInput): Promise<Run> {
   const { source } = input.definition;
   switch (source.type) {
     case 'command':

@@ -209,6 +209,7 @@ test('CSV of spreadsheets and old machines is read, or told', async (t) => {
     '/sep': '\ufeffsep=;\r\na,x;b\r\n1;2\r\n',
     '/old': 'id,name\r1,a\r2,b\r',
     '/quoted': 'id,"full\r\nname"\r\n1,a\r\n',
+    '/prototype': '__proto__,id\n1,2\n',
   };
   const { url } = await site(t, (request, response) =>
     response.setHeader('content-type', 'text/csv').end(texts[request.url ?? '']),
@@ -219,6 +220,7 @@ test('CSV of spreadsheets and old machines is read, or told', async (t) => {
   assert.deepEqual(await of('/sep'), [{ 'a,x': '1', b: '2' }]);
   assert.deepEqual(await of('/sep', { delimiter: ';' }), [{ 'a,x': '1', b: '2' }]);
   assert.deepEqual(await of('/quoted'), [{ id: '1', 'full\r\nname': 'a' }]);
+  assert.equal(JSON.stringify(await of('/prototype')), '[{"__proto__":"1","id":"2"}]');
   await assert.rejects(of('/old'), /rows that end with one alone, as on old Macs, are not read/);
 });
 

@@ -1,6 +1,7 @@
 /** Reads CSV: the first row has the names, and each further row becomes an object. */
 import { type CsvSplitter, splitCsv } from '../../../std/csv-rows.ts';
 import { MalformedError } from '../../../std/splitter.ts';
+import { setField } from './field.ts';
 import type { Item } from './items.ts';
 
 const MAX_ROW_CHARACTERS = 16 << 20;
@@ -103,7 +104,7 @@ function objectOf(
   const object: Record<string, unknown> = {};
   for (const [at, name] of names.entries()) {
     const value = row[at] ?? null;
-    if (value !== null) object[name] = value;
+    if (value !== null) setField(object, name, value);
   }
   return object;
 }

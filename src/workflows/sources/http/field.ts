@@ -61,14 +61,17 @@ export function compileFields(
       for (const { name, read } of readers) {
         const { value, outcome } = read(part, base);
         tell(name, outcome);
-        if (value === undefined) continue;
-        // Assigning to __proto__ would set the prototype and lose the field.
-        if (name === '__proto__')
-          Object.defineProperty(record, name, { value, enumerable: true, configurable: true });
-        else record[name] = value;
+        if (value !== undefined) setField(record, name, value);
       }
     },
   };
+}
+
+/** Assigns a field of any name: a plain assignment to `__proto__` would set the prototype and lose the field. */
+export function setField(record: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true });
+  else record[name] = value;
 }
 
 interface Read {

@@ -6,7 +6,6 @@
  * Redirects and links may lead to public addresses only: otherwise any page could make Flowhook read its neighbours in
  * the network.
  */
-import { isIP } from 'node:net';
 import { Dispatcher, ProxyAgent } from 'undici';
 import { type AddressPolicy, parseAllowNetworks } from '../../../net/address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from '../../../net/dispatcher.ts';
@@ -104,8 +103,7 @@ async function refusalOf(
   policy: AddressPolicy,
   resolver: Resolver,
 ): Promise<BlockedAddressError | undefined> {
-  const literal = hostname.replace(/^\[|\]$/g, '');
-  const addresses = isIP(literal) === 0 ? await resolver.resolve(hostname).catch(() => []) : [literal];
+  const addresses = await resolver.resolve(hostname).catch(() => []);
   const refused = addresses.map((address) => policy.verdict(address)).find(({ allowed }) => !allowed);
   if (refused === undefined || refused.allowed) return undefined;
   return new BlockedAddressError(`${hostname} may not be asked for by the proxy either: ${refused.why}`);
