@@ -6,8 +6,12 @@ import { subscribeWebhook } from './contract/subscribe-webhook.ts';
 import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
 import { listAudit } from './extensions/audit.ts';
 import { readWorkflowChanges } from './extensions/changes.ts';
-import { listWebhookDeliveries, readDelivery, replayDelivery } from './extensions/deliveries.ts';
-import { readDeliveryCommand } from './extensions/delivery-curl.ts';
+import {
+  listWebhookDeliveries,
+  readDelivery,
+  readDeliveryCommand,
+  replayDelivery,
+} from './extensions/deliveries.ts';
 import { eraseFromWorkflow } from './extensions/erase.ts';
 import { listEventDeliveries, listEventHistory } from './extensions/event-history.ts';
 import { listEventTypes, readSample } from './extensions/event-types.ts';
@@ -23,9 +27,8 @@ import {
   readInspector,
   updateInspector,
 } from './extensions/inspectors.ts';
-import { countJobs } from './extensions/job-counts.ts';
 import { readJobLogs } from './extensions/job-logs.ts';
-import { cancelJob, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
+import { cancelJob, countJobs, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
 import { readMe } from './extensions/me.ts';
 import { readMetrics } from './extensions/metrics.ts';

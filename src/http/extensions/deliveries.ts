@@ -1,6 +1,7 @@
-/** Deliveries: listing those of a webhook, reading one with its attempts, replaying one. */
+/** Deliveries: listing those of a webhook, reading one with its attempts or as a `curl` command, replaying one. */
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
+import { deliveryCommand } from '../../webhooks/curl.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -13,7 +14,7 @@ import {
   pageParameters,
   pageResponse,
 } from '../list-page.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { isoTime, jsonResponse } from '../openapi/content.ts';
 import { queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
@@ -81,6 +82,47 @@ export const readDelivery: Operation<KeyedCall> = {
   },
 };
 
+/** GET /v1/deliveries/{deliveryId}/curl */
+export const readDeliveryCommand: Operation<KeyedCall> = {
+  id: 'readDeliveryCommand',
+  group: 'Integrations',
+  summary:
+    'A command that sends the event to the webhook once more, from wherever it is run, with a signature of now',
+  description:
+    'What it sends is not counted here as an attempt. The values of headers that the webhook has of its own, and of ' +
+    'a password in its URL, are never shown: `***` stands there.',
+  parameters,
+  answer: jsonResponse('The command', {
+    type: 'object',
+    required: ['command', 'hidden', 'validUntil'],
+    properties: {
+      command: { type: 'string', description: 'For a POSIX shell' },
+      hidden: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Headers whose values have to be put in the place of `***`',
+      },
+      validUntil: { ...isoTime, description: 'Until then receivers believe the signature' },
+    },
+    examples: [
+      {
+        command:
+          "curl -sS -i --globoff -X POST 'https://example.com/hook' \\\n  -H 'content-type: application/json' \\\n" +
+          "  -H 'webhook-id: evt_01kadz8v3s7v0s8e1c3q5m2n4p' \\\n  --data-binary '{}'",
+        hidden: [],
+        validUntil: '2026-11-21T02:05:00.000Z',
+      },
+    ],
+  }),
+  refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
+
+  async handle({ services: { webhooks }, caller: { teamId }, params, reply }) {
+    const made = await deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
+    reply.header('cache-control', 'no-store');
+    return made;
+  },
+};
+
 /** POST /v1/deliveries/{deliveryId}/replay */
 export const replayDelivery: Operation<KeyedCall> = {
   id: 'replayDelivery',
@@ -116,7 +158,7 @@ export const replayDelivery: Operation<KeyedCall> = {
 };
 
 /** @throws Problem `delivery_not_found` when it cannot be the id of a delivery */
-export function deliveryIdFrom(text: string | undefined): string {
+function deliveryIdFrom(text: string | undefined): string {
   if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
   return text;
 }

@@ -1,7 +1,7 @@
-/** Jobs: listing, reading, canceling, queueing again and bringing forward. */
+/** Jobs: listing, counting, reading, canceling, queueing again and bringing forward. */
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { JOB_ORIGINS, JOB_STATES, type Job } from '../../model/job.ts';
+import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -19,6 +19,9 @@ import { queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
+
+/** Ended jobs are counted among this many: counting a million would take a second. */
+const AMONG = 5_000;
 
 const parameters = [pathParameter('jobId', 'Job id')];
 const changed = {
@@ -65,6 +68,33 @@ export const listJobs: Operation<KeyedCall> = {
     });
     const jobs = onePage(call, found, { limit, path: '/v1/jobs', cursorOf: idCursor });
     return { jobs: jobs.map(shownJob) };
+  },
+};
+
+/** GET /v1/jobs/counts */
+export const countJobs: Operation<KeyedCall> = {
+  id: 'countJobs',
+  group: 'Jobs',
+  summary: 'How many jobs are in each state',
+  description:
+    `Jobs that have not ended are all counted, those that have among the newest ${AMONG} jobs: ` +
+    '`complete` says whether there are no others.',
+  parameters: [WORKFLOW_FILTER],
+  answer: jsonResponse('The counts', {
+    type: 'object',
+    required: [...JOB_STATES, 'complete'],
+    properties: {
+      ...Object.fromEntries(JOB_STATES.map((state) => [state, { type: 'integer' }])),
+      complete: { type: 'boolean', description: 'Whether those that have ended are all counted' },
+    },
+  }),
+  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
+
+  async handle(call) {
+    const of = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
+    const { states, complete } = await call.services.store.jobs.counts({ ...of, among: AMONG });
+    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, states[state] ?? 0]));
+    return { ...(counts as Record<JobState, number>), complete };
   },
 };
 
