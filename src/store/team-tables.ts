@@ -4,7 +4,10 @@ import { INSPECTOR_TABLES, TABLES, type Table } from './copy/tables.ts';
 /** Prefix of the slug of a retired team, which is not valid in a slug. */
 export const RETIRED = 'deleted:';
 
-/** Frees the team's slug, and marks the team so that an interrupted deletion can be resumed. */
+/**
+ * Frees the team's slug, and marks the team so that an interrupted deletion can be resumed. The mark is not a column of
+ * its own, so that nodes of the previous version understand it: they see a team without keys and workflows.
+ */
 export function retiredSlug({ id, slug }: { id: string; slug: string }): string {
   return `${RETIRED}${slug}:${id}`;
 }

@@ -21,6 +21,9 @@ const READER_CACHE_KIB = 16_384;
  */
 const CHECKPOINT_PAGES = 4_000;
 
+/** Bytes to which the WAL file is cut after a checkpoint, once it has grown beyond that. */
+const LOG_SIZE_LIMIT = 67_108_864;
+
 export interface DatabaseOptions {
   readOnly?: boolean;
   /** `FULL`: commits wait for the disk and survive a power cut. `OFF` is for tests. */
@@ -32,6 +35,9 @@ export interface DatabaseOptions {
 /**
  * A connection with a cache of prepared statements. There are no iterators: one left open would keep the WAL from being
  * reset (measured: it grew to 417 MB).
+ *
+ * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people: inserting, changing and pruning
+ * 200,000 rows took the same time with it and without.
  */
 export class Database {
   readonly #handle: DatabaseSync;
@@ -50,7 +56,7 @@ export class Database {
         pragma foreign_keys = on;
         pragma synchronous = ${synchronous};
         pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};
-        pragma journal_size_limit = 67108864;
+        pragma journal_size_limit = ${LOG_SIZE_LIMIT};
         pragma secure_delete = on;
       `);
     } catch (error) {
