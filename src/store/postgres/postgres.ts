@@ -46,7 +46,8 @@ import { unusable } from './unusable.ts';
 import * as usage from './usage.ts';
 import * as versions from './versions.ts';
 import * as workflows from './workflows.ts';
-import { asProblem, writing, writingTogether } from './write.ts';
+import { asProblem, writing } from './write.ts';
+import { writingInBatches } from './write-batches.ts';
 
 /** For what keeps this node's leases and looks after keys: it must not wait until others give connections back. */
 const LEASE_POOL_SIZE = 2;
@@ -115,7 +116,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     (input: Input): Promise<Result> =>
       closing === undefined ? follow(run(input)) : Promise.reject(new Problem('stopping'));
   const performing = writing({ ...forWriting, pool, shares });
-  const together = writingTogether({ ...forWriting, pool, shares });
+  const batched = writingInBatches({ ...forWriting, pool, shares });
   const leasing = writing({ ...forWriting, pool: leasePool, shares: undefined });
   type Operation<Input, Result> = (tx: Tx, input: Input) => Promise<Result>;
   const write = <Input, Result>(operation: Operation<Input, Result>) => guarded(performing(operation));
@@ -174,7 +175,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       resume: write(workflows.resume),
     },
     jobs: {
-      enqueue: guarded(together(jobs.enqueue)),
+      enqueue: guarded(batched(jobs.enqueue)),
       begin: write(begin),
       claim: claiming({ claim: write(claim), survey: read(survey), now }),
       setProcess: write(attempts.setProcess),
@@ -197,7 +198,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       counts: read(glance.counts),
       prune: inRounds(history.PRUNE_START, write(history.prune)),
     },
-    schedules: { due: read(schedules.due), fire: guarded(together(schedules.fire)) },
+    schedules: { due: read(schedules.due), fire: guarded(batched(schedules.fire)) },
     records: {
       sweep: write(sweep),
       compare: read(compare),
