@@ -153,8 +153,8 @@ export class BodyBuild {
     if (this.#writing) return;
     const isLast = this.#readers.size === 0;
     if (!isLast && this.#state !== 'given up') return;
-    // Waits for a read that is under way. One that was given up is of use to nobody, and a removed file keeps its
-    // place on the disk, which may be full, for as long as it is open.
+    // Node closes it after a read under way. A file that was given up is closed although readers are left, because a
+    // removed file occupies the disk, which may be full, as long as it is open.
     this.#file?.close().catch(() => {});
     this.#file = undefined;
     if (!isLast) return;

@@ -1,9 +1,7 @@
 /** Prunes old versions in the background, in steps so small that no other write waits for long. */
-import type { Logger } from '../observe/log.ts';
-import { Chore, inSteps } from '../std/chore.ts';
-import { onOneNode } from '../store/on-one-node.ts';
+import { type Chore, inSteps } from '../std/chore.ts';
+import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { Retention } from '../store/record-operations.ts';
-import type { Store } from '../store/store.ts';
 
 /**
  * What is kept of a workflow: its newest 10 versions that are at most 30 days old, and every version that was current
@@ -17,23 +15,18 @@ const MAX_WORKFLOWS = 1_000;
 /** Rows, of up to 1 MiB each. */
 const STEPS = { first: 50, max: 500 };
 
-export function recordRetention(options: {
-  store: Store;
-  log: Logger;
-  random: () => number;
-  nodeId: string;
-}): Chore {
-  const { store, log, random, nodeId } = options;
-  const { records } = store;
-  return new Chore({
+export function recordRetention(deps: ChoreDeps): Chore {
+  const { records } = deps.store;
+  return choreOnOneNode({
+    ...deps,
+    name: 'records.prune',
     everyMs: EVERY_MS,
-    random,
-    work: onOneNode({ store, name: 'records.prune', nodeId }, async (signal) => {
+    failed: 'records.not_pruned',
+    async work(signal) {
       for (const workflow of await records.prunable({ ...KEEP, limit: MAX_WORKFLOWS })) {
         await inSteps((limit) => records.prune({ ...workflow, ...KEEP, limit }), STEPS, signal);
         if (signal.aborted) return;
       }
-    }),
-    failed: (err) => log.error({ err }, 'records.not_pruned'),
+    },
   });
 }

@@ -1,5 +1,7 @@
 /** Runs a chore on one of several nodes, by a lease; another node takes over when that one is gone. */
 import { performance } from 'node:perf_hooks';
+import type { Logger } from '../observe/log.ts';
+import { Chore } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from './store.ts';
 
@@ -7,6 +9,32 @@ const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 
 type Work = (signal: AbortSignal) => Promise<void>;
+
+/** What every chore that runs on one node needs. */
+export interface ChoreDeps {
+  store: Store;
+  log: Logger;
+  random: () => number;
+  nodeId: string;
+}
+
+/**
+ * A chore that runs on one node at a time.
+ *
+ * @param input.name the name of its lease
+ * @param input.failed the message with which a failure is logged
+ */
+export function choreOnOneNode(
+  input: ChoreDeps & { name: string; everyMs: number; failed: string; work: Work },
+): Chore {
+  const { log, random, everyMs, failed, work } = input;
+  return new Chore({
+    everyMs,
+    random,
+    work: onOneNode(input, work),
+    failed: (err) => log.error({ err }, failed),
+  });
+}
 
 /**
  * Wraps work so that it runs only while this node holds the lease. If it takes longer than the lease, two nodes may run

@@ -1,22 +1,16 @@
 /** Resumes interrupted deletions of teams: the process that began one may have been killed. */
-import type { Logger } from '../observe/log.ts';
-import { Chore, inSteps } from '../std/chore.ts';
-import { onOneNode } from '../store/on-one-node.ts';
-import type { Store } from '../store/store.ts';
+import { type Chore, inSteps } from '../std/chore.ts';
+import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 
 /** A retired team is left alone for at least this long, because the command that retired it deletes its rows. */
 const EVERY_MS = 60_000;
 const STEPS = { first: 20, max: 500 };
 
 /** @param options.forget removes the cached response bodies of a workflow */
-export function deletionResumption(options: {
-  store: Store;
-  log: Logger;
-  random: () => number;
-  nodeId: string;
-  forget(place: { teamId: string; workflowId: string }): Promise<void>;
-}): Chore {
-  const { store, log, random, nodeId, forget } = options;
+export function deletionResumption(
+  options: ChoreDeps & { forget(place: { teamId: string; workflowId: string }): Promise<void> },
+): Chore {
+  const { store, log, forget } = options;
   /** Retired teams of the previous run. */
   let seen = new Set<string>();
 
@@ -25,10 +19,12 @@ export function deletionResumption(options: {
     await inSteps((limit) => store.teams.delete({ teamId, limit }), STEPS, signal);
   }
 
-  return new Chore({
+  return choreOnOneNode({
+    ...options,
+    name: 'teams.delete',
     everyMs: EVERY_MS,
-    random,
-    work: onOneNode({ store, name: 'teams.delete', nodeId }, async (signal) => {
+    failed: 'teams.not_deleted',
+    async work(signal) {
       const retired = await store.teams.retired();
       const interrupted = retired.filter(({ id }) => seen.has(id));
       seen = new Set(retired.map(({ id }) => id));
@@ -39,7 +35,6 @@ export function deletionResumption(options: {
       }
       // The write-ahead log would hold the deleted rows for a while.
       if (interrupted.length > 0) await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
-    }),
-    failed: (err) => log.error({ err }, 'teams.not_deleted'),
+    },
   });
 }
