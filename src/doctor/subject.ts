@@ -1,11 +1,11 @@
-/** What is examined: an installation as its settings describe it, with its database if that can be opened. */
+/** What the checks examine: an installation as its settings describe it, with its database if it can be opened. */
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { TrustedProxies } from '../net/trusted-proxies.ts';
-import type { SchemaState } from '../store/schema-state.ts';
+import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
 
-/** Of the settings what checks look at. */
+/** The settings that checks look at. */
 export interface ExaminedSettings {
   host: string;
   port: number;
@@ -14,7 +14,7 @@ export interface ExaminedSettings {
   databaseListen: boolean;
   role: string;
   workflowsDirectory: string;
-  /** Whether somebody named it: then it must exist. */
+  /** Whether a setting names it explicitly: then it must exist. */
   workflowsNamed: boolean;
   encryptionKey: Buffer | undefined;
   publicUrl: string | undefined;
@@ -22,40 +22,40 @@ export interface ExaminedSettings {
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;
   backupDirectory: string;
-  /** Null: none are made by themselves. */
+  /** null: no scheduled backups. */
   backupEveryMs: number | null;
   /** The files of the certificate and its key, where the service speaks TLS itself. */
   tlsCert: string | undefined;
   tlsKey: string | undefined;
-  /** Every setting with what holds. */
+  /** Every setting with its origin. */
   settings: readonly { origin: string }[];
   environment: ReadonlyMap<string, string>;
 }
 
-/** The database as it was found. */
+/** The state of the database. */
 export interface ExaminedDatabase {
   store: Store | undefined;
-  /** Nothing when not even that can be told. */
+  /** Undefined when not even the schema version can be read. */
   schema: SchemaState | undefined;
-  /** What stood in the way of opening it. */
+  /** Why it could not be opened: an error message. */
   mistake: string | undefined;
-  /** Why there is no store, when that is no mistake, or is told elsewhere: a sentence. */
+  /** Why there is no store although nothing is wrong, or another check reports it: a sentence. */
   without: string | undefined;
 }
 
 export interface Subject {
-  /** Nothing when they cannot be read: `mistakes` says why. */
+  /** Undefined when they cannot be read: see `mistakes`. */
   settings: ExaminedSettings | undefined;
   mistakes: readonly string[];
-  /** What looks like a mistake and is none, such as a variable with a misspelt name: sentences. */
+  /** What may be a mistake, such as a misspelt variable: sentences. */
   doubts: readonly string[];
   database: ExaminedDatabase;
-  /** Whether a server runs on this data; null where nobody can say. */
+  /** Whether a server runs on this data; null if that cannot be known. */
   isServed: boolean | null;
-  /** The running node that examines itself; nothing in a command. */
+  /** The running node that examines itself; undefined in a command. */
   node: { port: number; openCircuits: number } | undefined;
   resolver: Resolver;
-  /** URLs that may be asked; null: no request leaves this machine. */
+  /** URLs that may be requested; null: no request may leave this machine. */
   online: readonly string[] | null;
   /** Whether everything is read, however long that takes. */
   isFull: boolean;
