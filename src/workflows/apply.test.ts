@@ -136,11 +136,11 @@ test('a missing directory changes nothing', async (t) => {
   assert.deepEqual(await active('acme'), ['a']);
 });
 
-test('hundreds of workflows are applied at once', async (t) => {
-  const files = Array.from({ length: 300 }, (_, n) => [`acme/w${n}.yaml`, YAML]);
+test('more workflows than one batch holds are all applied', async (t) => {
+  const files = Array.from({ length: 130 }, (_, n) => [`acme/w${n}.yaml`, YAML]);
   const { apply } = await bench(t, Object.fromEntries(files));
-  assert.equal((await apply()).created.length, 300);
-  assert.equal((await apply()).unchanged, 300);
+  assert.equal((await apply()).created.length, 130);
+  assert.equal((await apply()).unchanged, 130);
 });
 
 test('a schedule is due for the first time after it is applied, and a workflow without one never', async (t) => {

@@ -39,7 +39,7 @@ export function checkSource(
     );
     return undefined;
   }
-  // Which settings belong to a kind that is not known, nobody can say.
+  // With an unknown type, the known settings are unknown too: the type is the only mistake.
   if (typeof value === 'object' && !Array.isArray(value) && type !== 'command') {
     checker.oneOf(type, ['source', 'type'], ['command', 'http', 'push']);
     return undefined;

@@ -126,12 +126,13 @@ test('mistakes of a module end its run with a sentence', async (t) => {
       /nobody waits/,
     ],
   ];
-  for (const [module, sentence] of cases) {
+  const check = async ([module, sentence]: (typeof cases)[number]) => {
     const { end } = await finish(await startModule(t, module));
     assert.ok(!end.ok, module);
     assert.match(end.error, sentence, module);
     assert.doesNotMatch(end.error, /module-harness|node:internal/, module);
-  }
+  };
+  await Promise.all(cases.map(check));
 });
 
 test('a module that is not there is refused before anything starts', async (t) => {

@@ -49,7 +49,7 @@ test('what is kept to ask whether answers have changed is small and tells no add
     response.setHeader('etag', `"${'e'.repeat(request.url === '/long' ? 1_100 : 900)}"`);
     json(response);
   });
-  const urls = ['/long', ...Array.from({ length: 400 }, (_, n) => `/${n}?key=secret`)].map(
+  const urls = ['/long', ...Array.from({ length: 300 }, (_, n) => `/${n}?key=secret`)].map(
     (path) => url + path,
   );
   const { end } = await take({ source: { url: urls, perHost: 64 } });
@@ -57,7 +57,7 @@ test('what is kept to ask whether answers have changed is small and tells no add
   assert.ok(kept.length > 200_000 && kept.length < 300_000, `${kept.length}`);
   assert.ok(!kept.includes('secret'));
   const again = await take({ source: { url: urls, perHost: 64 } }, { state: end.state });
-  assert.equal(again.records.length, 401);
+  assert.equal(again.records.length, 301);
 });
 
 test('an answer that nothing has changed counts only where that was asked', async (t) => {

@@ -19,7 +19,7 @@ const HARNESS_ARGV: readonly string[] = [
   fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 /** Incremented when the same response would give other records than before; kept validators are then ignored. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /** Fills in the secrets here: the child gets only those that its definition refers to. */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
