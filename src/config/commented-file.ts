@@ -1,4 +1,4 @@
-/** A `flowhook.yaml` with every setting, each a comment that shows what holds without it. */
+/** A `flowhook.yaml` with every setting as a comment that shows its default. */
 import { parse as parseYaml } from 'yaml';
 import { settingsByGroup } from './groups.ts';
 import { environmentName, holdsSecret } from './names.ts';
@@ -11,7 +11,7 @@ const HEAD = `# Settings of Flowhook. Lines with a name right behind the # are s
 # and \`flowhook config print --show-origin\` what holds, and why. Paths are relative to the working directory.
 `;
 
-/** What `flowhook init` writes. All of them taken in at once are valid. */
+/** What `flowhook init` writes. It is also valid with all settings uncommented. */
 export function commentedSettings(): string {
   const groups = settingsByGroup().map(({ title, settings }) => [
     `# ---- ${title} ----\n`,
@@ -33,7 +33,7 @@ function lines(setting: NamedSetting): string[] {
   return [...said, ...hint, `#${name}: ${scalar(example)}`];
 }
 
-/** The text as YAML, in quotes only where it would be something else without them. */
+/** The text as a YAML scalar, in quotes only if it would not be that string without them. */
 function scalar(text: string): string {
   try {
     return String(parseYaml(`a: ${text}`).a) === text ? text : JSON.stringify(text);

@@ -1,4 +1,4 @@
-/** The settings, read and checked. The only reader of the environment. */
+/** Reads and checks the settings. Nothing else reads the environment. */
 import type { EffectiveSetting } from '../model/setting.ts';
 import type { TracingSettings } from '../observe/tracing.ts';
 import { maskedUrl } from '../std/masked-url.ts';
@@ -9,23 +9,23 @@ import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } fro
 import { collect, type Sources } from './sources.ts';
 import { readTracing } from './tracing.ts';
 
-/** A field for each row of the table, and what is derived of them in place of the row or beside it. */
+/** A field for each row of the table, and what is derived from them. */
 export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, Derived {
-  /** Every setting with what holds and where it comes from, secrets masked. */
+  /** Every setting with its effective value and its origin, secrets masked. */
   settings: readonly EffectiveSetting[];
-  /** Where traces go, by OpenTelemetry's own variables; null where nothing is traced. */
+  /** Where traces are sent, by OpenTelemetry's own variables; null: tracing is off. */
   tracing: TracingSettings | null;
-  /** All of it, for those who pick their part: team secrets, and the few variables that children inherit. */
+  /** The whole environment, for team secrets and the few variables that child processes inherit. */
   environment: ReadonlyMap<string, string>;
 }
 
-/** Rows whose field is called after what it holds. */
+/** Rows whose derived field has another name. */
 type Renamed = 'data' | 'database' | 'workflows' | 'logFormat';
 
-/** All that is wrong with the settings, at once. */
+/** Everything that is wrong with the settings. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  /** A sentence each, with the place where it was written. */
+  /** One sentence each, naming the flag, variable or file. */
   readonly mistakes: readonly string[];
   constructor(mistakes: readonly string[]) {
     super(['These settings are wrong:', ...mistakes].join('\n  '));
@@ -36,7 +36,7 @@ export class ConfigError extends Error {
 /**
  * Reads the settings.
  *
- * @param flags what the command line says, by setting name
+ * @param flags the flags of the command line, by setting name
  * @throws ConfigError
  */
 export function readConfig(
@@ -64,7 +64,7 @@ export function readConfig(
     }),
   ) as SettingValues;
   const derived = derive(values, (name) => (found.get(name)?.origin ?? 'default') !== 'default');
-  // Of a database that is refused nobody knows what goes with it.
+  // Without a valid database URL, contradictions with it cannot be checked.
   if (!wrong.has('database')) {
     for (const [name, expected] of contradictions(values, derived)) refuse(name, `must be ${expected}`);
   }
@@ -81,7 +81,7 @@ export function readConfig(
   };
 }
 
-/** What holds when nobody sets it, so that the rest can be checked beside a mistake. */
+/** The default, so that the rest can still be checked after a mistake. */
 function initialOf(setting: NamedSetting, directory: string): unknown {
   return setting.default === undefined ? setting.absent : setting.read(setting.default, directory);
 }

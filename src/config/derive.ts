@@ -1,4 +1,4 @@
-/** What follows from several settings: defaults that depend on others, and what does not go together. */
+/** What follows from several settings: defaults that depend on others, and contradictions. */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Quotas } from '../model/quota.ts';
@@ -9,17 +9,17 @@ import { maskedUrl } from '../std/masked-url.ts';
 import { isPostgres } from '../store/database-url.ts';
 import type { SettingName, SettingValues } from './settings.ts';
 
-/** What has another name or type here than in its row. */
+/** Fields whose name or type differs from that of their row. */
 export interface Derived {
   dataDirectory: string;
   databaseUrl: string;
   workflowsDirectory: string;
-  /** Whether somebody named the workflows directory: then it must exist. */
+  /** Whether the workflows directory was set explicitly: then it must exist. */
   workflowsNamed: boolean;
   /** Without a slash at its end. */
   publicUrl: string | undefined;
   allowNetworks: AddressPolicy;
-  /** None reads them without a key where there is nothing. */
+  /** Who may read metrics without a key; undefined: nobody. */
   metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
@@ -58,7 +58,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
   };
 }
 
-/** What is right by itself and wrong together: the setting to change, and what it must be. */
+/** Settings that are valid by themselves but contradict each other: which one to change, and what it must be. */
 export function contradictions(
   { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
   { databaseUrl }: Derived,
@@ -81,7 +81,7 @@ export function contradictions(
   return found;
 }
 
-/** How settings are shown that are not simply what was written: paths from here, what follows from others, no passwords. */
+/** Settings that are not shown as they were written: absolute paths, derived values, URLs without passwords. */
 export function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
   return {
     data: derived.dataDirectory,

@@ -1,13 +1,13 @@
-/** Every setting as it holds, with where that comes from, for those who ask. */
+/** Lists every setting with its effective value and its origin. */
 import type { EffectiveSetting } from '../model/setting.ts';
 import { environmentName } from './names.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
 import type { Found } from './sources.ts';
 
-/** What stands for a secret that is set. */
+/** Shown in place of a secret that is set. */
 const MASKED = '***';
 
-/** @param shown what is not simply what was written */
+/** @param shown values that are not shown as they were written */
 export function effectiveSettings(
   found: ReadonlyMap<SettingName, Found>,
   shown: Partial<Record<SettingName, string | undefined>>,

@@ -1,4 +1,4 @@
-/** What the groups of settings are about, where people read them: the reference, the help and `flowhook.yaml`. */
+/** The groups of settings with their titles, as in the reference, the help and `flowhook.yaml`. */
 import { type NamedSetting, SETTINGS, type SettingGroup } from './settings.ts';
 
 const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {

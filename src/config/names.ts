@@ -1,4 +1,4 @@
-/** What a setting is called in each place, and which variables look like a misspelt one. */
+/** The names of a setting as a variable and as a flag, and variables that look misspelt. */
 import { nearest } from '../std/nearest.ts';
 import { type NamedSetting, SETTINGS } from './settings.ts';
 
@@ -12,19 +12,19 @@ export function flagName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Whether its value is never shown, and may lie in the file that `<variable>_FILE` names. */
+/** Whether its value is never shown, and may be in a file named by `<variable>_FILE`. */
 export function holdsSecret(setting: Pick<NamedSetting, 'secret' | 'mayHoldSecret'>): boolean {
   return setting.secret === true || setting.mayHoldSecret === true;
 }
 
-/** What runs are told by the service, and no setting of it. */
+/** Variables that the service sets for runs. */
 const OF_RUNS = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
-/** What commands are told that ask a server. */
+/** Variables of commands that ask a server. */
 const OF_COMMANDS = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
 
 /**
- * A sentence for each variable that looks like a misspelt setting. Near misses only, and never a refusal: other
- * programs, and Kubernetes for a service of that name, set variables that begin with `FLOWHOOK_` as well.
+ * A sentence for each variable that looks like a misspelt setting. Only near misses, and never an error: other programs
+ * set variables beginning with `FLOWHOOK_` too, such as Kubernetes for a service named flowhook.
  */
 export function misspeltVariables(environment: ReadonlyMap<string, string>): string[] {
   const names = SETTINGS.map(({ name }) => environmentName(name));

@@ -1,4 +1,4 @@
-/** Where settings come from: flags win over the environment, that over `flowhook.yaml`, that over the defaults. */
+/** Collects settings: flags win over the environment, that over `flowhook.yaml`, that over the defaults. */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { nearest } from '../std/nearest.ts';
@@ -6,22 +6,22 @@ import { yaml } from '../std/yaml.ts';
 import { environmentName, flagName, holdsSecret } from './names.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
 
-/** A setting as it was written somewhere. */
+/** A setting as it was written in one of the sources. */
 export interface Found {
   value: string;
-  /** How the user would name the place: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
+  /** The source as users know it: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
   origin: string;
 }
 
 export interface Sources {
-  /** What the command line says, by setting name. */
+  /** The flags of the command line, by setting name. */
   flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
-  /** Where `flowhook.yaml` may lie, and what paths are relative to. */
+  /** Where `flowhook.yaml` may be, and what paths are relative to. */
   directory: string;
 }
 
-/** @param mistakes gets a sentence for each file that cannot be read and each name that is none */
+/** @param mistakes gets a sentence for each unreadable file and each unknown name */
 export function collect(
   { flags, environment, directory }: Sources,
   mistakes: string[],
@@ -65,7 +65,7 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   try {
     content = yaml().parse(readFileSync(path, 'utf8')) ?? {};
   } catch (error) {
-    // Its first line: what follows draws the place.
+    // The first line of the message; the others quote the file.
     const [what] = (error as Error).message.split(/:?\n/);
     mistakes.push(`flowhook.yaml cannot be read: ${what}`);
     return settings;

@@ -1,8 +1,8 @@
-/** Where traces go: by OpenTelemetry's own variables, which a machine's other services are told with as well. */
+/** Where traces are sent: read from OpenTelemetry's own variables, which other services of the machine use too. */
 import type { TracingSettings } from '../observe/tracing.ts';
 import { VERSION } from './version.ts';
 
-/** The first one holds where none is named. */
+/** The first is the default. */
 const SAMPLERS = [
   'parentbased_always_on',
   'always_on',
@@ -13,7 +13,7 @@ const SAMPLERS = [
 ] as const;
 
 /**
- * Reads `OTEL_*`; nothing where no endpoint is named, or all of it is switched off.
+ * Reads `OTEL_*`; null when there is no endpoint, or tracing is switched off.
  *
  * @param mistakes gets a sentence for each variable that is wrong
  */
@@ -22,7 +22,7 @@ export function readTracing(
   mistakes: string[],
 ): TracingSettings | null {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
-  /** Of the variable for traces alone, else of the one for everything. */
+  /** The variable for traces only, otherwise the one for all signals. */
   const readOtlp = (name: string): [variable: string, value: string | undefined] => {
     const own = `OTEL_EXPORTER_OTLP_TRACES_${name}`;
     const all = `OTEL_EXPORTER_OTLP_${name}`;
@@ -48,7 +48,7 @@ export function readTracing(
   const [variable, endpoint] = readOtlp('ENDPOINT');
   if (endpoint === undefined || read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
   if (among(named('OTEL_TRACES_EXPORTER'), ['otlp', 'none']) === 'none') return null;
-  // Collectors take JSON wherever they take protobuf; gRPC has a port of its own.
+  // `http/protobuf` is accepted because collectors take JSON on the same port; gRPC has another one.
   among(readOtlp('PROTOCOL'), ['http/json', 'http/protobuf']);
   if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint)) {
     mistakes.push(`${variable} must be an http:// or https:// URL, such as http://127.0.0.1:4318`);
@@ -89,7 +89,7 @@ function shareOf(sampler: string, argument: string | undefined, mistakes: string
   return 1;
 }
 
-/** `key=value,key=value`, percent-encoded. What is wrong is not repeated: a value may be a key. */
+/** `key=value,key=value`, percent-encoded. Mistakes do not repeat the text: a value may be an API key. */
 function pairs(
   [variable, text = '']: [string, string | undefined],
   mistakes: string[],

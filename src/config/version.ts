@@ -1,7 +1,7 @@
-/** Which version this is. */
+/** The version of flowhook. */
 import { readFileSync } from 'node:fs';
 
-/** Of `package.json`, which stands in the same place from `src/config/` and from what is built of it. */
+/** From `package.json`; the path is the same from `src/config/` and from the built `dist/config/`. */
 export const VERSION: string = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ).version;

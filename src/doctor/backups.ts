@@ -1,4 +1,4 @@
-/** Backups: whether there is a recent one, whether it is whole, and what would be lost together with the database. */
+/** Backups: whether there is a recent one, whether it is undamaged, and whether it would be lost with the database. */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -12,11 +12,11 @@ import { existing } from './disk.ts';
 import type { ExaminedSettings } from './subject.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Without a schedule: so old a database should have been copied once, and so old a copy be followed by another one. */
+/** Without a schedule: the age at which a database should have a backup, and a backup a successor. */
 const OLD_MS = 7 * DAY_MS;
-/** One that is being made, or is tried again, is not late yet. */
+/** Allows for a backup that is being made or retried. */
 const PATIENCE_MS = 3_600_000;
-/** A command that was not told to read all, and a server, give up a large backup then. */
+/** After this time, reading a large backup is given up unless --full is given. */
 const READ_MS = 10_000;
 
 const OF_POSTGRES = 'PostgreSQL is backed up with its own tools (docs/operate/backup.md)';
@@ -33,7 +33,7 @@ export const backupAge: Check = ofStore('backups', 'backup-age', async (store, s
 
 /**
  * @param found.ageMs of the newest backup; null when there is none
- * @param found.sinceMs how long there has been something to lose
+ * @param found.sinceMs how long there have been data to lose
  */
 export function backupAgeResult(found: {
   everyMs: number | null;
@@ -97,7 +97,7 @@ function damaged({ name }: ListedBackup, why: string): Result {
   });
 }
 
-/** SHA-256 in hexadecimal; nothing when the signal ended the reading. */
+/** SHA-256 in hexadecimal; undefined when the signal was aborted before the end. */
 async function checksum(file: string, signal: AbortSignal): Promise<string | undefined> {
   const hash = createHash('sha256');
   try {

@@ -1,4 +1,4 @@
-/** Certificates: the one that the service speaks TLS with, and the one that others see under its public address. */
+/** Certificates: the one that the service uses for TLS, and the one that others see at its public URL. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { toIso } from '../std/clock.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, type Trouble, warning } from './check.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Whoever renews by itself does so 30 days before the end. */
+/** Automatic renewal usually happens 30 days before expiry. */
 const SOON_MS = 21 * DAY_MS;
 const CONNECT_MS = 10_000;
 
@@ -33,7 +33,7 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
   return certificateResult(found, { host, now: clock() });
 });
 
-/** @param place.host that it must be for, when that is known */
+/** @param place.host the host that it must be valid for, if known */
 function certificateResult(found: X509Certificate, place: { host: string | undefined; now: number }): Result {
   const { host, now } = place;
   const names = found.subjectAltName ?? found.subject;

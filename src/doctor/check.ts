@@ -1,11 +1,11 @@
-/** What a check is, and the four things that it may come to. */
+/** What a check is, and its four possible results. */
 import type { CheckGroup, Finding } from '../model/finding.ts';
 import type { Store } from '../store/store.ts';
 import type { ExaminedSettings, Subject } from './subject.ts';
 
 export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
 
-/** What is wrong, what comes of it, and what to do. */
+/** What is wrong, what it leads to, and what to do. */
 export interface Trouble {
   what: string;
   why: string;
@@ -15,9 +15,9 @@ export interface Trouble {
 export interface Check {
   group: CheckGroup;
   name: string;
-  /** It is given up after so long; 20 s unless told. */
+  /** The timeout in milliseconds; 20 s by default. */
   limitMs?: number;
-  /** @param signal ends it early: nobody waits for it any more */
+  /** @param signal aborted when nobody waits for the result any more */
   run(subject: Subject, signal: AbortSignal): Promise<Result> | Result;
 }
 
@@ -30,17 +30,17 @@ export function warning({ what, why, fix }: Trouble): Result {
   return { status: 'warning', what, why, fix };
 }
 
-/** Something does not work, or will not at the next start. */
+/** Something does not work, or will not after the next start. */
 export function error({ what, why, fix }: Trouble): Result {
   return { status: 'error', what, why, fix };
 }
 
-/** @param fix how it can be checked */
+/** @param fix how to have it checked */
 export function skipped(what: string, why: string, fix: string | null = null): Result {
   return { status: 'skipped', what, why, fix };
 }
 
-/** A check that needs settings which can be read. */
+/** A check that needs valid settings; skipped without them. */
 export function ofSettings(
   group: CheckGroup,
   name: string,
@@ -58,7 +58,7 @@ export function ofSettings(
   };
 }
 
-/** A check that needs a database which can be opened. */
+/** A check that needs an open database; skipped without one. */
 export function ofStore(
   group: CheckGroup,
   name: string,

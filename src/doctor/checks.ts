@@ -1,4 +1,4 @@
-/** Every check, in the order in which they are carried out and told. */
+/** All checks, in the order in which they run and are reported. */
 import { backupAge, backupPlace, newestBackup } from './backups.ts';
 import { certificate, publicCertificate } from './certificates.ts';
 import type { Check } from './check.ts';

@@ -1,4 +1,4 @@
-/** The database: whether it can be reached, has the tables of this version, is whole, and fits the encryption key. */
+/** The database: whether it can be reached, has the right tables, is undamaged, and fits the encryption key. */
 import { bytesWords } from '../std/amounts.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { findDamage, hearsNotifications } from '../store/open.ts';
@@ -6,12 +6,12 @@ import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
 
-/** How long a server looks through its file, and a command that was not told to read all of it. */
+/** How long the search for damage may take unless --full is given. */
 const DAMAGE_MS = 30_000;
 const ROUNDS = 20;
-/** Within a data centre a question takes well below a millisecond. */
+/** Within a data centre a query takes well below a millisecond. */
 const FAR_MS = 20;
-/** The log is folded into the file at 16 MB: it grows beyond that only while something reads for long. */
+/** The log is checkpointed at 16 MB: it grows beyond that only during long reads. */
 const LARGE_LOG_BYTES = 512_000_000;
 
 export const database: Check = ofSettings('database', 'database', async (settings, subject) => {

@@ -1,4 +1,4 @@
-/** The disk: how much room there is, what kind of file system it is, and how long it takes to have written something. */
+/** The disk: free space, kind of file system, and how long a durable write takes. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { open, rm, statfs } from 'node:fs/promises';
@@ -9,15 +9,15 @@ import { isPostgres } from '../store/database-url.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
 
 const LITTLE_BYTES = 1_000_000_000;
-/** Below this, logs of SQLite and bodies that are kept for readers no longer fit. */
+/** Below this, the write-ahead log and cached response bodies no longer fit. */
 const NO_BYTES = 100_000_000;
 const FEW_FILES = 1_000;
 
 const WRITES = 50;
 const WRITE_BYTES = 4_096;
-/** However slow the disk is, it is not asked for longer. */
+/** The limit of the measurement, however slow the disk is. */
 const MEASURE_MS = 3_000;
-/** Of one write that is on the disk: what a solid-state disk stays far below, and a busy rotating one does not. */
+/** Times of one durable write: a solid-state disk stays far below, a busy rotating one does not. */
 const SLOW = { p50Ms: 20, p99Ms: 250 };
 
 /** By the number that Linux gives each kind (`man 2 statfs`). */
@@ -53,7 +53,7 @@ async function room(place: { noun: string; path: string; needed: number }): Prom
   return roomResult({ ...place, freeBytes: bavail * bsize, freeFiles: files > 0 ? ffree : null });
 }
 
-/** @param found.freeFiles how many more files fit; null where that is no number of its own */
+/** @param found.freeFiles free inodes; null for file systems without a fixed number */
 export function roomResult(found: {
   noun: string;
   path: string;
@@ -136,7 +136,7 @@ export const diskWrites: Check = ofSettings('machine', 'disk-writes', async (set
   }
 });
 
-/** How long each of some small writes took until the disk had it, in milliseconds. */
+/** How long each of some small writes took to become durable, in milliseconds. */
 async function measureWrites(directory: string, signal: AbortSignal): Promise<number[]> {
   const path = join(directory, `.doctor-${randomUUID()}`);
   const file = await open(path, 'wx', 0o600);
@@ -172,7 +172,7 @@ export function diskWritesResult(took: readonly number[]): Result {
   });
 }
 
-/** The nearest directory above that is there: a new one will lie on the same disk. */
+/** The nearest existing directory: a new one below it will be on the same disk. */
 export function existing(path: string): string {
   let found = path;
   while (!existsSync(found) && dirname(found) !== found) found = dirname(found);

@@ -1,4 +1,4 @@
-/** The checks of a node that runs: one examination at a time, remembered for a while, for whoever asks. */
+/** Examines a running node: one examination at a time, whose result is cached for 30 s. */
 import { Problem } from '../model/error.ts';
 import type { Examination } from '../model/finding.ts';
 import type { Resolver } from '../net/resolver.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { examine } from './examine.ts';
 import type { ExaminedSettings, Subject } from './subject.ts';
 
-/** Reading a whole file and waiting for a disk are not to be had as often as somebody likes. */
+/** How long a result is cached: an examination reads whole files and measures the disk. */
 const FRESH_MS = 30_000;
 
 export class Doctor {
@@ -21,15 +21,15 @@ export class Doctor {
   readonly #clock: () => number;
 
   /**
-   * @param subject asked before each examination
-   * @param clock any steady one, in milliseconds
+   * @param subject called before each examination
+   * @param clock monotonic, in milliseconds
    */
   constructor(subject: () => Promise<Subject>, clock: () => number = () => performance.now()) {
     this.#subject = subject;
     this.#clock = clock;
   }
 
-  /** What was found, at most 30 s ago. Calls at one moment share an examination. Rejects when this is stopped. */
+  /** The findings, at most 30 s old. Simultaneous calls share an examination. Rejects when the doctor is stopped. */
   examine(): Promise<Examination> {
     if (this.#last !== undefined && this.#clock() - this.#lastAtMs < FRESH_MS) {
       return Promise.resolve(this.#last);
@@ -40,14 +40,14 @@ export class Doctor {
     return this.#current;
   }
 
-  /** Ends the examination under way. */
+  /** Aborts the current examination. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Problem('stopping'));
     await this.#current?.catch(() => undefined);
   }
 
   async #examine(): Promise<Examination> {
-    // Loaded with the first one: few services are ever examined from inside.
+    // Loaded with the first examination: most services never have one.
     const { CHECKS } = await import('./checks.ts');
     const examination = await examine(await this.#subject(), CHECKS, { signal: this.#stopping.signal });
     this.#last = examination;
@@ -56,7 +56,7 @@ export class Doctor {
   }
 }
 
-/** @param input.doubts what looks like a mistake in the settings and is none: sentences */
+/** @param input.doubts what may be a mistake in the settings: sentences */
 export function doctorOfNode(input: {
   settings: ExaminedSettings;
   doubts: readonly string[];
@@ -66,14 +66,14 @@ export function doctorOfNode(input: {
 }): Doctor {
   const { settings, doubts, store, resolver, node } = input;
   return new Doctor(async () => {
-    // What is wrong with the way to the database the checks tell.
+    // Other checks report why the database cannot be reached.
     const schema = await readSchema(settings.databaseUrl).catch(() => undefined);
     return {
       settings,
       mistakes: [],
       doubts,
       database: { store, schema, mistake: undefined, without: undefined },
-      // Of several nodes none can say whether the others do their part.
+      // With several nodes, none knows whether the others are running.
       isServed: isPostgres(settings.databaseUrl) ? null : true,
       node: node(),
       resolver,

@@ -1,4 +1,4 @@
-/** Carries out checks, one after the other; one that breaks or hangs keeps none of the others from being done. */
+/** Runs checks one after the other. A check that throws or hangs does not keep the others from running. */
 import { Problem } from '../model/error.ts';
 import type { Examination, Finding } from '../model/finding.ts';
 import { type Check, error, type Result } from './check.ts';
@@ -7,8 +7,8 @@ import type { Subject } from './subject.ts';
 const LIMIT_MS = 20_000;
 
 /**
- * @param options.onBegin told before each check, for whoever waits
- * @param options.signal ends it: rejects with its reason
+ * @param options.onBegin called before each check, to show progress
+ * @param options.signal aborts the examination, which then rejects with its reason
  */
 export async function examine(
   subject: Subject,
@@ -42,7 +42,7 @@ async function carryOut(check: Check, subject: Subject, outer: AbortSignal | und
   outer?.addEventListener('abort', give, { once: true });
   try {
     const done = (async () => check.run(subject, ending.signal))();
-    // What it comes to after it was given up nobody hears.
+    // Ignore a rejection after the timeout.
     done.catch(() => undefined);
     return await Promise.race([done, late.promise]);
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** Settings that are right each by itself, and together open more than somebody may have meant. */
+/** Settings: whether they are valid, and whether valid ones together expose more than intended. */
 import { hostOf, isLoopbackHost } from '../net/host.ts';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 import type { ExaminedSettings } from './subject.ts';
@@ -28,7 +28,7 @@ export const settings: Check = {
 
 export const exposure: Check = ofSettings('settings', 'exposure', exposureResult);
 
-/** Who can reach the service, and whether what they send is protected on its way. */
+/** Who can reach the service, and whether the connection is protected. */
 export function exposureResult(
   settings: Pick<ExaminedSettings, 'host' | 'publicUrl' | 'trustProxy' | 'tlsCert'>,
 ): Result {
@@ -74,7 +74,7 @@ export function exposureResult(
 
 export const networks: Check = ofSettings('settings', 'networks', networksResult);
 
-/** Which addresses webhooks and HTTP sources may reach, against who may reach the service. */
+/** Which addresses webhooks and HTTP sources may reach, given who can reach the service. */
 export function networksResult({
   host,
   publicUrl,

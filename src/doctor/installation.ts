@@ -1,4 +1,4 @@
-/** Examines an installation from outside, beside a server that may run on it: opens its database, looks, closes it. */
+/** Examines an installation from outside, also while a server runs on it, with its database open meanwhile. */
 import type { Examination } from '../model/finding.ts';
 import { createResolver } from '../net/resolver.ts';
 import type { Check } from './check.ts';
@@ -8,9 +8,9 @@ import { isServed, openDatabase } from './open-database.ts';
 import type { ExaminedSettings, Subject } from './subject.ts';
 
 /**
- * @param input.settings the settings, or all that is wrong with them: which is the first finding, and no reason to stop
- * @param input.doubts what looks like a mistake in them and is none: sentences
- * @param input.online URLs that may be asked; null: no request leaves this machine
+ * @param input.settings the settings, or everything that is wrong with them, which becomes a finding
+ * @param input.doubts what may be a mistake in them: sentences
+ * @param input.online URLs that may be requested; null: no request may leave this machine
  */
 export async function examineInstallation(
   input: {
@@ -39,7 +39,7 @@ async function subjectOf({
     const database = { store: undefined, schema: undefined, mistake: undefined, without: undefined };
     return { ...common, settings: undefined, mistakes: settings.mistakes, database, isServed: null };
   }
-  // Before this process has the database open itself.
+  // Before this process opens the database itself.
   const served = await isServed(settings);
   return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
 }

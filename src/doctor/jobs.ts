@@ -1,4 +1,4 @@
-/** Jobs and schedules: what fails again and again, what is late, what waits although it could run. */
+/** Jobs, schedules and deletions: what fails repeatedly, what is late, what waits although it could run. */
 import type { Workflow } from '../model/workflow.ts';
 import { durationWords } from '../std/amounts.ts';
 import type { Store } from '../store/store.ts';
@@ -6,15 +6,15 @@ import { type Check, ofStore, ok, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
 
 const MINUTE_MS = 60_000;
-/** So many ended runs in a row. */
+/** How many runs in a row must have failed. */
 const RUNS = 3;
 const LATE_MS = 5 * MINUTE_MS;
 const WAITING_MS = 15 * MINUTE_MS;
 const MOST = 1_000;
-/** Of each team as many waiting jobs are looked at. */
+/** How many waiting jobs of each team are examined. */
 const LOOKED_AT = 100;
 
-/** Of one team that is in use. */
+/** Each team with its workflows. */
 async function* teamsOf(
   store: Store,
 ): AsyncGenerator<{ teamId: string; slug: string; workflows: Workflow[] }> {
@@ -31,7 +31,7 @@ export const failingWorkflows: Check = ofStore('work', 'workflows', async (store
     const recent = await store.jobs.recent({
       teamId,
       workflowIds: workflows.map(({ id }) => id),
-      // One may be under way.
+      // Unfinished jobs do not count.
       each: RUNS + 2,
     });
     for (const [id, jobs] of recent) {
@@ -85,7 +85,7 @@ export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _setting
   });
 });
 
-/** Jobs that nothing but a free place keeps from running. */
+/** Jobs that wait only for a free slot. */
 async function stuckJobs(store: Store): Promise<string[]> {
   const stuck: string[] = [];
   const until = store.now() - WAITING_MS;
@@ -93,7 +93,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
     const waiting = await store.jobs.list({ teamId, states: ['queued'], until, limit: LOOKED_AT });
     if (waiting.length === 0) continue;
     const paused = new Set(workflows.filter(({ pausedAt }) => pausedAt !== null).map(({ id }) => id));
-    // With `overlap: buffer` one waits behind the one that runs.
+    // With `overlap: buffer` a job may wait behind a running one of its workflow.
     const others = await store.jobs.list({ teamId, states: ['running', 'retrying'], limit: LOOKED_AT });
     const busy = new Set(others.map(({ workflowId }) => workflowId));
     for (const { workflowId } of waiting) {

@@ -1,4 +1,4 @@
-/** API keys: those that end soon, and those that nobody uses any more. */
+/** API keys: those that expire soon, and those that are no longer used. */
 import { type ApiKey, keyConcern } from '../model/team.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
 import { listed } from './listed.ts';

@@ -1,4 +1,4 @@
-/** Several things in one sentence, as many as one reads. */
+/** Lists names within a sentence, the first few of them. */
 
 const SHOWN = 5;
 

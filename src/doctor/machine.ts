@@ -1,4 +1,4 @@
-/** The machine: the versions of what everything runs on, how much memory and how many files there may be. */
+/** The machine: versions of Node and SQLite, memory, open files, the clock. */
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { bytesWords, durationWords } from '../std/amounts.ts';
@@ -11,11 +11,11 @@ const LEAST_NODE = [26];
 /** As `store/sqlite/database.ts` says, and why. */
 const LEAST_SQLITE = [3, 51, 3];
 const LEAST_FILES = 4_096;
-/** What the service itself takes, busy and with its threads. */
+/** Memory of the service itself under load, with its threads. */
 const SERVICE_BYTES = 300_000_000;
-/** Differences below this are what asking takes, or nothing that anybody would notice. */
+/** Smaller differences may be the time of the query, and do not matter. */
 const CLOCK_MS = 2_000;
-/** Times of a database that lie further ahead were written by a clock that has gone back since. */
+/** Times in the database that are further in the future were written by a clock that was set back since. */
 const AHEAD_MS = 60_000;
 
 export const versions: Check = {
@@ -24,7 +24,7 @@ export const versions: Check = {
   run: () => versionsResult(process.versions.node, process.versions.sqlite ?? '0'),
 };
 
-/** @param sqlite the one that Node brings: it also guards the data directory where the database is PostgreSQL */
+/** @param sqlite the version in Node, which also locks the data directory when the database is PostgreSQL */
 export function versionsResult(node: string, sqlite: string): Result {
   const found = `Node ${node} with SQLite ${sqlite}`;
   if (isAtLeast(node, LEAST_NODE) && isAtLeast(sqlite, LEAST_SQLITE)) return ok(found);
@@ -55,13 +55,13 @@ export const memory: Check = ofStore('machine', 'memory', async (store, settings
     .sort((a, b) => b - a)
     .slice(0, settings.maxRunningJobs)
     .reduce((sum, one) => sum + one, 0);
-  // Zero, or more than there is, where nothing but the machine is a limit.
+  // Zero, or more than the total, when there is no limit but the machine.
   const given = process.constrainedMemory();
   const limitBytes = given > 0 ? Math.min(given, totalmem()) : totalmem();
   return memoryResult({ runsBytes, limitBytes, isLimited: limitBytes < totalmem() });
 });
 
-/** @param found.runsBytes what the most demanding workflows may take that can run at once */
+/** @param found.runsBytes memory limits, added up, of the most demanding workflows that can run at once */
 export function memoryResult(found: { runsBytes: number; limitBytes: number; isLimited: boolean }): Result {
   const { runsBytes, limitBytes, isLimited } = found;
   const place = isLimited ? 'the limit of this container or service' : 'what this machine has';

@@ -1,4 +1,4 @@
-/** Names and ways out: what deliveries and HTTP sources need, tried as they do it. */
+/** DNS and outgoing requests, tried in the same way as deliveries and HTTP sources do it. */
 import { getServers } from 'node:dns';
 import { hostname } from 'node:os';
 import { request } from 'undici';
@@ -8,7 +8,7 @@ import { type Check, error, ofSettings, ok, skipped, warning } from './check.ts'
 import { listed } from './listed.ts';
 
 const ANSWER_MS = 8_000;
-/** What is tried when nobody has named anything. */
+/** The URLs tried when none are given. */
 export const EXAMPLES = ['https://example.com/', 'https://www.iana.org/'];
 
 export const names: Check = ofSettings(

@@ -1,4 +1,4 @@
-/** Opens the database of an installation for an examination, if that can be done without changing it. */
+/** Opens the database of an installation for an examination, but only if that does not migrate it. */
 import { statSync } from 'node:fs';
 import { silentLogger } from '../observe/log.ts';
 import { isPostgres } from '../store/database-url.ts';
@@ -12,12 +12,12 @@ const NONE: ExaminedDatabase = {
   without: undefined,
 };
 
-/** Whatever is in the way is told, not thrown. A store that is there is to be closed. */
+/** Never throws: errors become `mistake`. The caller must close the store. */
 export async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabase> {
   const { databaseUrl } = settings;
   let schema: ExaminedDatabase['schema'];
   try {
-    // A file that this user may not see is not a file that is not there.
+    // Throws for a file that this user may not access, which would otherwise be taken for a missing one.
     if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
@@ -39,8 +39,8 @@ export async function openDatabase(settings: ExaminedSettings): Promise<Examined
   }
 }
 
-/** Whether a server runs on it; null where nobody can say: on PostgreSQL it may run on any machine. */
+/** Whether a server runs on it; null if that cannot be known: on PostgreSQL it may run on any machine. */
 export async function isServed({ databaseUrl }: ExaminedSettings): Promise<boolean | null> {
-  // What cannot be looked at is told by a check of its own.
+  // Another check reports a directory that cannot be read.
   return isPostgres(databaseUrl) ? null : isOwned(databaseUrl).catch(() => null);
 }

@@ -1,4 +1,4 @@
-/** Files that others must not read: the data directory, the encryption key, secrets of teams and of settings. */
+/** Permissions of the data directory, the encryption key, and files with secrets of teams and settings. */
 import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { readSecretsFile } from '../workflows/secrets-file.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
 
 const OF_OTHERS = 0o077;
-/** Docker and Kubernetes put secrets there, for the container alone. */
+/** Docker and Kubernetes mount secrets there, readable only within the container. */
 const OF_A_CONTAINER = ['/run/secrets/', '/var/run/secrets/'];
 const ROOT = 0;
 
@@ -76,7 +76,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   const ofTeams = await teamFiles(settings.workflowsDirectory);
   const places = [
     ...ofTeams,
-    // A team's secret may be called so as well: what it holds is no path, and nothing to repeat.
+    // A secret of a team may have such a name too; its value is no path, and must not be repeated.
     ...[...settings.environment]
       .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
       .map(([, path]) => resolve(path)),
@@ -114,7 +114,7 @@ async function teamFiles(workflowsDirectory: string): Promise<string[]> {
   return names.filter((name) => name.endsWith('.yaml')).map((name) => join(folder, name));
 }
 
-/** What is wrong with the modes, or nothing. */
+/** A warning if others may read any of the files; otherwise undefined. */
 function forOwnerAlone(files: readonly { path: string; mode: number }[]): Result | undefined {
   const open = files.filter(({ mode }) => (mode & OF_OTHERS) !== 0);
   if (open.length === 0) return undefined;
@@ -128,7 +128,7 @@ function forOwnerAlone(files: readonly { path: string; mode: number }[]): Result
 
 type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
 
-/** Nothing when it is not there. */
+/** Undefined when it does not exist. */
 async function look(path: string): Promise<Looked | undefined> {
   try {
     const { mode, uid } = await stat(path);

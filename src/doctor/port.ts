@@ -1,4 +1,4 @@
-/** The port: whether the service can listen there, and who does so now. */
+/** The port: whether the service can listen on it, and who listens on it now. */
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { type IncomingMessage, request as plainRequest } from 'node:http';
@@ -35,7 +35,7 @@ export const port: Check = ofSettings('network', 'port', async (settings, { node
   });
 });
 
-/** The code of what was in the way, or nothing. */
+/** The code of the error, or undefined when listening works. */
 async function tryToListen(host: string, number: number): Promise<string | undefined> {
   const server = createServer();
   try {
@@ -76,7 +76,7 @@ interface Answered {
   says: string;
 }
 
-/** What `/readyz` answers there; nothing when it is not HTTP, or nobody answers in time. */
+/** The answer of `/readyz`; undefined when it is not HTTP or there is none in time. */
 async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Promise<Answered | undefined> {
   const anyHost: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const options = {
@@ -88,7 +88,7 @@ async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Prom
     agent: false as const,
   };
   try {
-    // Its certificate is judged elsewhere: here it is only asked whether it lives.
+    // Another check examines the certificate.
     const asked =
       tlsCert === undefined ? plainRequest(options) : tlsRequest({ ...options, rejectUnauthorized: false });
     asked.on('error', () => undefined).end();
@@ -101,7 +101,7 @@ async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Prom
     const parsed = parse(body);
     return {
       status: answer.statusCode ?? 0,
-      // Every answer of ours names the request, and says how it is in one of two ways.
+      // Every answer of flowhook has a request id, and either this body or an error code.
       isOurs:
         answer.headers['x-request-id'] !== undefined &&
         (parsed.status === 'ok' || answer.headers['x-error-code'] !== undefined),
@@ -120,7 +120,7 @@ function parse(body: string): Record<string, unknown> {
   }
 }
 
-/** `nginx (process 812)`, where Linux lets this user see it. */
+/** `nginx (process 812)`, if Linux lets this user see it. */
 async function holderOf(number: number): Promise<string | undefined> {
   const sockets = new Set<string>();
   for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {

@@ -1,4 +1,4 @@
-/** Webhooks and deliveries: what is not sent, and why not. */
+/** Webhooks and deliveries: what cannot be sent, and why. */
 import { isIP } from 'node:net';
 import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
@@ -10,7 +10,7 @@ import { listed } from './listed.ts';
 import type { Subject } from './subject.ts';
 
 const HOUR_MS = 3_600_000;
-/** By then a delivery has been tried four times. */
+/** By then a delivery has had four attempts. */
 const LONG_MS = HOUR_MS;
 const MOST = 10_000;
 
@@ -23,14 +23,14 @@ export const webhookAddresses: Check = ofStore(
     const refused: string[] = [];
     let unasked = 0;
     for (const [host, ofHost] of byHost) {
-      // Only addresses and `localhost` are known without asking a name server.
+      // Only addresses and `localhost` can be resolved without a name server.
       const isKnown = isIP(host) !== 0 || host === 'localhost' || host.endsWith('.localhost');
       if (!isKnown && online === null) {
         unasked += 1;
         continue;
       }
       const why = await refusalOf(host, policy, resolver);
-      // Paths and queries of such URLs are often all that proves who sends.
+      // Not the URL: its path or query is often a secret.
       if (why !== undefined) refused.push(`${listed(ofHost.map(({ id }) => id))} (${host}: ${why})`);
     }
     if (refused.length > 0) {
@@ -71,7 +71,7 @@ export function webhooksResult(
   const failing = all.filter(
     ({ state, failingSince }) => state === 'active' && failingSince !== null && now - failingSince >= HOUR_MS,
   );
-  // One that was paused while it was well was paused on purpose.
+  // A webhook that was paused while it did not fail was paused on purpose.
   const paused = all.filter(({ state, failingSince }) => state === 'paused' && failingSince !== null);
   const words = [
     ...failing.map(

@@ -1,4 +1,4 @@
-/** The workflow files: whether each can be read, and whether it is what was applied. */
+/** Workflow files: whether each is valid, and whether it has been applied. */
 import { existsSync } from 'node:fs';
 import { silentLogger } from '../observe/log.ts';
 import { countWords } from '../std/amounts.ts';
@@ -7,7 +7,7 @@ import { loadWorkflows } from '../workflows/load.ts';
 import { type Check, error, ofSettings, ok, warning } from './check.ts';
 import { listed } from './listed.ts';
 
-/** Modules that have changed are imported to read their settings. */
+/** Long, because changed modules are imported to read their settings. */
 const LIMIT_MS = 30_000;
 
 export const workflowFiles: Check = ofSettings(

@@ -1,4 +1,4 @@
-/** What a node does again and again beside its work: taking away what is too old, counting, repeating, backing up. */
+/** The periodic tasks of a node: retention, counting usage, replays, finishing deletions, backups. */
 import type { Config } from '../config/config.ts';
 import { jobRetention } from '../jobs/retention.ts';
 import type { Logger } from '../observe/log.ts';
@@ -15,14 +15,14 @@ import { webhookRetention } from '../webhooks/retention.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Chores that are built, and stop in the given order; none has started. */
+/** Creates the chores of all roles and registers their stops; none is started yet. */
 export function createChores(input: {
   config: Config;
   store: Store;
   log: Logger;
   random: () => number;
   nodeId: string;
-  /** Forgets the kept answers of a workflow that is gone. */
+  /** Removes the cached response bodies of a workflow that was deleted. */
   forget(place: { teamId: string; workflowId: string }): Promise<void>;
   started: StopOrder;
 }): { start(has: (role: 'api' | 'worker' | 'sender') => boolean): void } {

@@ -1,4 +1,4 @@
-/** What is told of the work of a node: lines of the log, metrics, and traces where an endpoint takes them. */
+/** How the work of a node is observed: log, metrics, and traces if there is an endpoint for them. */
 import type { Config } from '../config/config.ts';
 import { EVENT_TYPES } from '../model/event.ts';
 import { FAILURE_REASONS } from '../model/job.ts';
@@ -11,7 +11,7 @@ import { workMetrics } from '../observe/work-metrics.ts';
 
 export interface Observation {
   observer: Required<Observer>;
-  /** None where the operator wants none. */
+  /** Undefined when metrics are off. */
   metrics: Metrics | undefined;
   tracing: Tracing | undefined;
 }
@@ -29,7 +29,7 @@ export async function startObservation(config: Config, log: Logger): Promise<Obs
   };
 }
 
-/** The same, which besides tells somebody of every version that an attempt of a job has published. */
+/** The same observer, which also calls `onVersion` for every version that an attempt of a job has published. */
 export function withVersions(
   observer: Observer,
   onVersion: (at: { teamId: string; workflowId: string }) => void,

@@ -1,10 +1,10 @@
-/** How stopping spends the time that it has. */
+/** Divides the time that stopping may take. */
 import type { Config } from '../config/config.ts';
 
-/** Of the time that stopping may take so much is kept for what follows when work has come to rest. */
+/** Reserved for closing everything else after the work under way has ended. */
 const MAX_CLOSING_MS = 3_000;
 
-/** Milliseconds: in all, until the port is closed, on work under way; the rest is for writing down what came of it. */
+/** In milliseconds: in all, before the port is closed, and for work under way; the rest is for storing its outcome. */
 export function stopTimes({
   drainSeconds,
   drainDelaySeconds,
