@@ -10,9 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { PushJobs } from '../jobs/push-job.ts';
 import { Problem } from '../model/error.ts';
-import { LEASE_MS } from '../model/job.ts';
 import { NO_QUOTAS } from '../model/quota.ts';
-import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createResolver } from '../net/resolver.ts';
 import { type Logger, silentLogger } from '../observe/log.ts';
@@ -21,7 +19,7 @@ import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
 import { RepresentationCache } from '../records/representation-cache.ts';
 import { createSealer } from '../std/seal.ts';
-import { stageRecords } from '../store/conformance/setup.ts';
+import { definition, makeRunning, makeWorkflow, stageRecords } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
@@ -157,32 +155,9 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
 }
 
 async function publishBig(store: Store): Promise<void> {
-  const definition: Definition = {
-    name: 'big',
-    source: {
-      type: 'command',
-      command: ['true'],
-      protocol: 'ndjson',
-      streams: null,
-      env: {},
-      config: null,
-      directory: '.',
-    },
-    key: [],
-    mode: 'append',
-    onInvalid: 'fail',
-    overlap: 'reject',
-    schedule: null,
-    priority: 0,
-    guards: { minRecords: 0, maxDropPercent: null },
-    limits: { ...DEFAULT_LIMITS, records: RECORDS },
-    retries: { max: 0, backoffMs: 1 },
-  };
-  await store.workflows.apply({ teamId, id: 'big', definition, hash: '1', nextRunAt: null });
-  await store.jobs.enqueue({ teamId, workflowId: 'big', origin: 'cli', idempotencyKey: null });
-  const [claimed] = await store.jobs.claim({ nodeId: 'test', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
-  assert.ok(claimed);
-  const held = { teamId, jobId: claimed.job.id, attempt: claimed.job.attempt };
+  const { guards, limits } = definition();
+  const changes = { mode: 'append', limits: { ...limits, records: RECORDS } } as const;
+  const held = await makeRunning(store, await makeWorkflow(store, { id: 'big', ...changes }));
   for (let at = 0; at < RECORDS; at += 10) {
     const records = Array.from({ length: 10 }, (_, place) => {
       const id = String(at + place);
@@ -190,7 +165,7 @@ async function publishBig(store: Store): Promise<void> {
     });
     await stageRecords(store, held, 'append', records);
   }
-  await store.records.publish({ held, guards: definition.guards, state: undefined, fields: ['id', 'name'] });
+  await store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'] });
 }
 
 /** Counts the pages that are read. */

@@ -65,11 +65,12 @@ export class TeamNews {
     for (const id of ids ?? this.#marks.get('webhooks')?.keys() ?? []) this.#watch(id);
   }
 
-  /** The changes since the last call. */
+  /** The changes since the last call that did not fail. */
   async look(): Promise<News[]> {
     const happened = await this.#happened(this.sequence);
-    this.sequence = happened.sequence;
     const compared = performance.now() < this.#compareAt ? [] : await this.#compare();
+    // Not before all reads have succeeded: otherwise the changes would never be reported.
+    this.sequence = happened.sequence;
     return joined([...happened.news, ...compared]);
   }
 
@@ -117,6 +118,8 @@ export class TeamNews {
       states: ['queued', 'running', 'retrying'],
       limit: MAX_JOBS,
     });
+    // The last read: from here on nothing fails, and the changes that are noted are also returned.
+    const deliveries = await this.#compareDeliveries();
     const news = [
       ...this.#differ(
         'workflows',
@@ -151,7 +154,7 @@ export class TeamNews {
           mark(one.state, one.attempt, one.slot, one.runAt, one.cancelRequestedAt, one.progress),
         ]),
       ),
-      ...(await this.#compareDeliveries()),
+      ...deliveries,
     ];
     const tookMs = performance.now() - startMs;
     this.#compareAt = performance.now() + Math.max(COMPARE_EVERY_MS, tookMs * COMPARE_SHARE);
@@ -163,6 +166,7 @@ export class TeamNews {
     const before = this.#marks.get('deliveries') ?? new Map<string, string>();
     const after: Marks = new Map();
     const changed: string[] = [];
+    const settled: string[] = [];
     for (const webhookId of this.#watched) {
       const newest = await this.#store.deliveries.list({
         teamId: this.teamId,
@@ -173,8 +177,9 @@ export class TeamNews {
         after.set(id, mark(state, attempt));
         if (before.get(id) !== after.get(id)) changed.push(id);
       }
-      if (newest.every(({ state }) => state !== 'waiting')) this.#watched.delete(webhookId);
+      if (newest.every(({ state }) => state !== 'waiting')) settled.push(webhookId);
     }
+    for (const webhookId of settled) this.#watched.delete(webhookId);
     this.#marks.set('deliveries', after);
     return changed.length === 0 ? [] : [{ kind: 'deliveries', ids: changed }];
   }
