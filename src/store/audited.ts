@@ -1,7 +1,7 @@
 /**
- * Which operations leave a line in the audit log, and what it says. The driver writes the line in the transaction of the
- * change (`note` in its `audit.ts`), from the operation's input and result. So that none is forgotten, every write
- * operation is listed here or, with the reason why not, in `audited.test.ts`.
+ * Which operations leave a line in the audit log, and what it says. The driver writes the line in the transaction of
+ * the change (`note` in its `audit.ts`), from the operation's input and result. So that none is forgotten, every
+ * write operation is listed here or, with the reason why not, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';

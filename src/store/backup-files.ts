@@ -91,7 +91,10 @@ export function sweepUnfinished(directory: string): void {
   }
 }
 
-/** Where the backups of a database may be: where they are written, and beside an SQLite file, where migrations put theirs. */
+/**
+ * Where the backups of a database may be: where they are written, and beside an SQLite file, where migrations put
+ * theirs.
+ */
 export function backupDirectories(config: { backupDirectory: string; databaseUrl: string }): string[] {
   const { backupDirectory, databaseUrl } = config;
   if (!databaseUrl.startsWith('sqlite:')) return [backupDirectory];

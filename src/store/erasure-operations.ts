@@ -19,7 +19,10 @@ export type TextPlace =
   | 'inspectedRequest'
   | 'inspectedBody';
 
-/** One text in such a column. `key` identifies its row; `about` is the event body that a response or error belongs to. */
+/**
+ * One text in such a column. `key` identifies its row; `about` is the event body that a response or error belongs
+ * to.
+ */
 export interface HeldText {
   key: string;
   workflowId: string | null;

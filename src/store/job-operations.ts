@@ -64,8 +64,8 @@ export interface JobOperations {
   /** Stores the child process of an attempt; null once it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;
   /**
-   * Heartbeat: renews the leases of a node's attempts. Returns those that it no longer holds (`lost`), those that are to
-   * be canceled, and those whose rows were locked, so that they are neither renewed nor lost (`late`).
+   * Heartbeat: renews the leases of a node's attempts. Returns those that it no longer holds (`lost`), those that
+   * are to be canceled, and those whose rows were locked, so that they are neither renewed nor lost (`late`).
    */
   beat(input: {
     nodeId: string;

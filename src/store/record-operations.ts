@@ -60,8 +60,8 @@ export interface RecordOperations {
    * incremental state. The cost does not depend on how much the run has written. Events: `workflow_data_change` if
    * anything changed, then `workflow_finished`.
    *
-   * `fields` are the field names of the run's records, in order of first appearance; with `upsert` and `append` they are
-   * added to those of the previous version. `mode` is by default the definition's.
+   * `fields` are the field names of the run's records, in order of first appearance; with `upsert` and `append` they
+   * are added to those of the previous version. `mode` is by default the definition's.
    */
   publish(input: {
     held: Held;

@@ -4,10 +4,12 @@
  *
  * Each operation is one transaction, unless its docstring says otherwise. Operations that change something take the
  * time from the store (`Store.now`), write the events and deliveries they cause in the same transaction, and resolve
- * only after the commit. `src/store/open.ts` opens a store; `src/store/conformance/` tests what every driver must do.
+ * only after the commit. `src/store/open.ts` opens a store; `src/store/conformance/` tests what every driver must
+ * do.
  *
  * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
- * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt is no longer running.
+ * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt is no longer
+ * running.
  */
 import type { Holdings, OwnQuotas } from '../model/quota.ts';
 import type { ApiKey, Scope, Team } from '../model/team.ts';
@@ -102,9 +104,10 @@ export interface TeamOperations {
   /** Every signing key of the team that receivers should accept, oldest first. */
   signingKeys(input: { teamId: string }): Promise<SigningKey[]>;
   /**
-   * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs start
-   * and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller then has to
-   * cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
+   * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs
+   * start and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller
+   * then has to cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there
+   * is no such team.
    */
   retire(input: {
     teamId: string;
@@ -196,7 +199,10 @@ export interface WorkflowOperations {
   list(input: { teamId: string; after?: string; limit?: number }): Promise<Workflow[]>;
   /** The workflows of all teams that are not archived. */
   applied(): Promise<AppliedWorkflow[]>;
-  /** Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it archived. */
+  /**
+   * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it
+   * archived.
+   */
   archive(input: { teamId: string; ids: readonly string[] }): Promise<number>;
   /** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
   pause(input: { teamId: string; id: string }): Promise<Workflow | undefined>;

@@ -20,8 +20,8 @@ export function slugBefore(retired: string): string {
 const OF_NO_TEAM = ['instance', 'team', 'job'];
 
 /**
- * Every table with rows of teams, including any added to `TABLES` later. Jobs go first, because a run without its job can
- * write nothing more; then referring tables before those they refer to.
+ * Every table with rows of teams, including any added to `TABLES` later. Jobs go first, because a run without its
+ * job can write nothing more; then referring tables before those they refer to.
  */
 export const TEAM_TABLES: readonly Table[] = [
   ...TABLES.filter(({ name }) => name === 'job'),

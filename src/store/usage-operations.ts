@@ -15,8 +15,9 @@ export interface UsageQuery {
 export interface UsageOperations {
   /**
    * Aggregates the events and attempts stored since the last call, at most some `limit` per call; call until `done`.
-   * Attempts are counted `graceMs` after they began, because they are stored only when they have ended; any stored later
-   * than that are missed. Nothing else updates the counts, except `deliveries.expire`, which leaves no attempt to count.
+   * Attempts are counted `graceMs` after they began, because they are stored only when they have ended; any stored
+   * later than that are missed. Nothing else updates the counts, except `deliveries.expire`, which leaves no attempt
+   * to count.
    */
   count(input: { graceMs: number; limit: number }): Promise<{ done: boolean }>;
   /** The counts by period, oldest first, without empty periods; complete up to `countedUntil`. */

@@ -141,7 +141,10 @@ export interface LaneHolder {
   leaseMs: number;
 }
 
-/** A lane that a node has leased. `epoch` grows with each change of holder, and fences off what an earlier one reports. */
+/**
+ * A lane that a node has leased. `epoch` grows with each change of holder, and fences off what an earlier one
+ * reports.
+ */
 export interface HeldLane extends LaneName {
   epoch: number;
 }

@@ -126,8 +126,8 @@ function change(
 }
 
 /**
- * Versions published from now on get numbers that were used before with other content, and clients may have cached that.
- * ETags also contain `erasures`, so it is raised above any value that it ever had.
+ * Versions published from now on get numbers that were used before with other content, and clients may have cached
+ * that. ETags also contain `erasures`, so it is raised above any value that it ever had.
  */
 function changeEtags(db: Database, now: number): void {
   const count = Math.floor(now / 1_000) - TAG_EPOCH;

@@ -1,4 +1,6 @@
-/** Writes a backup of a database in use: a snapshot of one moment, which gets its name once all of it is on the disk. */
+/**
+ * Writes a backup of a database in use: a snapshot of one moment, which gets its name once all of it is on the disk.
+ */
 import {
   closeSync,
   existsSync,

@@ -2,8 +2,8 @@
  * The differences between two versions, found by the indexes over `added_in` and `removed_in`.
  *
  * A row that was added in between and is visible at the later version is a record added or changed; no id has two of
- * them. A row that is visible at the earlier version, was closed in between, and whose id has no row at the later one is
- * a record removed. Each call reads on in one of the two indexes.
+ * them. A row that is visible at the earlier version, was closed in between, and whose id has no row at the later
+ * one is a record removed. Each call reads on in one of the two indexes.
  */
 import type { ChangedRow, ChangesCursor, RecordOperations } from '../record-operations.ts';
 import type { View } from './transaction.ts';

@@ -33,11 +33,11 @@ export interface DatabaseOptions {
 }
 
 /**
- * A connection with a cache of prepared statements. There are no iterators: one left open would keep the WAL from being
- * reset (measured: it grew to 417 MB).
+ * A connection with a cache of prepared statements. There are no iterators: one left open would keep the WAL from
+ * being reset (measured: it grew to 417 MB).
  *
- * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people: inserting, changing and pruning
- * 200,000 rows took the same time with it and without.
+ * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people: inserting, changing and
+ * pruning 200,000 rows took the same time with it and without.
  */
 export class Database {
   readonly #handle: DatabaseSync;

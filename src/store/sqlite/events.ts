@@ -56,8 +56,8 @@ export function appendTestEvent(
 }
 
 /**
- * The webhooks subscribed to an event, through its workflow or the whole team, in order of creation. Two queries, sorted
- * here: a single ordered one filled two temporary tables each time.
+ * The webhooks subscribed to an event, through its workflow or the whole team, in order of creation. Two queries,
+ * sorted here: a single ordered one filled two temporary tables each time.
  */
 function subscribed(tx: Tx, { teamId, workflowId, type }: NewEvent): string[] {
   const of = workflowId === null ? [''] : [workflowId, ''];

@@ -11,9 +11,9 @@ import { type Ownership, takeOwnership } from './owner.ts';
 const WAL_MS = 5_000;
 
 /**
- * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes may
- * do this at the same time: migrations run under the write lock. Throws an Error with a sentence when the schema is newer
- * than this code, or it is older and a server is running on it.
+ * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes
+ * may do this at the same time: migrations run under the write lock. Throws an Error with a sentence when the schema
+ * is newer than this code, or it is older and a server is running on it.
  */
 export function migrate(input: {
   path: string;
