@@ -37,8 +37,8 @@ const POOL_SIZE = 10;
 
 /**
  * Opens the database that a URL names, and creates or migrates it: `sqlite:/absolute/path/flowhook.db`, or
- * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL is invalid, the schema is newer
- * than this code, another process owns the data directory, or the database is an unfinished copy.
+ * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL is invalid, the schema is
+ * newer than this code, another process owns the data directory, or the database is an unfinished copy.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const store = await openDriver(url, options);
@@ -176,7 +176,7 @@ export async function findDamage(
 
 /** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may swallow them). */
 export async function hearsNotifications(url: string): Promise<boolean> {
-  return (await import('./postgres/hearing.ts')).hearsNotifications(url);
+  return (await import('./postgres/notification-check.ts')).hearsNotifications(url);
 }
 
 /** Replaces an SQLite database by a backup: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */

@@ -25,7 +25,7 @@ import { log as jobLog, report } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
-import { News } from './news.ts';
+import { Notifications } from './notifications.ts';
 import { outbox } from './outbox.ts';
 import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
@@ -77,10 +77,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const pool = openPool({ url, size: poolSize, log });
   const leasePool = openPool({ url, size: LEASE_POOL_SIZE, log });
   const listeners = new Set<(touched: Touched) => void>();
-  const news = new News({ url, pool: leasePool, log, onForeign: (touched) => tell(listeners, touched, log) });
+  const notifications = new Notifications({
+    url,
+    pool: leasePool,
+    log,
+    onForeign: (touched) => tell(listeners, touched, log),
+  });
   const onTouched = ({ touched, keysChanged }: Pick<Tx, 'touched' | 'keysChanged'>) => {
-    if (keysChanged !== undefined) news.noteOwnKeys(keysChanged);
-    if (listen) news.tell(touched);
+    if (keysChanged !== undefined) notifications.noteOwnKeys(keysChanged);
+    if (listen) notifications.notify(touched);
     tell(listeners, touched, log);
   };
   /** What must be answered before the connections are closed. */
@@ -98,11 +103,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   try {
     await migrate({ url, pool, log });
     if (clock === undefined) measured = await startClock(new Database(pool));
-    if (own) await news.watchKeys();
-    if (own && listen) await news.listen();
+    if (own) await notifications.watchKeys();
+    if (own && listen) await notifications.listen();
   } catch (error) {
     measured?.stop();
-    await news.stop();
+    await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
     throw unusable(error);
   }
@@ -269,7 +274,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     measured?.stop();
     // A pool that is told to end forgets whoever waits for a connection.
     await Promise.allSettled(underWay);
-    await news.stop();
+    await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
   }
 }

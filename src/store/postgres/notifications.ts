@@ -1,11 +1,12 @@
 /**
- * What the commits of other processes may have changed. Two ways, for two kinds of news:
+ * How a node learns what other processes have committed. There are two kinds of changes:
  *
- * - That keys have changed must be known: a count in the table `instance` says so, which is read four times a second.
- * - That there are jobs or deliveries to look for is a hint, which saves waiting for the next look: `notify` carries
- *   it, at most once in 10 ms for all commits of a process, in statements of its own, because a transaction that
- *   notifies makes the others queue up when it commits. A connection of its own listens. Behind a proxy that hands
- *   connections around nothing would be heard there, and nothing else happens.
+ * - That keys have changed must not be missed: a counter in the table `instance` says so, and is read four times a
+ *   second.
+ * - New jobs, cancellations and deliveries are hints, which save waiting for the next poll. They are sent by NOTIFY, one
+ *   statement for all commits of 10 ms, and outside of their transactions, because transactions that notify queue up for
+ *   one lock when they commit. A connection of its own listens. Behind a proxy that pools transactions no hint arrives;
+ *   nothing else changes.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,17 +22,17 @@ import { Database } from './database.ts';
 const CHANNEL = 'flowhook';
 const TELL_EVERY_MS = 10;
 const LOOK_EVERY_MS = 250;
-/** While the database has not answered for so long, nothing that is remembered of keys counts. */
+/** When the database has not answered for this long, cached keys are no longer trusted. */
 const SILENT_MS = 1_000;
-/** A connection on which nothing comes looks like one that is lost: it is asked something now and then. */
+/** A silent connection may be a lost one: it is probed this often. */
 const ASK_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
 const END_MS = 1_000;
 const RECONNECT = { baseMs: 100, maxMs: 5_000 };
-/** PostgreSQL takes 8,000 bytes. */
+/** In bytes; PostgreSQL's limit is 8,000. */
 const MAX_PAYLOAD = 7_000;
 
-/** What is sent: by whom, and of `Touched` what concerns others. */
+/** The payload of a notification: its sender, and the part of `Touched` that concerns other nodes. */
 interface Message {
   from: string;
   jobs: boolean;
@@ -40,7 +41,7 @@ interface Message {
   lanes: readonly LaneName[] | null;
 }
 
-export interface NewsOptions {
+export interface NotificationOptions {
   url: string;
   pool: pg.Pool;
   log: Logger;
@@ -48,12 +49,12 @@ export interface NewsOptions {
   onForeign: (touched: Touched) => void;
 }
 
-export class News {
-  readonly #options: NewsOptions;
-  /** Sent along, so that a process does not hear itself. */
+export class Notifications {
+  readonly #options: NotificationOptions;
+  /** Sent along, so that a process ignores its own notifications. */
   readonly #name = randomUUID();
   readonly #stopping = new AbortController();
-  /** How often keys had been changed when that was last looked at; nothing while the database cannot be asked. */
+  /** The counter of key changes as last read; undefined while the database does not answer. */
   #keysChanged: number | undefined;
   #askedAt: number | undefined;
   #looking: NodeJS.Timeout | undefined;
@@ -64,34 +65,34 @@ export class News {
   #asking: NodeJS.Timeout | undefined;
   #failures = 0;
 
-  constructor(options: NewsOptions) {
+  constructor(options: NotificationOptions) {
     this.#options = options;
   }
 
-  /** Begins to watch the keys. */
+  /** Starts polling the counter of key changes. */
   async watchKeys(): Promise<void> {
     this.#keysChanged = await this.#countOfKeys();
     this.#looking = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
   }
 
-  /** Begins to listen. Resolves when the first try has come to something; later ones follow by themselves. */
+  /** Starts listening. Resolves after the first attempt to connect; later attempts follow by themselves. */
   async listen(): Promise<void> {
     await this.#connect();
   }
 
-  /** Tells other processes what a commit of this one has touched: soon, and together with what else there is. */
-  tell(touched: Touched): void {
+  /** Notifies other processes of what a commit of this one has touched: within 10 ms, together with other commits. */
+  notify(touched: Touched): void {
     if (!touched.jobs && !touched.cancels && !touched.deliveries) return;
     this.#pending = merge(this.#pending ?? untouched(), touched);
     this.#sending ??= this.#send();
   }
 
-  /** This process has changed keys, for the so-many-th time of all: it has been told of that already. */
+  /** Notes a key change of this process, which knows of it already: the counter became `count`. */
   noteOwnKeys(count: number): void {
     if (this.#keysChanged !== undefined && count === this.#keysChanged + 1) this.#keysChanged = count;
   }
 
-  /** Sends what is still to be told, and hears nothing more. */
+  /** Sends what is pending, and stops listening. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#looking);
@@ -117,27 +118,27 @@ export class News {
     this.#askedAt = performance.now();
     try {
       const count = await this.#countOfKeys();
-      // Also when it had not answered before: nobody knows what happened meanwhile.
+      // Also after it had not answered: what happened meanwhile is unknown.
       const isNews = count !== this.#keysChanged;
       this.#keysChanged = count;
       if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
     } catch {
-      // Whoever uses the database says so. What is remembered is looked up anew as soon as it answers.
+      // The calls that need the database report this. Keys are looked up again as soon as it answers.
       this.#keysChanged = undefined;
     } finally {
       this.#askedAt = undefined;
     }
   }
 
-  /** Sends at once what is there, and what comes meanwhile after 10 ms. */
+  /** Sends at once what is pending, and what is added meanwhile after 10 ms. */
   async #send(): Promise<void> {
-    // What is committed in the same turn goes along.
+    // Other commits of the same turn of the event loop are included.
     await Promise.resolve();
     while (this.#pending !== undefined) {
       const payload = write(this.#name, this.#pending);
       this.#pending = undefined;
       const paused = pause(TELL_EVERY_MS);
-      // A hint need not survive a power cut: nobody waits for the disk.
+      // A hint need not survive a power cut, so this does not wait for the disk.
       await this.#options.pool
         .query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [CHANNEL, payload])
         .catch((err) => this.#options.log.debug({ err }, 'database.news_not_sent'));
@@ -195,7 +196,7 @@ export class News {
     const client = this.#listener;
     this.#listener = undefined;
     if (client === undefined) return;
-    // One whose other side is silent may never say that it has ended.
+    // The end of a connection whose other side is silent may never be confirmed.
     await Promise.race([client.end().catch(() => undefined), pause(END_MS, undefined, { ref: false })]);
   }
 }
@@ -218,7 +219,7 @@ function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): str
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
 
-/** Anybody with an account may notify: what cannot be read may mean anything. Nothing for what is our own. */
+/** What a payload says was touched; anything, when it cannot be parsed. Undefined for our own payloads. */
 function read(name: string, payload: string): Touched | undefined {
   let message: Partial<Message>;
   try {

@@ -1,11 +1,11 @@
-/** Tries whether a connection hears what another one notifies: behind a proxy that hands connections around none does. */
+/** Checks whether LISTEN and NOTIFY work: behind a proxy that pools transactions they do not. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { clientUrl } from '../database-url.ts';
 import { unusable } from './unusable.ts';
 
 const CONNECT_MS = 5_000;
-/** What is heard at all is heard within milliseconds. */
+/** A notification that arrives at all arrives within milliseconds. */
 const HEARD_MS = 5_000;
 
 /** Rejects with a Problem when the database cannot be reached. */
@@ -25,7 +25,7 @@ export async function hearsNotifications(url: string): Promise<boolean> {
     await Promise.all([listener.connect(), teller.connect()]);
     await listener.query(`listen ${channel}`);
     const { rows } = await listener.query('select pg_listening_channels() as name');
-    // The next statement went to another connection.
+    // This statement went to another connection than `listen`.
     if (!rows.some(({ name }) => name === channel)) return false;
     await teller.query(`notify ${channel}`);
     timer = setTimeout(() => heard.resolve(false), HEARD_MS);

@@ -1,4 +1,4 @@
-/** What one process hears of another's commits. */
+/** What one process is notified of when another one commits. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -7,7 +7,7 @@ import { openStore } from '../open.ts';
 import type { Touched } from '../store.ts';
 import { ANYTHING, untouched } from '../touched.ts';
 import { Database, openPool } from './database.ts';
-import { News } from './news.ts';
+import { Notifications } from './notifications.ts';
 
 const { url, drop } = await makeDatabase();
 await (await openStore(url, { publicUrl: () => '', log: silentLogger })).close();
@@ -22,7 +22,7 @@ after(async () => {
 async function hearing() {
   const heard: Touched[] = [];
   let noted = () => {};
-  const news = new News({
+  const notifications = new Notifications({
     url,
     pool,
     log: silentLogger,
@@ -31,7 +31,7 @@ async function hearing() {
       noted();
     },
   });
-  await news.listen();
+  await notifications.listen();
   const until = async (enough: () => boolean): Promise<void> => {
     while (!enough()) {
       await new Promise<void>((resolve) => {
@@ -39,15 +39,16 @@ async function hearing() {
       });
     }
   };
-  return { news, heard, until };
+  return { notifications, heard, until };
 }
 
 const lane = (n: number, length = 1) => ({ teamId: 'team_a', webhookId: `wh_${n}`.padEnd(length, '_') });
 
 test('what is told in a burst is heard once or twice, whole, and not by who told it', async () => {
   const [one, other] = [await hearing(), await hearing()];
-  for (let n = 0; n < 50; n++) one.news.tell({ ...untouched(), deliveries: true, lanes: [lane(n)] });
-  one.news.tell({ ...untouched(), cancels: true });
+  for (let n = 0; n < 50; n++)
+    one.notifications.notify({ ...untouched(), deliveries: true, lanes: [lane(n)] });
+  one.notifications.notify({ ...untouched(), cancels: true });
   const lanes = () => other.heard.flatMap((touched) => touched.lanes ?? []);
   await other.until(() => lanes().length === 50 && other.heard.some(({ cancels }) => cancels));
   assert.deepEqual(
@@ -56,8 +57,8 @@ test('what is told in a burst is heard once or twice, whole, and not by who told
   );
   assert.ok(other.heard.length <= 2, `${other.heard.length} messages`);
   assert.ok(other.heard.every(({ jobs, keys }) => !jobs && !keys));
-  await one.news.stop();
-  await other.news.stop();
+  await one.notifications.stop();
+  await other.notifications.stop();
   assert.deepEqual(one.heard, []);
 });
 
@@ -67,21 +68,21 @@ test('more lanes than fit into a message may be any', async () => {
     Array.from({ length: 65 }, (_, n) => lane(n)),
     Array.from({ length: 64 }, (_, n) => lane(n, 100)),
   ]) {
-    one.news.tell({ ...untouched(), deliveries: true, lanes });
+    one.notifications.notify({ ...untouched(), deliveries: true, lanes });
     await other.until(() => other.heard.length > 0);
     assert.deepEqual(other.heard.splice(0), [{ ...untouched(), deliveries: true, lanes: null }]);
   }
-  await one.news.stop();
-  await other.news.stop();
+  await one.notifications.stop();
+  await other.notifications.stop();
 });
 
 test('what is told last is sent before the end', async () => {
   const [one, other] = [await hearing(), await hearing()];
-  one.news.tell({ ...untouched(), jobs: true });
-  await one.news.stop();
+  one.notifications.notify({ ...untouched(), jobs: true });
+  await one.notifications.stop();
   await other.until(() => other.heard.length > 0);
   assert.equal(other.heard[0]?.jobs, true);
-  await other.news.stop();
+  await other.notifications.stop();
 });
 
 test('after a lost connection it listens again, and anything may have happened', async () => {
@@ -95,7 +96,7 @@ test('after a lost connection it listens again, and anything may have happened',
   await db.run(`select pg_notify('flowhook', 'no JSON')`);
   await one.until(() => one.heard.length > 0);
   assert.deepEqual(one.heard, [ANYTHING]);
-  await one.news.stop();
+  await one.notifications.stop();
 });
 
 test('with listening off there is no such connection, and changed keys are noticed all the same', async () => {
