@@ -1,5 +1,4 @@
-/** The composition root: builds everything, starts it in order, stops it in reverse. */
-
+/** The composition root: builds all parts of a node, starts them in order, and stops them in reverse. */
 import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -32,8 +31,8 @@ import { Ingester } from '../records/ingester.ts';
 import { RepresentationCache } from '../records/representation-cache.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Clock } from '../std/clock.ts';
-import { IdleGc } from '../std/idle-gc.ts';
 import { newId } from '../std/id.ts';
+import { IdleGc } from '../std/idle-gc.ts';
 import { isOpenToOthers } from '../std/open-to-others.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { StopOrder } from '../std/stop-order.ts';
@@ -41,10 +40,10 @@ import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { openStore, ownDirectory } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { openSealer } from '../teams/encryption-key.ts';
 import { mintFirstKey, storeBootstrapKey } from '../teams/first-keys.ts';
 import { Authenticator } from '../teams/keys.ts';
 import { LastUsed } from '../teams/last-used.ts';
-import { openSealer } from '../teams/encryption-key.ts';
 import { makeLink } from '../teams/sessions.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { ApplyReport } from '../workflows/apply.ts';
@@ -56,51 +55,50 @@ import { startObservation, withVersions } from './observation.ts';
 import { stopTimes } from './stop-times.ts';
 import { createWire } from './wire.ts';
 
-/** An SQLite database belongs to one process at a time: whatever runs in it is this node's. */
+/** The node id on SQLite, where the database belongs to one process: every running job is of this node. */
 const SOLE_NODE = 'local';
 const DEFAULT_TEAM = 'default';
-/** Connections that wait to be accepted. Of more, what they send is only looked at when it is sent again, seconds later. */
+/** How many connections may wait to be accepted. Beyond that, clients must retransmit, which takes seconds. */
 const BACKLOG = 4_096;
 
 /** A running service. */
 export interface Service {
-  /** `http://HOST:PORT`, or `https:`, with the port that was really taken. */
+  /** `http://HOST:PORT` or `https://…`, with the actual port. */
   url: string;
   store: Store;
   engine: Engine;
   lanes: DeliveryEngine;
   team: Team;
-  /** The key that this start minted, if it is the first: shown once. */
+  /** The first API key, if this start has created it; shown only once. */
   firstKey: string | undefined;
-  /** Where the dashboard is, if this node has it; once, with the first key, with what signs in. */
+  /** The URL of the dashboard, if this node serves it; with the first key, a link that signs in once. */
   dashboard: string | undefined;
-  /** What applying the workflow files came to, unless they were still being read when the service was ready. */
+  /** The result of applying the workflow files; undefined if that was not finished when the service was ready. */
   workflows: ApplyReport | undefined;
-  /** How the workflow files compare with what was applied, where starting does not apply them. */
+  /** On nodes that do not apply workflow files at start: how the files differ from what was applied. */
   comparison: Comparison | undefined;
-  /** Brings in what has changed in the workflow files, on PostgreSQL only compares them; looks at the certificate's. */
+  /** Applies changed workflow files (on PostgreSQL only compares them) and reloads a changed certificate. */
   reload(): Promise<void>;
-  /** Stops accepting, gives running jobs back, finishes what is being sent, closes the database. */
+  /** Stops accepting, releases running jobs, finishes what is being sent, closes the database. */
   stop(): Promise<StopReport>;
 }
 
-/** What a stop came to. */
+/** The outcome of a stop. */
 export interface StopReport {
-  /** What had not come to an end within `drainSeconds`, by name: nothing, as a rule. */
+  /** The names of parts that did not end within `drainSeconds`; usually none. */
   stuck: string[];
-  /** What was broken off: requests, attempts of jobs that were given back, deliveries that will be sent again. */
+  /** How many were cut off: requests, attempts of jobs (released), attempts of deliveries (sent again later). */
   cut: { requests: number; jobs: number; deliveries: number };
 }
 
 /**
- * Starts the service: database, keys, workflows, webhooks, wire, jobs; of the last three what `FLOWHOOK_ROLE` says. It
- * is ready when all of those have started and the database answers.
+ * Starts the service: database, keys, workflows, webhooks, wire, jobs; of the last three those of `FLOWHOOK_ROLE`.
  *
- * @param options.clock replaces the database's clock in tests
- * @param options.leaseMs how long the lease of a running job lasts, and of a lane; tests have no time for 30 s
- * @param options.dashboard where its folder lies, if not beside this program, and whether it is built if need be
- * @throws Error with a sentence when something in the way must be mended first: another server on the same
- *   data, a newer schema, another encryption key, a port in use
+ * @param options.clock replaces the clock of the database in tests
+ * @param options.leaseMs the lease of running jobs and of lanes; shorter in tests
+ * @param options.dashboard its folder, if not the one of this program, and whether it is built when it is missing
+ * @throws Error with a sentence about what prevents the start: another server on the same data, a newer schema, another
+ *   encryption key, a port in use
  */
 export async function startService(
   config: Config,
@@ -122,7 +120,7 @@ export async function startService(
   });
 
   try {
-    /** What is stopped in reverse. */
+    /** Registers a part to be stopped, in reverse order. */
     const kept = <Part extends { stop(): Promise<unknown> | unknown }>(part: Part): Part => {
       started.push(() => part.stop());
       return part;
@@ -151,7 +149,7 @@ export async function startService(
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     started.push(() => store.close(), 'the database');
-    // A name for one life: what a node that is gone has left behind is taken back when its leases are over.
+    // On PostgreSQL an id for this process only: jobs of a dead node are recovered when their leases expire.
     const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
     const sealer = await openSealer(config, store);
@@ -342,12 +340,12 @@ export async function startService(
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
     }, 'what is under way');
-    // Who waits for an examination would hold up the requests' end.
+    // Stopped first: a request that waits for an examination would delay draining.
     started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
-    // Not before there is a start to tell it: it is shown once, and a port may be taken.
+    // Only after listening has succeeded: the key is shown once, by a start that does not fail.
     const first = has('api') ? await mintFirstKey(ofStart, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
@@ -360,7 +358,7 @@ export async function startService(
     if (has('api')) lastUsed.start();
     chores.start(has);
     ready = true;
-    // Stopping begins here: whoever asks whether to send requests is told no, and may have time to hear it.
+    // Stopping begins here: /readyz says no, and load balancers get some time to notice.
     started.push(async () => {
       ready = false;
       stopping = true;
@@ -389,7 +387,7 @@ export async function startService(
       stop,
     };
   } catch (error) {
-    // What was in the way of starting is worth more than what was in the way of stopping.
+    // The error of the start matters more than one of the stop.
     await stop().catch(() => {});
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The wire of a node: what it needs of the parts, and of the settings. */
+/** Creates the HTTP server of a node from its parts and its settings. */
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
 import { createApp } from '../http/app.ts';
@@ -11,7 +11,7 @@ import { Inspection } from '../webhooks/inspection.ts';
 import { findWorkflowFile } from '../workflows/files.ts';
 import { apiSecrets } from '../workflows/secrets.ts';
 
-/** What is made here, of the settings. */
+/** Services that are created here from the settings. */
 type Made =
   | 'apiSecrets'
   | 'connections'
@@ -29,7 +29,7 @@ type Made =
 export interface WireParts extends Omit<HttpServices, Made> {
   sealer: Sealer;
   resolver: Resolver;
-  /** Forgets the kept answers of a workflow. */
+  /** Removes the cached response bodies of a workflow. */
   forget(place: { teamId: string; workflowId: string }): Promise<void>;
   publicUrl(): string;
 }
