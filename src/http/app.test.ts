@@ -1,4 +1,4 @@
-/** What the wire does beyond the contract's table: streams that fail, clients that go, log lines, request ids. */
+/** HTTP beyond the contract: streams that fail, clients that disconnect, log lines, request ids. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -216,7 +216,7 @@ test('destroys the socket, and leaves the array open, when the database fails mi
   assert.equal((await line('request.completed')).fields.aborted, true);
 });
 
-test('stops reading when the client goes', async () => {
+test('stops reading when the client disconnects', async () => {
   const pages = { read: 0 };
   const { ask, line } = await startApp(counting(pages));
   const sent = ask('/v1/workflows/big/data');
@@ -241,7 +241,7 @@ test('reads no rows for HEAD', async () => {
   assert.equal(pages.read, 0);
 });
 
-test('a search ends without a complaint when its client goes', async () => {
+test('ends a search quietly when its client disconnects', async () => {
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let searches = 0;
@@ -268,7 +268,7 @@ test('a search ends without a complaint when its client goes', async () => {
   assert.ok(!lines.some(({ message }) => message === 'request.failed'));
 });
 
-test('an error before the first byte carries nothing of the answer that it replaces', async () => {
+test('an error before the first byte has no headers of the answer that it replaces', async () => {
   const { ask } = await startApp((store) => ({
     ...store,
     records: { ...store.records, page: () => Promise.reject(new Problem('database_unavailable')) },
@@ -285,7 +285,7 @@ test('an error before the first byte carries nothing of the answer that it repla
   }
 });
 
-test('a version that goes before its first byte was sent is asked for again, not broken', async () => {
+test('asks to read again when a version is pruned before its first byte was sent', async () => {
   const { ask } = await startApp((store) => ({
     ...store,
     records: {
@@ -301,7 +301,7 @@ test('a version that goes before its first byte was sent is asked for again, not
   assert.match(answer.text, /Read again/);
 });
 
-test('answers the unexpected with a sentence, and tells the log the cause', async () => {
+test('answers unexpected errors with a sentence, and logs the cause', async () => {
   const { ask, line } = await startApp((store) => ({
     ...store,
     webhooks: {
@@ -321,7 +321,7 @@ test('answers the unexpected with a sentence, and tells the log the cause', asyn
   assert.equal(fields.requestId, 'mine-1.2_3');
 });
 
-test('writes one line per request, without the key and without the path as it came', async () => {
+test('logs one line per request, without the key and without the path as it was sent', async () => {
   const { ask, line, lines } = await startApp();
   await read(ask('/livez'));
   await read(ask('/readyz'));

@@ -1,4 +1,4 @@
-/** What is said of certificates whose files change. */
+/** What the log says of certificate files that change. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const skip = authority === undefined && 'there is no openssl program to make cer
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-certificate-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-test('files that cannot be used are told once, and once more when they were right in between', {
+test('logs unusable files once, and again only after they were usable in between', {
   skip,
 }, () => {
   const issued = authority?.issue({ host: 'localhost', days: 2 });

@@ -1,4 +1,4 @@
-/** Which address a request is said to come from. */
+/** The address of the client. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { clientAddress } from './client-address.ts';
 
 const socket = { remoteAddress: '10.0.0.1' } as Socket;
 
-test('an address is taken without the port that a proxy has put behind it', () => {
+test('drops the port that a proxy appends', () => {
   for (const [ip, address] of [
     ['203.0.113.5', '203.0.113.5'],
     ['203.0.113.5:51234', '203.0.113.5'],
@@ -20,7 +20,7 @@ test('an address is taken without the port that a proxy has put behind it', () =
   }
 });
 
-test('what is no address is not repeated: it comes from whoever is connected', () => {
+test('takes the address of the peer when a proxy reports none', () => {
   for (const ip of [
     undefined,
     '',

@@ -1,4 +1,4 @@
-/** What becomes of a request that takes long to arrive, on a server with little patience. */
+/** Requests that arrive slowly, on a server with short timeouts. */
 import assert from 'node:assert/strict';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -61,6 +61,6 @@ test('a request that takes too long is refused', async (t) => {
   assert.match(text, /took too long to arrive/);
 });
 
-test('a request whose operation has time is read to its end', async (t) => {
+test('a request whose operation `hasTime` is read to its end', async (t) => {
   assert.deepEqual(await sendSlowly(t, true), { status: 200, text: '11 bytes' });
 });

@@ -1,11 +1,11 @@
-/** What clients say in conditional and partial requests, and in their preferences. */
+/** Conditional and range requests, content negotiation, and links to the next page. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesTag, rangeOf } from './conditional.ts';
 import { nextLink } from './cursor.ts';
 import { acceptedEncoding, acceptedFormat } from './negotiate.ts';
 
-test('a tag is found in a list, weak or strong', () => {
+test('finds a tag in a list, weak or strong', () => {
   for (const header of ['"a"', 'W/"a"', '"b", "a"', '"b",W/"a"', ' * ', '"a,b", "a"']) {
     assert.ok(matchesTag(header, '"a"'), `${header}`);
   }
@@ -13,7 +13,7 @@ test('a tag is found in a list, weak or strong', () => {
     assert.ok(!matchesTag(header, '"a"'), `${header}`);
 });
 
-test('one range is understood, anything else means the whole', () => {
+test('understands a single range; anything else means the whole body', () => {
   const body = { tag: '"a"', bytes: 100 };
   const range = (text: string, ifRange?: string) => rangeOf({ range: text, 'if-range': ifRange }, body);
   assert.deepEqual(range('bytes=0-0'), { start: 0, end: 1 });
@@ -38,7 +38,7 @@ test('one range is understood, anything else means the whole', () => {
   });
 });
 
-test('strange preferences mean JSON, not compressed', () => {
+test('answers malformed preferences with JSON, not compressed', () => {
   for (const header of [undefined, '', ',,;', 'q=1', 'text/csv;q=2', 'text/csv;q=0.0', ';'.repeat(1_000)]) {
     assert.equal(acceptedFormat(header, ['json', 'csv']), 'json', `${header}`);
     assert.equal(acceptedEncoding(header), 'identity', `${header}`);

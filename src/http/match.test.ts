@@ -1,4 +1,4 @@
-/** What a request target names, and what it does not. */
+/** Matching request targets with paths. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMatcher, splitTarget } from './match.ts';
@@ -16,11 +16,11 @@ test('decodes a parameter once', () => {
   assert.deepEqual(found('/v1/workflows/a%2Fb/data'), [data, { workflowId: 'a/b' }]);
 });
 
-test('matches a parameter that cannot be decoded, without a value', () => {
+test('matches a parameter with invalid percent-encoding, without a value', () => {
   assert.deepEqual(found('/v1/workflows/%ZZ/data'), [data, { workflowId: undefined }]);
 });
 
-test('forgives one trailing slash, and no empty segment', () => {
+test('accepts one trailing slash, and no empty segment', () => {
   assert.deepEqual(found('/v1/workflows/x/data/'), [data, { workflowId: 'x' }]);
   for (const path of [
     '/v1/workflows/x/data//',

@@ -1,4 +1,4 @@
-/** From where metrics are read without a key. */
+/** Which addresses read metrics without a key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseNetworkList } from '../net/network-list.ts';
@@ -10,7 +10,7 @@ const nobody = false as const;
 const proxies = parseTrustedProxies('192.0.2.0/24') as never;
 const everybody = parseTrustedProxies('true') as never;
 
-test('an address that is named needs no key, as long as it is the client’s own', () => {
+test('an allowed address needs no key, as long as it is the client’s own', () => {
   const is = (expected: boolean, ip: string, headers: object, trustProxy: never | false) =>
     assert.equal(
       hasAllowedAddress({ ip, headers: headers as never }, { allowed, trustProxy }),
@@ -32,7 +32,7 @@ test('an address that is named needs no key, as long as it is the client’s own
   is(false, '10.1.2.3', { 'x-forwarded-for': '10.1.2.3' }, everybody);
 });
 
-test('without a list nobody is let in by address', () => {
+test('without a list every client needs a key', () => {
   const request = { ip: '127.0.0.1', headers: {} as never };
   assert.equal(hasAllowedAddress(request, { allowed: undefined, trustProxy: false }), false);
 });

@@ -1,4 +1,4 @@
-/** The end of the wire, where requests have arrived that nobody has read yet. */
+/** Graceful shutdown while requests have arrived that are not read yet. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { InFlight } from './in-flight.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
-test('requests that arrived before the end on connections that were idle are answered, with `connection: close`', async (t) => {
+test('answers requests that arrived on idle connections before the shutdown, with `connection: close`', async (t) => {
   const inFlight = new InFlight();
   const app = fastify();
   app.addHook('onRequest', async (_request, reply) => inFlight.add(reply.raw, 'brief'));

@@ -1,11 +1,11 @@
-/** Counting within windows of time. */
+/** The fixed-window counter. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RateLimitWindow } from './rate-limit-window.ts';
 
 const RATE = { count: 3, windowMs: 1_000 };
 
-test('a window begins with the first that is counted, and all comes back at its end', () => {
+test('begins a window with the first thing counted, and resets the count at its end', () => {
   const window = new RateLimitWindow(RATE);
   assert.deepEqual(window.take('one', 500), { isWithin: true, left: 2, untilMs: 1_000 });
   assert.deepEqual(window.take('one', 900), { isWithin: true, left: 1, untilMs: 600 });
@@ -15,14 +15,14 @@ test('a window begins with the first that is counted, and all comes back at its 
   assert.deepEqual(window.take('one', 1_500), { isWithin: true, left: 2, untilMs: 1_000 });
 });
 
-test('what is refused does not put the end off, and what costs more than is left uses it up', () => {
+test('does not extend a window by refusals, and uses up what is left for something that costs more', () => {
   const window = new RateLimitWindow(RATE);
   assert.deepEqual(window.take('one', 0, 10), { isWithin: true, left: 0, untilMs: 1_000 });
   for (let ms = 1; ms < 1_000; ms++) assert.equal(window.take('one', ms, 10).isWithin, false);
   assert.equal(window.take('one', 1_000).left, 2);
 });
 
-test('no more are counted than there is room for, those that come first forgotten first', () => {
+test('counts a bounded number of clients, and forgets the oldest windows first', () => {
   const window = new RateLimitWindow(RATE, 100);
   for (let n = 0; n < 10_000; n++) {
     window.take(`address ${n}`, n / 100);
@@ -32,7 +32,7 @@ test('no more are counted than there is room for, those that come first forgotte
   assert.equal(window.take('address 9000', 100).left, 2);
 });
 
-test('those whose window is over take no room', () => {
+test('forgets windows that have ended', () => {
   const window = new RateLimitWindow(RATE);
   for (let n = 0; n < 1_000; n++) window.take(`address ${n}`, 0);
   window.take('another', 1_000);

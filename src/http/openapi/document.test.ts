@@ -1,4 +1,4 @@
-/** The published description: fresh, complete, and for the frozen operations what the contract says. */
+/** The OpenAPI document: up to date, complete, and as the contract says for the frozen operations. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const document = JSON.parse(openApiText) as {
 };
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
 
-test('openapi.json is what the routes say: run `npm run openapi` when this fails', () => {
+test('openapi.json is up to date with the routes: run `npm run openapi` when this fails', () => {
   const stored = readFileSync(join(import.meta.dirname, '../../../openapi.json'), 'utf8');
   assert.equal(stored, openApiText);
 });
@@ -47,7 +47,7 @@ test('every route is described, under a name of its own', () => {
   assert.equal(new Set(operations.map((one) => one.operationId)).size, routes.length);
 });
 
-test('every reference leads somewhere', () => {
+test('every reference names a schema', () => {
   for (const [, name] of openApiText.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
     assert.ok(name !== undefined && name in document.components.schemas, `${name}`);
   }
@@ -71,7 +71,7 @@ test('every parameter of a path is described, and no other', () => {
   }
 });
 
-test('everything has its description: parameters, answers, and what stands in them', () => {
+test('every parameter and answer has a description and a schema', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, { operationId, summary, parameters = [], requestBody, responses }] of Object.entries(
       methods,
@@ -99,7 +99,7 @@ test('everything has its description: parameters, answers, and what stands in th
   }
 });
 
-test('what generators of clients need: a type beside every value, and parameters of one type', () => {
+test('client generators find a type beside every enum and const, and one for every parameter', () => {
   const untyped: string[] = [];
   const look = (part: unknown, path: string): void => {
     if (typeof part !== 'object' || part === null || path.endsWith('/example')) return;
@@ -114,7 +114,7 @@ test('what generators of clients need: a type beside every value, and parameters
   }
 });
 
-test('every parameter, body and answer has an example, and every example is one of its schema', () => {
+test('every parameter, body and answer has an example that matches its schema', () => {
   const check = createSchemaCheck(document);
   const look = (schema: object, example: unknown, where: string): void => {
     assert.notEqual(example, undefined, `${where} has none`);

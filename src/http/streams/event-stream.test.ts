@@ -1,4 +1,4 @@
-/** A reader that stalls is cut off, one that reads gets all of it, and both on a real socket. */
+/** Clients that stall and clients that read, on a real socket. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ async function serve(run: (stream: EventStream) => Promise<void>, bounds: { hear
   };
 }
 
-test('a reader that leaves too much unread is cut off', async () => {
+test('cuts off a client that leaves too much unread', async () => {
   let isOver = () => {};
   const over = new Promise<void>((resolve) => {
     isOver = resolve;
@@ -47,7 +47,7 @@ test('a reader that leaves too much unread is cut off', async () => {
   await close();
 });
 
-test('a reader that takes nothing between two heartbeats is cut off', async () => {
+test('cuts off a client that reads nothing between two heartbeats', async () => {
   let isOver = () => {};
   const over = new Promise<void>((resolve) => {
     isOver = resolve;
@@ -71,7 +71,7 @@ test('a reader that takes nothing between two heartbeats is cut off', async () =
   await close();
 });
 
-test('a reader that reads gets all of it, whatever waits meanwhile', async () => {
+test('sends everything to a client that reads', async () => {
   const { url, close } = await serve(async (stream) => {
     for (let sent = 0; sent < 100; sent += 1) {
       stream.send({ ...MESSAGE, id: sent });

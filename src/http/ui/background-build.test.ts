@@ -1,4 +1,4 @@
-/** Building beside a service: when it is done, what it leaves, and what is told of it. */
+/** Builds beside a running service: when they happen, what they leave behind, and what is logged. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -77,7 +77,7 @@ function builderOf(root: string) {
   return { lines, build: new BackgroundBuild({ root, log, environment }) };
 }
 
-test('what is missing is built with low priority, and what is built of the same is left', async (t) => {
+test('builds what is missing, with low priority, and leaves a build of the same sources alone', async (t) => {
   const { root, dashboard, priorities, page, arrived, answer } = await clone(t);
   const { build, lines } = builderOf(root);
   const over = build.start();
@@ -94,7 +94,7 @@ test('what is missing is built with low priority, and what is built of the same 
   assert.deepEqual(next.lines, []);
 });
 
-test('what was built of other sources is served until it is built again', async (t) => {
+test('serves a build of older sources until the new one is complete', async (t) => {
   const { root, page, change, arrived, answer } = await clone(t);
   const first = builderOf(root).build.start();
   await arrived();
@@ -110,7 +110,7 @@ test('what was built of other sources is served until it is built again', async 
   assert.equal(await page(), 'the second page');
 });
 
-test('a build that fails says why in one line, and leaves what was there', async (t) => {
+test('logs in one line why a build failed, and leaves the previous one', async (t) => {
   const { root, dashboard, page, change, arrived, answer } = await clone(t);
   const first = builderOf(root).build.start();
   await arrived();
@@ -128,7 +128,7 @@ test('a build that fails says why in one line, and leaves what was there', async
   assert.deepEqual(await readdir(join(dashboard, '.build')).catch(() => []), []);
 });
 
-test('two services that build at once do each other no harm', async (t) => {
+test('several services can build at once', async (t) => {
   const { root, dashboard, page, arrived, answer } = await clone(t);
   const builders = [builderOf(root), builderOf(root), builderOf(root)];
   const over = builders.map(({ build }) => build.start());
@@ -144,7 +144,7 @@ test('two services that build at once do each other no harm', async (t) => {
   assert.deepEqual(await readdir(join(dashboard, '.build')), []);
 });
 
-test('a build under way ends with the service, and without a word', async (t) => {
+test('ends a running build with the service, without logging a failure', async (t) => {
   const { root, dashboard, arrived } = await clone(t);
   const { build, lines } = builderOf(root);
   const over = build.start();
@@ -156,7 +156,7 @@ test('a build under way ends with the service, and without a word', async (t) =>
   await builderOf(root).build.stop();
 });
 
-test('where there is nothing to build from nothing is built', async (t) => {
+test('builds nothing without sources', async (t) => {
   const { root, dashboard } = await clone(t);
   await rm(join(dashboard, 'node_modules'), { recursive: true });
   const { build, lines } = builderOf(root);
@@ -168,7 +168,7 @@ test('where there is nothing to build from nothing is built', async (t) => {
   assert.deepEqual([other.build.state, other.lines], ['none', []]);
 });
 
-test('the service answers at once while it builds, and whoever waits sees the page by itself', async (t) => {
+test('the service answers while it builds, and the placeholder page reloads until the build is done', async (t) => {
   const { root, arrived, answer } = await clone(t);
   const service = await startService({ dashboard: { root, builds: true } });
   t.after(() => service.stop());
