@@ -149,6 +149,51 @@ test('stop cuts off what takes longer than its grace: it stays due, without an a
   assert.equal(second, first);
 });
 
+test('stop waits for a webhook to be paused by the last attempt', async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const mayPause = Promise.withResolvers<void>();
+  const { lanes, subscribe, runs, advance } = await setUp(t, {
+    wrap: (real) => ({
+      ...real,
+      webhooks: {
+        ...real.webhooks,
+        async pause(input) {
+          asked.resolve();
+          await mayPause.promise;
+          return real.webhooks.pause(input);
+        },
+      },
+    }),
+  });
+  let isLast = false;
+  const receiver = await endpoint(t, ({ response }) => {
+    if (!isLast) response.writeHead(500).end();
+  });
+  await subscribe(receiver.url);
+  const one = lanes();
+  for (let day = 0; day < 5; day++) {
+    await runs();
+    await one.tick();
+    advance(24 * 3_600_000);
+  }
+  isLast = true;
+  await runs();
+  const before = receiver.arrived.length;
+  one.start();
+  await receiver.until(before + 1);
+  let stopped = false;
+  const stopping = one.stop().then(() => {
+    stopped = true;
+  });
+  for (const { response } of receiver.arrived) if (!response.writableEnded) response.writeHead(500).end();
+  await asked.promise;
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  const stoppedEarly = stopped;
+  mayPause.resolve();
+  await stopping;
+  assert.equal(stoppedEarly, false);
+});
+
 /** Takes the name of the workflow out of every event. */
 async function erase(store: Store, teamId: string): Promise<void> {
   const place = 'event';

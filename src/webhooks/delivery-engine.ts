@@ -19,8 +19,8 @@ import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import type { Clock } from '../std/clock.ts';
-import type { Sealer } from '../std/seal.ts';
 import { Poller } from '../std/poller.ts';
+import type { Sealer } from '../std/seal.ts';
 import type { Store, Touched } from '../store/store.ts';
 import type { DueLane, LaneName, Settlement } from '../store/webhook-operations.ts';
 import { Lane } from './lane.ts';
@@ -167,7 +167,8 @@ export class DeliveryEngine {
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
-    await Promise.all(this.#tasks);
+    // The end of an attempt may begin another task: pausing its webhook.
+    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#signer.close();
     await this.#settler.close();
