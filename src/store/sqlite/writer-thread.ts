@@ -83,8 +83,10 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   function probe(): void {
     probing ??= setTimeout(() => {
       probing = undefined;
-      if (canWrite(db)) say({ recovered: true });
-      else probe();
+      if (!canWrite(db)) return probe();
+      say({ recovered: true });
+      // The disk may have failed while it was canceling.
+      cancelMore();
     }, PROBE_MS);
   }
 
