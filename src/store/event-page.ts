@@ -4,7 +4,7 @@ import { idsBetween } from './id-period.ts';
 import type { EventFilter } from './webhook-operations.ts';
 
 /** What filtering needs of an event; its body is read only if it is on the page. */
-export interface LookedAt {
+export interface ScannedEvent {
   id: string;
   type: EventType;
   jobId: string | null;
@@ -14,7 +14,7 @@ export interface LookedAt {
 const MAX_SCANNED = 2_000;
 
 /** The range of ids to scan, newest first, and at most how many. */
-export function placesOf({
+export function scanRange({
   since,
   until,
   before,
@@ -29,15 +29,15 @@ export function placesOf({
   };
 }
 
-/** @param looked the events in the range of `placesOf`, newest first */
-export function pageOfEvents(
-  looked: readonly LookedAt[],
+/** @param scanned the events in the range of `scanRange`, newest first */
+export function pageOf(
+  scanned: readonly ScannedEvent[],
   { most, types, jobId, limit }: { most: number; limit: number } & Pick<EventFilter, 'types' | 'jobId'>,
 ): { ids: string[]; next: string | null } {
-  const fitting = looked.filter(
+  const fitting = scanned.filter(
     (event) => (types?.includes(event.type) ?? true) && (jobId === undefined || event.jobId === jobId),
   );
   const ids = fitting.slice(0, limit).map(({ id }) => id);
   if (fitting.length > limit) return { ids, next: ids.at(-1) ?? null };
-  return { ids, next: looked.length < most ? null : (looked.at(-1)?.id ?? null) };
+  return { ids, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }

@@ -1,5 +1,5 @@
 /** Events backwards: what happened in a team, to one workflow, to one job; and where one event went. */
-import { type LookedAt, pageOfEvents, placesOf } from '../event-page.ts';
+import { pageOf, type ScannedEvent, scanRange } from '../event-page.ts';
 import type { DeliverySummary, EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
 import { SUMMARY, type SummaryRow, toSummary } from './deliveries.ts';
 import { EVENT } from './events.ts';
@@ -10,9 +10,9 @@ export async function history(
   input: EventFilter & { before?: string; limit: number },
 ): Promise<EventPage> {
   const { teamId, workflowId } = input;
-  const { first, end, since, until, most } = placesOf(input);
+  const { first, end, since, until, most } = scanRange(input);
   const ofWorkflow = workflowId === undefined ? '' : 'and workflow_id = $7';
-  const looked = await view.db.all<LookedAt>(
+  const scanned = await view.db.all<ScannedEvent>(
     `select id, type, job_id as "jobId" from event
      where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
      order by id desc limit $4`,
@@ -24,7 +24,7 @@ export async function history(
     until,
     ...(workflowId === undefined ? [] : [workflowId]),
   );
-  const { ids, next } = pageOfEvents(looked, { ...input, most });
+  const { ids, next } = pageOf(scanned, { ...input, most });
   const events = await view.db.all<StoredEvent>(
     `${EVENT} where team_id = $1 and id = any($2) order by id desc`,
     teamId,

@@ -1,5 +1,5 @@
 /** The history of events, newest first: of a team, a workflow or a job; and the deliveries of one event. */
-import { type LookedAt, pageOfEvents, placesOf } from '../event-page.ts';
+import { pageOf, type ScannedEvent, scanRange } from '../event-page.ts';
 import type {
   DeliveryOperations,
   DeliverySummary,
@@ -12,12 +12,12 @@ import type { View } from './transaction.ts';
 
 export function history(view: View, input: Parameters<EventOperations['history']>[0]): EventPage {
   const { teamId, workflowId } = input;
-  const { first, end, since, until, most } = placesOf(input);
-  const looked =
+  const { first, end, since, until, most } = scanRange(input);
+  const scanned =
     workflowId === undefined
-      ? view.db.all<LookedAt>(OF_TEAM, teamId, first, end, since, until, most)
-      : view.db.all<LookedAt>(OF_WORKFLOW, teamId, workflowId, first, end, since, until, most);
-  const { ids, next } = pageOfEvents(looked, { ...input, most });
+      ? view.db.all<ScannedEvent>(OF_TEAM, teamId, first, end, since, until, most)
+      : view.db.all<ScannedEvent>(OF_WORKFLOW, teamId, workflowId, first, end, since, until, most);
+  const { ids, next } = pageOf(scanned, { ...input, most });
   return { events: ids.map((id) => get(view, { teamId, id })).filter((event) => event !== undefined), next };
 }
 
