@@ -79,8 +79,14 @@ describe('runs', () => {
     await page.goBack();
     await quick.waitFor();
     assert.ok(page.url().endsWith('/ui/runs?state=finished'));
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    const runAgain = page.getByRole('button', { name: 'Run 1 workflow again' });
+    await runAgain.waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('row', { name: 'endless' }).first().waitFor();
+    // With the filters goes what was selected by them.
+    await runAgain.waitFor({ state: 'detached' });
   });
 
   browserTest(

@@ -32,7 +32,7 @@ describe('webhooks', () => {
     'who has no receiver subscribes an inspector, and sees what it is sent, and that it is signed',
     async ({ page, open }) => {
       await open('webhooks');
-      await page.getByText('Nobody is told yet').waitFor();
+      await page.getByText('No webhooks yet').waitFor();
       await page.getByRole('button', { name: 'Subscribe' }).click();
       const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
       await dialog.getByRole('button', { name: 'Use an inspector URL' }).click();
@@ -54,7 +54,7 @@ describe('webhooks', () => {
       await page.getByRole('link', { name: 'Inspector' }).click();
       await page.getByRole('row', { name: service.url }).getByRole('link').first().click();
       const request = page.getByRole('region', { name: 'Request 1' });
-      await request.getByText('The signature is right').first().waitFor();
+      await request.getByText('The signature is valid').first().waitFor();
       await request.getByText('"webhook_test"').first().waitFor();
     },
   );
@@ -89,7 +89,7 @@ describe('webhooks', () => {
       await page.goBack();
       await page.goBack();
       await page.getByText('2 deliveries').waitFor();
-      await page.getByRole('checkbox', { name: 'Choose all that are loaded' }).check();
+      await page.getByRole('checkbox', { name: 'Select all loaded rows' }).check();
       await page.getByRole('button', { name: 'Send 2 deliveries again' }).click();
       await receiver.until((all) => all.length === 4, 'both, sent again');
       await page.getByText('4 deliveries').waitFor();
@@ -111,7 +111,7 @@ describe('webhooks', () => {
         `http://127.0.0.1:${(server.address() as AddressInfo).port}/?<img/src=x/onerror=document.title=1>`,
       );
       await open(`webhooks/${id}`);
-      await page.getByText('It was sent nothing yet').waitFor();
+      await page.getByText('No deliveries yet').waitFor();
       await page.keyboard.press('t');
       await page.getByRole('alert').getByText('500').first().waitFor();
       await page.getByRole('table', { name: 'Response headers' }).getByText(MARKUP).waitFor();

@@ -79,7 +79,7 @@ export function CardRows<Row>({
               <div>{title?.cell(row)}</div>
               {selection !== undefined && (
                 <Checkbox
-                  aria-label={`Choose ${id}`}
+                  aria-label={`Select ${id}`}
                   checked={isChosen}
                   onChange={() => selection.onChange(toggled(selection.ids, id))}
                 />

@@ -1,7 +1,7 @@
 /** A list as a table, or as cards where the window is narrow. Of however many rows only those in sight are drawn. */
 import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
-import { type ReactNode, useCallback, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { List } from '../queries/list.ts';
 import { CardRows } from './card-rows.tsx';
 import styles from './data-table.module.css';
@@ -90,7 +90,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </Center>
     );
   }
-  // Another list begins at its top, with nothing held.
+  // Another list begins at its top, with nothing held and nothing selected.
   return list.rows.length === 0 ? empty : <Filled key={`${list.name} ${list.isOld === true}`} {...props} />;
 }
 
@@ -109,6 +109,11 @@ function Filled<Row>({
   const isNarrow = useMediaQuery('(max-width: 40em)', undefined, { getInitialValueInEffect: false });
   const [isAway, setIsAway] = useState(false);
   const [active, setActive] = useState(-1);
+  // What was selected in the list before is not to be acted on, and keeps no rows in place.
+  const before = useRef(selection);
+  useEffect(() => {
+    if ((before.current?.ids.size ?? 0) > 0) before.current?.onChange(new Set());
+  }, []);
   const isReading = isAway || active >= 0 || (selection?.ids.size ?? 0) > 0;
   const { shown, waiting } = useHeldRows(list.rows, { idOf, isReading });
 

@@ -8,7 +8,7 @@ export function NeedsScope({ scope, what }: { scope: Scope /** Such as `webhooks
   const { key } = useSession();
   return (
     <EmptyState title={`This key may not see ${what}`}>
-      It takes one with the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
+      It takes a key with the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
       {key.scopes.join(', ')}.
     </EmptyState>
   );

@@ -94,7 +94,7 @@ export function TableRows<Row>({
             {selection !== undefined && (
               <th scope="col">
                 <Checkbox
-                  aria-label="Choose all that are loaded"
+                  aria-label="Select all loaded rows"
                   checked={rows.length > 0 && selection.ids.size === rows.length}
                   indeterminate={selection.ids.size > 0 && selection.ids.size < rows.length}
                   onChange={() => selection.onChange(new Set(selection.ids.size > 0 ? [] : rows.map(idOf)))}
@@ -126,7 +126,7 @@ export function TableRows<Row>({
                 {selection !== undefined && (
                   <td>
                     <Checkbox
-                      aria-label={`Choose ${id}`}
+                      aria-label={`Select ${id}`}
                       checked={isChosen}
                       onChange={() => selection.onChange(toggled(selection.ids, id))}
                     />

@@ -4,9 +4,9 @@ import { type Connection, live, useConnection } from '../live.ts';
 import styles from './shell.module.css';
 
 const WORDS: Record<Connection, { word: string; color: string; title: string }> = {
-  live: { word: 'Live', color: 'green', title: 'What changes is shown at once. Press to pause' },
+  live: { word: 'Live', color: 'green', title: 'Changes appear at once. Press to pause' },
   reconnecting: { word: 'Reconnecting', color: 'orange', title: 'The service does not answer; trying again' },
-  paused: { word: 'Paused', color: 'gray', title: 'What is shown stays as it is. Press to go on' },
+  paused: { word: 'Paused', color: 'gray', title: 'Updates are paused. Press to resume' },
 };
 
 export function ConnectionDot() {

@@ -8,7 +8,7 @@ import { useShortcut, useShortcutKeys } from './shortcuts.ts';
 export function FrameShortcuts() {
   const [isOpen, help] = useDisclosure(false);
   useShortcutKeys();
-  useShortcut('?', 'Show these keys', help.open);
+  useShortcut('?', 'Show these shortcuts', help.open);
   useShortcut('/', 'Search on the page', () => {
     const [field] = document.querySelectorAll<HTMLInputElement>(
       '#page [data-search], #page input[type="search"]',

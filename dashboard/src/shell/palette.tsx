@@ -83,7 +83,7 @@ function Entries({ text }: { text: string }) {
           onClick={run}
         />
       ))}
-      {entries.length === 0 && <Spotlight.Empty>Nothing is called that</Spotlight.Empty>}
+      {entries.length === 0 && <Spotlight.Empty>Nothing matches</Spotlight.Empty>}
     </Spotlight.ActionsList>
   );
 }
@@ -169,8 +169,8 @@ function useSettings(): Entry[] {
     ['Times: local', 'clock', () => setTimeStyle('local')],
     ['Times: how long ago', 'clock', () => setTimeStyle('relative')],
     connection === 'paused'
-      ? ['Show what changes again', 'play', live.toggle]
-      : ['Pause: leave what is shown as it is', 'pause', live.toggle],
+      ? ['Resume live updates', 'play', live.toggle]
+      : ['Pause live updates', 'pause', live.toggle],
     ['Sign out', 'signOut', () => void signOut()],
   ];
   return settings.map(([label, icon, run]) => ({ id: label, label, description: '', icon, run }));

@@ -5,10 +5,10 @@ import { type Shortcut, setShortcutsOn, useShortcuts, useShortcutsOn } from './s
 /** Of tables, which listen by themselves. */
 const IN_TABLES: Keys[] = [
   { keys: 'j', label: 'Next row' },
-  { keys: 'k', label: 'Row before' },
+  { keys: 'k', label: 'Previous row' },
   { keys: 'Enter', label: 'Open the row' },
-  { keys: 'x', label: 'Choose the row' },
-  { keys: 'Escape', label: 'Leave the rows' },
+  { keys: 'x', label: 'Select the row' },
+  { keys: 'Escape', label: 'Leave the table' },
 ];
 
 const ALWAYS: Keys[] = [{ keys: 'Ctrl+K', label: 'Search everything (⌘K on a Mac)' }];
@@ -20,15 +20,15 @@ export function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: ()
   const isOn = useShortcutsOn();
   const isGoing = ({ keys }: Keys) => keys.startsWith('g ');
   const groups: [title: string, keys: Keys[]][] = [
-    ['Here', [...shortcuts.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
+    ['On this page', [...shortcuts.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
     ['In tables', IN_TABLES],
-    ['Going to pages', shortcuts.filter(isGoing)],
+    ['Go to a page', shortcuts.filter(isGoing)],
   ];
   return (
     <Modal opened={isOpen} onClose={onClose} title="Keyboard shortcuts">
       <Stack>
         <Switch
-          label="Single keys do something"
+          label="Single-key shortcuts"
           description="Ctrl+K, or ⌘K, works in any case."
           checked={isOn}
           onChange={(event) => setShortcutsOn(event.currentTarget.checked)}

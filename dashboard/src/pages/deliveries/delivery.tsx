@@ -86,8 +86,8 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
     ]);
   }
   facts.push(
-    ['Made', <Time key="made" at={delivery.createdAt} />],
-    ['By', ORIGINS[origin]],
+    ['Created', <Time key="made" at={delivery.createdAt} />],
+    ['Caused by', ORIGINS[origin]],
     ['Attempts', count(delivery.attempt)],
   );
   return (
@@ -121,7 +121,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
 }
 
 const ORIGINS: Record<DeliveryDetail['origin'], string> = {
-  event: 'what happened',
+  event: 'an event',
   test: 'a test',
   replay: 'a replay',
 };
@@ -149,9 +149,9 @@ function Outcome({ delivery, isPaused }: { delivery: DeliveryDetail; isPaused: b
       title={<span style={{ overflowWrap: 'anywhere' }}>{lastAttempt.message}</span>}
     >
       {state === 'dead' ? (
-        `Given up after ${count(attempt)} attempts. Once the receiver is mended, send it again.`
+        `Given up after ${count(attempt)} attempts. Once the receiver is fixed, send it again.`
       ) : isPaused ? (
-        'The webhook is paused: it goes on when that is resumed.'
+        'The webhook is paused: attempts go on when it is resumed.'
       ) : (
         <>
           Attempt {count(attempt)} failed. The next one: <NextTry at={nextAttemptAt} />.
@@ -167,7 +167,7 @@ function Attempts({ delivery: { attempts, attempt, lastAttempt } }: { delivery: 
       <Text size="sm" c="dimmed">
         {attempt === 0
           ? 'None yet. They appear here as they are made.'
-          : `What ${count(attempt)} attempts looked like is no longer kept; the last one: ${lastAttempt?.message ?? ''}`}
+          : `The details of ${count(attempt)} attempts are no longer kept; the last one: ${lastAttempt?.message ?? ''}`}
       </Text>
     );
   }

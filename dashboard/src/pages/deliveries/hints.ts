@@ -5,8 +5,8 @@ const HINTS: Record<Exclude<Attempt['outcome'], 'ok' | 'http'>, string> = {
   timeout:
     'Answer at once and do the work afterwards, or give the webhook more time in its settings (30 s at most).',
   dns: 'Is the name spelled right, and known to the machine that Flowhook runs on?',
-  connect: 'Does the receiver run, and does it listen at this port for others than its own machine?',
-  tls: 'The connection was not trusted or not agreed upon. The certificate at the receiver is the place to look.',
+  connect: 'Is the receiver running, and does it listen on this port for connections from other machines?',
+  tls: 'The TLS handshake failed. Check the certificate of the receiver.',
   blocked:
     'This instance does not send there: it keeps webhooks away from private networks. Whoever runs it can allow it with FLOWHOOK_ALLOW_NETWORKS.',
   protocol: 'The receiver, or a proxy before it, ended the connection or answered what is not HTTP.',
@@ -21,12 +21,12 @@ export function hintFor({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>
     return 'Redirects are not followed: subscribe the address that it points to.';
   }
   if (status === 401 || status === 403) {
-    return 'The receiver did not take the signature, or wants a header that the webhook does not send. Compare the secret, and see Settings for headers of its own.';
+    return 'The receiver did not accept the signature, or requires a header that the webhook does not send. Compare the secret, and see Settings for custom headers.';
   }
-  if (status === 404 || status === 405) return 'Nothing takes POST at this path: compare the URL.';
+  if (status === 404 || status === 405) return 'Nothing accepts POST at this path: check the URL.';
   if (status === 410) return 'Gone: the receiver wants nothing more, and the webhook is paused.';
-  if (status === 413) return 'The receiver, or a proxy before it, takes no bodies as large as this one.';
-  if (status === 429) return 'It has had too much at once: give the webhook a limit in its settings.';
+  if (status === 413) return 'The receiver, or a proxy before it, accepts no bodies as large as this one.';
+  if (status === 429) return 'It received too much at once: limit the rate in the settings of the webhook.';
   if (status >= 500) return 'The receiver itself failed: what it answered, and its own log, say why.';
   return 'The receiver refused it: what it answered says why.';
 }

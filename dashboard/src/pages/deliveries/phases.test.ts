@@ -12,7 +12,7 @@ test('each phase begins where the one before ended, after the wait for its turn'
       ['Waited for its turn', 0, 5],
       ['Name looked up', 5, 7],
       ['Connected', 7, 17],
-      ['TLS agreed upon', 17, 45],
+      ['TLS handshake', 17, 45],
       ['Answer began', 45, 95],
       ['Answer read', 95, 100],
     ],

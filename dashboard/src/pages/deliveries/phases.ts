@@ -30,7 +30,7 @@ export function phasesOf({ durationMs, timing }: Pick<Attempt, 'durationMs' | 't
   add('Waited for its turn', 'queue', 0);
   add('Name looked up', 'network', dnsMs);
   add('Connected', 'network', connectMs);
-  add('TLS agreed upon', 'network', tlsMs);
+  add('TLS handshake', 'network', tlsMs);
   add('Answer began', 'receiver', firstByteMs);
   add(firstByteMs === null ? 'Then it failed' : 'Answer read', 'receiver', durationMs);
   return phases;

@@ -40,17 +40,17 @@ function Command({ deliveryId }: { deliveryId: string }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        It is signed anew, so that a receiver takes it.{' '}
+        It is signed anew, so that a receiver accepts it.{' '}
         {data !== undefined && (
           <>
-            The signature ends <Time at={data.validUntil} />.
+            The signature expires <Time at={data.validUntil} />.
           </>
         )}
       </Text>
       <CommandLine command={data?.command ?? '…'} />
       {data !== undefined && data.hidden.length > 0 && (
         <Text size="sm" c="dimmed">
-          In place of the values of {data.hidden.join(', ')} stands ***: they are never shown.
+          The values of {data.hidden.join(', ')} are replaced by ***: they are never shown.
         </Text>
       )}
     </Stack>

@@ -68,7 +68,7 @@ function EventLog() {
         onOpen={({ id }) => void navigate({ to: '/events/$eventId', params: { eventId: id } })}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No event fits these filters" onClear={filters.clear} />
+            <EmptyState title="No event matches these filters" onClear={filters.clear} />
           ) : (
             <EmptyState
               title="Nothing has happened yet"
@@ -77,7 +77,7 @@ function EventLog() {
                 path: `/v1/workflows/${workflows[0]?.value ?? 'people'}/queue`,
               })}
             >
-              A run tells that it was queued, started, changed data and ended. Begin one.
+              A run emits events when it is queued, starts, changes data and ends. Start one.
             </EmptyState>
           )
         }

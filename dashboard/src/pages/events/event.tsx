@@ -82,10 +82,10 @@ function Deliveries({ event }: { event: FlowhookEvent }) {
       maxHeight="400px"
       empty={
         <EmptyState
-          title="It was told to nobody"
+          title="It was sent to no webhook"
           action={<ButtonLink to="/webhooks">Subscribe a webhook</ButtonLink>}
         >
-          No webhook had subscribed {event.type} when it happened.
+          No webhook was subscribed to {event.type} when it happened.
         </EmptyState>
       }
     />

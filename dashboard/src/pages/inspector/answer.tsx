@@ -10,12 +10,12 @@ const STATUSES = [
   { value: '204', label: '204 No content' },
   { value: '301', label: '301 Moved: not followed' },
   { value: '400', label: '400 Bad request' },
-  { value: '401', label: '401 Not signed rightly' },
+  { value: '401', label: '401 Unauthorized' },
   { value: '404', label: '404 Not found' },
   { value: '410', label: '410 Gone: pauses the webhook' },
   { value: '429', label: '429 Too many: slow down' },
-  { value: '500', label: '500 It has failed' },
-  { value: '503', label: '503 Not available' },
+  { value: '500', label: '500 Internal error' },
+  { value: '503', label: '503 Unavailable' },
 ];
 const LONGEST_S = 20;
 
@@ -29,7 +29,7 @@ export function Answer({ inspector }: { inspector: Inspector }) {
   const save = useAction({
     run: () => flowhook.inspectors.update(id, answer),
     changes: ['inspectors'],
-    done: () => 'The next request is answered so',
+    done: () => 'Saved: it applies from the next request',
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -49,8 +49,8 @@ const COLUMNS: Column<Inspector>[] = [
     width: '130px',
     cell: ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
   },
-  { id: 'created', header: 'Made', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { id: 'ends', header: 'Ends', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  { id: 'created', header: 'Created', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { id: 'ends', header: 'Expires', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
 ];
 
 export function InspectorListPage() {
@@ -59,7 +59,7 @@ export function InspectorListPage() {
     <>
       <PageHeader
         title="Inspector"
-        description="A URL that keeps what it is sent for a day, shows whether it was signed by a webhook of yours, and answers what you choose: for trying webhooks without a receiver."
+        description="A URL that keeps the requests it receives for a day, shows whether one of your webhooks signed them, and answers as you choose: for trying webhooks without a receiver."
         actions={can('webhooks') && <NewInspector />}
       />
       {can('webhooks') ? <Inspectors /> : <NeedsScope scope="webhooks" what="inspectors" />}
@@ -85,12 +85,12 @@ function Inspectors() {
       onOpen={({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } })}
       empty={
         <EmptyState
-          title="There is no inspector"
+          title="No inspectors yet"
           command={curl({ method: 'POST', path: '/v1/inspectors', json: {} })}
           action={<NewInspector />}
         >
-          Make one, subscribe its URL, and watch requests arrive: headers, body, and what is to be made of the
-          signature.
+          Make one, subscribe its URL, and watch requests arrive: headers, body, and whether the signature is
+          valid.
         </EmptyState>
       }
     />

@@ -81,8 +81,8 @@ function Shown({ inspector }: { inspector: Inspector }) {
           columns={4}
           facts={[
             ['Requests', received > 100 ? `${count(received)}, the newest 100 kept` : count(received)],
-            ['Made', <Time key="made" at={createdAt} />],
-            ['Ends', <Time key="ends" at={expiresAt} />],
+            ['Created', <Time key="made" at={createdAt} />],
+            ['Expires', <Time key="ends" at={expiresAt} />],
           ]}
         />
         <Answer inspector={inspector} key={`${status} ${delayMs}`} />
@@ -105,7 +105,7 @@ function Requests({ inspector: { id, url } }: { inspector: Inspector }) {
     if (next !== undefined) filters.set({ request: String(next.number) });
   };
   useShortcut('j', 'Next request', () => move(1));
-  useShortcut('k', 'Request before', () => move(-1));
+  useShortcut('k', 'Previous request', () => move(-1));
   if (list.error !== null && shown === undefined) return <ErrorBox error={list.error} onRetry={list.retry} />;
   if (list.isLoading) return <Loader aria-label="Loading" size="sm" m="xl" />;
   if (shown === undefined) {
@@ -154,7 +154,7 @@ function Actions({
         onClick={() =>
           confirm({
             title: 'Delete this inspector?',
-            children: `Its URL answers nothing any more, and the ${many(received, 'request')} that it was sent are gone.`,
+            children: `Its URL stops answering, and the ${many(received, 'request')} that it received are deleted.`,
             verb: 'Delete',
             onConfirm: () => remove.act(),
           })

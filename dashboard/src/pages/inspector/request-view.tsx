@@ -12,9 +12,9 @@ import { HeaderTable } from '../deliveries/header-table.tsx';
 type Verdict = InspectedRequest['signature']['verdict'];
 
 export const VERDICTS: Record<Verdict, { words: string; color: string; icon: IconName }> = {
-  valid: { words: 'The signature is right', color: 'green', icon: 'check' },
-  expired: { words: 'The signature is right, but old', color: 'orange', icon: 'clock' },
-  invalid: { words: 'The signature is wrong', color: 'red', icon: 'cross' },
+  valid: { words: 'The signature is valid', color: 'green', icon: 'check' },
+  expired: { words: 'The signature is valid, but old', color: 'orange', icon: 'clock' },
+  invalid: { words: 'The signature is invalid', color: 'red', icon: 'cross' },
   absent: { words: 'It is not signed', color: 'gray', icon: 'help' },
 };
 

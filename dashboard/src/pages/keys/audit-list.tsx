@@ -24,7 +24,7 @@ export function AuditListPage() {
     <>
       <PageHeader
         title="API keys"
-        description="Every change of this team: over the API, here, at a shell and by workflow files; and who signed in."
+        description="Every change in this team: over the API, in the dashboard, from a shell and by workflow files; and who signed in."
       />
       <KeyTabs shown="audit" />
       {can('admin') ? <Audit /> : <NeedsScope scope="admin" what="the audit" />}
@@ -59,7 +59,7 @@ function Audit() {
         idOf={({ id }) => id}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No change fits these filters" onClear={filters.clear} />
+            <EmptyState title="No change matches these filters" onClear={filters.clear} />
           ) : (
             <EmptyState title="Nothing has been changed yet" />
           )

@@ -73,7 +73,7 @@ export function CreateKey({
             </Stack>
           </Checkbox.Group>
           <Select
-            label="Ends"
+            label="Expires"
             data={ENDS}
             value={days}
             onChange={(value) => setDays(value ?? '')}

@@ -57,7 +57,7 @@ export function KeyActions({
             title: `Revoke ${name}?`,
             children: isMine
               ? 'You are signed in with this key: the session ends at once, and you need another key to come back.'
-              : 'Whoever uses it is refused from this moment on. That cannot be taken back.',
+              : 'It is refused from this moment on. This cannot be undone.',
             verb: 'Revoke',
             onConfirm: () => revoke.act(),
           })

@@ -7,6 +7,7 @@ import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { NeedsScope } from '../../parts/needs-scope.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { many } from '../../parts/quantity.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
@@ -40,10 +41,7 @@ export function KeyListPage() {
       {can('admin') ? (
         <Keys mineId={mine.id} onMade={setMade} />
       ) : (
-        <EmptyState title="This key may not see the others">
-          It takes one with the scope <code>admin</code>. You are signed in with <b>{mine.name}</b>, which has{' '}
-          {mine.scopes.join(', ')}.
-        </EmptyState>
+        <NeedsScope scope="admin" what="the API keys" />
       )}
       <CreateKey isOpen={isCreating} onClose={creating.close} onMade={setMade} />
       <MadeKeyDialog made={made} onClose={() => setMade(undefined)} />
@@ -100,7 +98,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         ),
     },
     { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
-    { id: 'created', header: 'Made', width: '105px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { id: 'created', header: 'Created', width: '105px', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       id: 'used',
       header: 'Last used',
@@ -109,7 +107,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     },
     {
       id: 'expires',
-      header: 'Ends',
+      header: 'Expires',
       width: '105px',
       cell: ({ expiresAt, revokedAt }) => <Time at={revokedAt ?? expiresAt} none="never" />,
     },
@@ -145,7 +143,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
 
 const CONCERNS: Readonly<Record<NonNullable<Key['concern']>, { label: string; advice: string }>> = {
   unused: { label: 'unused', advice: 'Nobody has used it for 90 days: revoke it if nobody needs it' },
-  expires_soon: { label: 'ends soon', advice: 'Make another one before it ends' },
+  expires_soon: { label: 'expires soon', advice: 'Make another one before it expires' },
 };
 
 function stateOf({ revokedAt, expiresAt }: Key): 'active' | 'revoked' | 'expired' {

@@ -60,7 +60,7 @@ test('webhooks are in trouble when they fail or are paused; the newest trouble s
   assert.deepEqual(
     found.map(({ id, why }) => [id, why]),
     [
-      ['wh_failing', 'No delivery has arrived since then'],
+      ['wh_failing', 'No delivery has succeeded since then'],
       ['wh_paused', 'five days'],
       ['people', 'It failed'],
     ],

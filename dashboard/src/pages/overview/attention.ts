@@ -27,7 +27,7 @@ export function troubles(workflows: readonly Workflow[], webhooks: readonly Webh
       const sinceMs = Date.parse(pausedAt ?? '');
       found.push({ kind: 'webhook', id, url, state, sinceMs, why: pausedReason ?? 'Paused' });
     } else if (failingSince !== null) {
-      const why = 'No delivery has arrived since then';
+      const why = 'No delivery has succeeded since then';
       found.push({ kind: 'webhook', id, url, state: 'failing', sinceMs: Date.parse(failingSince), why });
     }
   }

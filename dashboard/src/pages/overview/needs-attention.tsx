@@ -56,7 +56,8 @@ export function NeedsAttention() {
         <Group gap="xs" c="dimmed">
           <Icon name="check" color={stateColor('finished')} />
           <Text size="sm">
-            Nothing: every last run was fine{can('webhooks') && ', and no webhook fails'}.
+            Nothing: the last run of every workflow succeeded
+            {can('webhooks') && ', and no webhook is failing'}.
           </Text>
         </Group>
       )}

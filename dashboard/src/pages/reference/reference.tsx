@@ -78,7 +78,7 @@ function Operations() {
         </Text>
       </FilterBar>
       {groups.length === 0 && (
-        <EmptyState title="No operation is called so" onClear={filters.clear}>
+        <EmptyState title="No operation matches" onClear={filters.clear}>
           Every word is looked for in names, paths and sentences.
         </EmptyState>
       )}

@@ -39,7 +39,7 @@ export function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone:
         onClick={() =>
           confirm({
             title: `Cancel ${many(unfinished.length, 'run')}?`,
-            children: 'What runs is ended, and nothing of it is published.',
+            children: 'Runs under way are stopped, and publish nothing.',
             verb: `Cancel ${many(unfinished.length, 'run')}`,
             onConfirm: () => cancel.act(),
           })

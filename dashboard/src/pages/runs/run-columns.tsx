@@ -46,7 +46,7 @@ export function runColumns({
       width: '130px',
       cell: (job) => <Took job={job} longestMs={longestMs} />,
     },
-    { id: 'outcome', header: 'What came of it', cell: (job) => <Outcome job={job} /> },
+    { id: 'outcome', header: 'Outcome', cell: (job) => <Outcome job={job} /> },
     {
       id: 'origin',
       header: 'By',

@@ -12,7 +12,7 @@ export function RunLog({ job }: { job: Job }) {
   if (job.attempt === 0) {
     return (
       <Text size="sm" c="dimmed">
-        It has not begun yet: there is no log.
+        It has not started yet, so there is no log.
       </Text>
     );
   }
@@ -31,8 +31,7 @@ export function RunLog({ job }: { job: Job }) {
       {error !== null && <ErrorBox error={error} title="The log could not be read to its end" />}
       {!isLoading && lines.length === 0 && error === null && job.finishedAt !== null ? (
         <Text size="sm" c="dimmed">
-          It has written nothing. What a command writes to standard error, and what a module logs, stands
-          here.
+          It wrote nothing. What a command writes to standard error and what a module logs appears here.
         </Text>
       ) : (
         <LogView

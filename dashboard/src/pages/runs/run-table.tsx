@@ -73,7 +73,7 @@ export function RunTable({ of }: { of?: string }) {
         selection={{ ids, onChange: setIds }}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No run fits these filters" onClear={filters.clear} />
+            <EmptyState title="No run matches these filters" onClear={filters.clear} />
           ) : (
             <EmptyState
               title="Nothing has run yet"

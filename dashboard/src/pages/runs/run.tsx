@@ -84,7 +84,7 @@ export function RunPage() {
         )}
         {job.state === 'finished' && !hasChanged && (
           <EmptyState title="It changed nothing">
-            What it read was what the version before already held, so it published no new one.
+            It read the same records as the current version holds, so it published no new one.
           </EmptyState>
         )}
       </Stack>
@@ -158,7 +158,7 @@ function Actions({ job }: { job: Job }) {
           onClick={() =>
             confirm({
               title: 'Cancel this run?',
-              children: 'Its program is ended, and nothing of it is published.',
+              children: 'Its program is stopped, and publishes nothing.',
               verb: 'Cancel the run',
               onConfirm: () => cancel.act(),
             })

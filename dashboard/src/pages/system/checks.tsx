@@ -65,7 +65,8 @@ export function Checks() {
         )}
         <Text size="sm" c="dimmed">
           <code>npx flowhook doctor</code> looks at the same from a shell, also when the service does not
-          start; <code>--full</code> reads all of the database, <code>--online</code> tries the way out.
+          start; <code>--full</code> reads all of the database, <code>--online</code> tests outgoing
+          connections.
         </Text>
       </Stack>
     </Section>

@@ -73,7 +73,7 @@ export function Settings({ settings }: { settings: readonly Setting[] }) {
         columns={COLUMNS}
         idOf={({ name }) => name}
         maxHeight="none"
-        empty={<EmptyState title="No setting is called so" onClear={filters.clear} />}
+        empty={<EmptyState title="No setting matches" onClear={filters.clear} />}
       />
     </Section>
   );

@@ -127,15 +127,15 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
       facts: [
         ['Waiting', count(deliveries.waiting) + more(deliveries.complete)],
         ['The oldest since', <Time key="oldest" at={deliveries.oldestWaitingAt} none="–" />],
-        ['Resting endpoints', count(deliveries.openCircuits)],
+        ['Open circuits', count(deliveries.openCircuits)],
       ],
     },
     {
-      title: 'Event loop: late by, last minute',
+      title: 'Event loop delay, last minute',
       facts: [
         ['Median', milliseconds(eventLoop.p50Ms)],
-        ['99 in 100', milliseconds(eventLoop.p99Ms)],
-        ['At most', milliseconds(eventLoop.maxMs)],
+        ['99th percentile', milliseconds(eventLoop.p99Ms)],
+        ['Maximum', milliseconds(eventLoop.maxMs)],
       ],
     },
     {
@@ -143,7 +143,7 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
       facts: [
         ['Resident', bytes(memory.residentBytes)],
         ['Heap in use', `${bytes(memory.heapUsedBytes)} of ${bytes(memory.heapTotalBytes)}`],
-        ['Outside of it', bytes(memory.externalBytes)],
+        ['Outside the heap', bytes(memory.externalBytes)],
       ],
     },
   ];

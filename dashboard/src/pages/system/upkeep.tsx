@@ -24,7 +24,7 @@ const SQLITE: Task[] = [
   },
   {
     title: 'Check a copy',
-    sentence: 'Its bytes, its tables, and whether what it says it holds is there.',
+    sentence: 'Its bytes, its tables, and whether its contents are complete.',
     command: 'npx flowhook backup verify',
   },
 ];
@@ -38,7 +38,7 @@ const POSTGRES: Task[] = [
 const BOTH: Task[] = [
   {
     title: 'Check the settings',
-    sentence: 'All that hold and where each comes from, before a start with new ones.',
+    sentence: 'All settings in effect and where each comes from, before a restart with new ones.',
     command: 'npx flowhook config print',
   },
 ];

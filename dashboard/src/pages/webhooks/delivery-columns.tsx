@@ -49,7 +49,7 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
         </>
       ),
     },
-    { id: 'created', header: 'Made', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { id: 'created', header: 'Created', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       id: 'attempts',
       header: 'Attempts',
@@ -57,7 +57,7 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
       align: 'end',
       cell: ({ attempt }) => <span className="numbers">{count(attempt)}</span>,
     },
-    { id: 'outcome', header: 'What came of it', cell: (delivery) => <Outcome delivery={delivery} /> },
+    { id: 'outcome', header: 'Outcome', cell: (delivery) => <Outcome delivery={delivery} /> },
   ];
   return all.filter((column) => column !== false);
 }

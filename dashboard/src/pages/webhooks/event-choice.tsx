@@ -29,7 +29,7 @@ export function EventChoice({
       {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
       <Stack gap="xs">
         <Checkbox
-          label="All events, also those of later versions"
+          label="All events, including those of later versions"
           checked={isAll}
           onChange={({ currentTarget }) => onChange(currentTarget.checked ? [ALL_EVENTS] : [])}
         />

@@ -10,14 +10,14 @@ import { PERIODS, sinceOf } from '../runs/periods.ts';
 const CUSTOM = 'custom';
 const FAILING = 'failing';
 const STATES = [
-  { value: 'dead', label: 'given up', description: 'After the last attempt nobody had answered 2xx' },
+  { value: 'dead', label: 'given up', description: 'No attempt was answered with 2xx' },
   {
     value: 'canceled',
     label: 'canceled',
     description: 'They were never sent',
   },
-  { value: 'delivered', label: 'delivered', description: 'The receiver has lost what it took' },
-  { value: 'waiting', label: 'waiting', description: 'They are tried again anyway; this is one more each' },
+  { value: 'delivered', label: 'delivered', description: 'The receiver lost what it had received' },
+  { value: 'waiting', label: 'waiting', description: 'They are retried anyway; this sends each once more' },
 ];
 
 export interface ReplayDialogProps {
@@ -29,7 +29,7 @@ export interface ReplayDialogProps {
 
 export function ReplayDialog(props: ReplayDialogProps) {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="Replay everything since a time">
+    <Modal opened={props.isOpen} onClose={props.onClose} title="Replay deliveries since a time">
       {props.isOpen && <Form {...props} />}
     </Modal>
   );
@@ -45,7 +45,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
   const options = [
     ...(failingSince === null
       ? []
-      : [{ value: FAILING, label: `Since it fails (${absolute(failingSince, 'local')})` }]),
+      : [{ value: FAILING, label: `Since it began to fail (${absolute(failingSince, 'local')})` }]),
     ...PERIODS.map(({ value, label }) => ({ value, label })),
     { value: CUSTOM, label: 'Since …' },
   ];
@@ -71,10 +71,10 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       <Stack gap="md">
         <Text size="sm">
           Each becomes a new delivery of the same event, with the same webhook-id: a receiver that remembers
-          ids takes none twice.
+          ids handles none twice.
         </Text>
         <Select
-          label="Made"
+          label="Created"
           data={options}
           value={period}
           onChange={(value) => setPeriod(value ?? '24h')}
@@ -90,7 +90,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
             required
           />
         )}
-        <Checkbox.Group label="That are now" value={states} onChange={setStates}>
+        <Checkbox.Group label="In the state" value={states} onChange={setStates}>
           <Stack gap="xs" mt="xs">
             {STATES.map((state) => (
               <Checkbox key={state.value} {...state} />

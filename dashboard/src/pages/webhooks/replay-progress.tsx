@@ -44,9 +44,10 @@ export function ReplayProgress({
           {error === null
             ? replay !== undefined && (
                 <>
-                  {isDone && replay.made === 0 ? 'Nothing was to be sent' : `${made} sent again`}: those that
-                  were {replay.states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')},
-                  made since <Time at={replay.since} />
+                  {isDone && replay.made === 0 ? 'There was nothing to send' : `${made} sent again`}: those
+                  that were{' '}
+                  {replay.states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')},
+                  created since <Time at={replay.since} />
                 </>
               )
             : error.message}

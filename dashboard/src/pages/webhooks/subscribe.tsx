@@ -92,7 +92,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       <Stack gap="md">
         <Select
           label="Workflow"
-          data={[{ value: EVERY_WORKFLOW, label: 'All workflows, also those that come later' }, ...workflows]}
+          data={[{ value: EVERY_WORKFLOW, label: 'All workflows, including future ones' }, ...workflows]}
           value={workflowId}
           onChange={(value) => setWorkflowId(value ?? EVERY_WORKFLOW)}
           allowDeselect={false}
@@ -101,7 +101,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
         <Stack gap={4}>
           <TextInput
             label="URL"
-            description="It is called with POST and JSON for every event"
+            description="Called with POST and JSON for every event"
             placeholder="https://example.com/hooks/flowhook"
             type="url"
             value={url}

@@ -11,11 +11,11 @@ export function urlRemark(text: string): UrlRemark {
   if (text === '') return {};
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//i.test(text)) {
-    return { mistake: 'A whole URL is needed, such as https://example.com/hooks/flowhook' };
+    return { mistake: 'A complete URL is needed, such as https://example.com/hooks/flowhook' };
   }
   if (text.length > 2_048) return { mistake: 'A URL has 2,048 characters at most' };
   if (/^(localhost|127\.|\[::1\])/.test(url.hostname)) {
-    return { hint: 'This is the machine that Flowhook runs on, which may not be the one you sit at' };
+    return { hint: 'This is the machine that Flowhook runs on, which may not be yours' };
   }
   if (url.protocol === 'http:') {
     return { hint: 'Without TLS everybody on the way can read what is sent: https:// is better' };

@@ -24,7 +24,7 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   const resume = useAction({
     run: () => flowhook.webhooks.resume(id),
     changes,
-    done: () => 'Resumed: what has waited is sent',
+    done: () => 'Resumed: what was waiting is sent now',
   });
   const unsubscribe = useAction({
     run: () => flowhook.webhooks.unsubscribe(id),
@@ -64,8 +64,8 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
                 <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
                   {url}
                 </Text>
-                is told nothing any more, and its waiting deliveries are canceled. Subscribed again it gets a
-                new secret.
+                is no longer called, and its waiting deliveries are canceled. If it is subscribed again, it
+                gets a new secret.
               </>
             ),
             verb: 'Unsubscribe',
@@ -91,7 +91,7 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
     run: () =>
       flowhook.webhooks.pause(webhookId, reason.trim() === '' ? {} : { reason: reason.trim().slice(0, 200) }),
     changes: ['webhooks', 'deliveries'],
-    done: () => 'Paused: what happens waits until it is resumed',
+    done: () => 'Paused: deliveries wait until it is resumed',
     onDone: onClose,
   });
   const submit = (event: SubmitEvent) => {
@@ -101,10 +101,10 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        <Text size="sm">Nothing is lost: what happens meanwhile is sent when it is resumed.</Text>
+        <Text size="sm">Nothing is lost: deliveries wait, and are sent when it is resumed.</Text>
         <TextInput
-          label="Why"
-          description="For those who find it paused"
+          label="Reason"
+          description="Shown to those who find it paused"
           placeholder="The CRM is being moved"
           value={reason}
           onChange={({ currentTarget }) => setReason(currentTarget.value)}

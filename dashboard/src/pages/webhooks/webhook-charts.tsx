@@ -13,7 +13,7 @@ const OUTCOMES = [
   { name: 'failed attempts', color: stateColor('failing') },
   { name: 'given up', color: stateColor('dead') },
 ];
-const LATENCY = [{ name: '95 of 100 answers came within', color: stateColor('running') }];
+const LATENCY = [{ name: '95th percentile', color: stateColor('running') }];
 
 export function WebhookCharts({ webhookId }: { webhookId: string }) {
   const { data, error, refetch } = useQuery(dayUsageQuery({ webhookId }));
@@ -32,9 +32,9 @@ export function WebhookCharts({ webhookId }: { webhookId: string }) {
       <Chart title="Deliveries, last 24 hours">
         <BarChart label="Deliveries of the last 24 hours" series={OUTCOMES} bars={outcomes} height={140} />
       </Chart>
-      <Chart title="Time of answers, last 24 hours">
+      <Chart title="Response time, last 24 hours">
         <BarChart
-          label="How long the answers of the last 24 hours took"
+          label="Response time of the last 24 hours"
           series={LATENCY}
           bars={latency}
           height={140}

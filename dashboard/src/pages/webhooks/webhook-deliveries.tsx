@@ -68,7 +68,7 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
       </FilterBar>
       {webhook.state === 'paused' && list.rows.length > 0 && (
         <Alert color="gray" mb="sm" p="xs" icon={<Icon name="pause" size={14} />}>
-          It is paused: what is waiting here is sent when it is resumed.
+          The webhook is paused: waiting deliveries are sent when it is resumed.
         </Alert>
       )}
       <DataTable
@@ -81,11 +81,10 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
         selection={{ ids, onChange: setIds }}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No delivery fits these filters" onClear={filters.clear} />
+            <EmptyState title="No delivery matches these filters" onClear={filters.clear} />
           ) : (
-            <EmptyState title="It was sent nothing yet">
-              “Send test event” above sends one now. Others follow when something happens that it has
-              subscribed.
+            <EmptyState title="No deliveries yet">
+              “Send test event” above sends one now. Others follow with the events that it is subscribed to.
             </EmptyState>
           )
         }

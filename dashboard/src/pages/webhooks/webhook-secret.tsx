@@ -39,16 +39,16 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
       <Stack gap="sm">
         {secret === undefined ? (
           <Text size="sm" c="dimmed">
-            Every delivery is signed with it (Standard Webhooks, HMAC-SHA256). The receiver needs it to know
-            that it is us: keep it as a password.
+            Every delivery is signed with it (Standard Webhooks, HMAC-SHA256). The receiver needs it to verify
+            the sender: treat it like a password.
           </Text>
         ) : (
           <CommandLine command={secret} label="Copy the secret" />
         )}
         {overlapUntil !== undefined && (
           <Alert color="gray" icon={<Icon name="clock" />} p="xs">
-            This is the new one. The old one signs along until it ends <Time at={overlapUntil} />: put the new
-            one into the receiver before.
+            This is the new secret. Deliveries are also signed with the old one, which expires{' '}
+            <Time at={overlapUntil} />: configure the new one in the receiver before then.
           </Alert>
         )}
       </Stack>
@@ -98,8 +98,8 @@ function RotateForm({
           receiver can be changed at any time in between.
         </Text>
         <NumberInput
-          label="The old one signs along for"
-          description="0 hours when it has become known: it ends at once"
+          label="Also sign with the old one for"
+          description="0 hours if it has leaked: it ends at once"
           suffix=" h"
           value={hours}
           onChange={setHours}

@@ -26,7 +26,7 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
   const save = useAction({
     run: () => flowhook.webhooks.update(id, now),
     changes: ['webhooks'],
-    done: () => 'Saved: the next attempt is made so',
+    done: () => 'Saved: it applies from the next attempt',
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -39,7 +39,7 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
           <Stack gap="md">
             <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" maw={560}>
               <NumberInput
-                label="Time for one request"
+                label="Timeout of a request"
                 description="1 to 30 s; then it counts as failed"
                 suffix=" s"
                 value={timeoutS}
@@ -49,7 +49,7 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
                 decimalScale={3}
               />
               <NumberInput
-                label="Requests a second at most"
+                label="Maximum requests per second"
                 description="Empty: no limit"
                 placeholder="no limit"
                 value={rate}
@@ -60,7 +60,7 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
               />
             </SimpleGrid>
             <Switch
-              label="In the order of the events"
+              label="Deliver in the order of the events"
               description="One delivery at a time; one that fails holds up the rest"
               checked={ordered}
               onChange={({ currentTarget }) => setOrdered(currentTarget.checked)}
@@ -91,19 +91,19 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
         flowhook.webhooks.update(id, { headers: lines === null ? null : headersFrom(lines) }),
       ),
     changes: ['webhooks'],
-    done: (_, lines) => (lines === null ? 'They are taken away' : 'Saved: they are sent from now on'),
+    done: (_, lines) => (lines === null ? 'The headers are removed' : 'Saved: they are sent from now on'),
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     change.act(text);
   };
   return (
-    <Section title="Headers of its own">
+    <Section title="Custom headers">
       <form onSubmit={submit}>
         <Stack gap="sm">
           <Text size="sm" c="dimmed">
             {names === null
-              ? 'Those it has cannot be read with the present encryption key: set them anew.'
+              ? 'They cannot be read with the current encryption key: set them again.'
               : names.length === 0
                 ? 'It has none.'
                 : 'Sent with every delivery: '}
@@ -116,7 +116,7 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
             {names !== null && names.length > 0 && '. Their values are never shown again.'}
           </Text>
           <Textarea
-            label={names?.length === 0 ? 'Send with every delivery' : 'Replace all of them by'}
+            label={names?.length === 0 ? 'Send with every delivery' : 'Replace them all with'}
             placeholder={'authorization: Bearer …\nx-receiver: alarms'}
             value={text}
             onChange={({ currentTarget }) => setText(currentTarget.value)}
@@ -131,7 +131,7 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
             </Button>
             {names?.length !== 0 && (
               <Button variant="default" onClick={() => change.act(null)} disabled={change.isActing}>
-                Take them away
+                Remove them
               </Button>
             )}
           </Group>

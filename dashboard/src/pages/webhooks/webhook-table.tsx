@@ -58,10 +58,10 @@ function Table({ of, actions }: WebhookTableProps) {
         onOpen={({ id }) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } })}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No webhook fits these filters" onClear={filters.clear} />
+            <EmptyState title="No webhook matches these filters" onClear={filters.clear} />
           ) : (
             <EmptyState
-              title="Nobody is told yet"
+              title="No webhooks yet"
               command={curl({
                 method: 'POST',
                 path: '/v1/integrations/webhooks/subscribe',

@@ -122,7 +122,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
           </span>
         }
       >
-        What happens meanwhile waits, and is sent when it is resumed.
+        Deliveries wait, and are sent when it is resumed.
       </Alert>
     );
   }
@@ -136,8 +136,8 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
         </>
       }
     >
-      Attempts go on, further and further apart. After a delivery arrives the others follow by themselves;
-      what was given up can be sent again with “Replay”.
+      Attempts continue at growing intervals. Once a delivery succeeds, the others follow; those that were
+      given up can be sent again with “Replay”.
     </Alert>
   );
 }
@@ -166,10 +166,7 @@ function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
           </span>,
         ],
         ['Success, 24 h', health === undefined || health.success === null ? '–' : percent(health.success)],
-        [
-          'Answers within (p95)',
-          health === undefined || health.p95Ms === null ? '–' : duration(health.p95Ms),
-        ],
+        ['Response time (p95)', health === undefined || health.p95Ms === null ? '–' : duration(health.p95Ms)],
         ['Last delivered', <Time key="last" at={lastSuccessAt} none="never" />],
         ['Subscribed', <Time key="created" at={createdAt} />],
       ]}

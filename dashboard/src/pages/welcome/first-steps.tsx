@@ -57,9 +57,7 @@ export function Steps({ onAway }: { onAway?: () => void }) {
             {done === 3 ? 'All done' : `${done} of 3 done`}
           </Text>
         </Group>
-        {onAway !== undefined && (
-          <CloseButton size="sm" aria-label="Put the first steps away" onClick={onAway} />
-        )}
+        {onAway !== undefined && <CloseButton size="sm" aria-label="Hide the first steps" onClick={onAway} />}
       </Group>
       <SimpleGrid
         component="ol"

@@ -37,7 +37,7 @@ export function RunStep({
           cli: 'npx flowhook workflows new https://example.com/people',
         }}
       >
-        It says where records come from: a page, an API, a program, or whoever pushes them.
+        It says where records come from: a page, an API, a program, or pushes.
       </Step>
     );
   }

@@ -27,7 +27,7 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
           )}
           {hasEnded && error === null && (
             <Alert role="status" color="yellow" title="Your session has ended">
-              It was too old, or its key was revoked. Sign in again to go on where you were.
+              It was too old, or its key was revoked. Sign in again to continue where you were.
             </Alert>
           )}
           <PasswordInput

@@ -31,7 +31,7 @@ export function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: Steps }) 
   return (
     <Step
       number={3}
-      title="Be told of what changes"
+      title="Get notified of changes"
       isDone={hasWebhook}
       action={
         can('webhooks') && (
@@ -58,7 +58,7 @@ export function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: Steps }) 
       }}
     >
       {can('webhooks') ? (
-        'A webhook is called when something happens, signed, and again until it works. An inspector is an address that shows you what comes.'
+        'A webhook is called when something happens: signed, and retried until it succeeds. An inspector is a URL that shows you what it receives.'
       ) : (
         <>
           A webhook is called when something happens. It takes a key with the scope <code>webhooks</code>.

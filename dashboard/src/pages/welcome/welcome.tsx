@@ -13,8 +13,8 @@ export function WelcomePage() {
         title="Welcome"
         description={
           <>
-            Workflows of <b>{team.name}</b> run as jobs, jobs publish records, records are read over HTTP,
-            webhooks are told.
+            Workflows of <b>{team.name}</b> run as jobs, jobs publish records, records are read over HTTP, and
+            webhooks are called.
           </>
         }
       />
@@ -32,7 +32,7 @@ export function WelcomePage() {
               )
             </>
           )}
-          . Everything that the service can do stands in the{' '}
+          . Everything that the service can do is in the{' '}
           <PageLink to="/reference" underline="always">
             API reference
           </PageLink>
@@ -40,7 +40,7 @@ export function WelcomePage() {
           <Anchor inherit href="/docs" underline="always">
             on one page
           </Anchor>
-          ; how it is used in the{' '}
+          ; how to use it, in the{' '}
           <Anchor inherit href="/docs/guide/" underline="always">
             guide
           </Anchor>

@@ -43,7 +43,7 @@ export function ChangesTab() {
       />
       {chosen === undefined && !list.hasMore ? (
         <EmptyState title={`Version ${number} is no longer kept`} onClear={filters.clear}>
-          Old versions go after a while; what changed in them was told to the webhooks of the time.
+          Old versions are removed after a while; their changes were sent to the webhooks of that time.
         </EmptyState>
       ) : (
         <VersionChanges

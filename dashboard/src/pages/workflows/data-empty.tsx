@@ -22,7 +22,7 @@ export function DataEmpty({
     const json = [{ id: '1', name: 'Ada Lovelace', email: 'ada@example.com' }];
     return (
       <EmptyState title="No records yet" command={curl({ method: 'POST', path: `${path}/push`, json })}>
-        They come by push: send some, and they can be read at once.
+        Its records are pushed: send some, and they can be read at once.
       </EmptyState>
     );
   }
@@ -36,13 +36,13 @@ export function DataEmpty({
           </PageLink>
         }
       >
-        Its records show here once it has.
+        Its records appear here once it has.
       </EmptyState>
     );
   }
   return (
     <EmptyState title="No records yet" command={curl({ method: 'POST', path: `${path}/queue` })}>
-      They come with its first run that ends well.
+      They come with its first successful run.
     </EmptyState>
   );
 }

@@ -131,7 +131,7 @@ function Records({ workflow }: { workflow: Workflow }) {
         <Group gap="sm" mt="xs">
           <Text size="xs" c="dimmed">
             {list.hasMore
-              ? `Sorted among the ${many(list.rows.length, 'record')} that are loaded, not among all.`
+              ? `Sorted among the ${many(list.rows.length, 'record')} loaded so far, not among all.`
               : `Sorted by ${sort.replace(/^-/, '')}.`}
           </Text>
           {list.hasMore && (
@@ -140,7 +140,7 @@ function Records({ workflow }: { workflow: Workflow }) {
             </Button>
           )}
           <Button variant="subtle" onClick={() => filters.set({ sort: undefined })}>
-            As published
+            Original order
           </Button>
         </Group>
       )}

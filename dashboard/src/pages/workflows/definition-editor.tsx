@@ -59,7 +59,7 @@ export function DefinitionEditor({ workflowId, data }: { workflowId: string; dat
       return await flowhook.workflows.definition(workflowId);
     },
     changes: ['workflows'],
-    done: () => 'The definition is saved: the next run goes by it',
+    done: () => 'Saved: the definition takes effect with the next run',
     onDone: (now) => {
       queryClient.setQueryData(definitionQuery(workflowId).queryKey, now);
       setSaved(now);
@@ -71,8 +71,9 @@ export function DefinitionEditor({ workflowId, data }: { workflowId: string; dat
     return (
       <Stack gap="sm">
         {saved.text === null ? (
-          <Alert color="gray" icon={<Icon name="help" />} title="It is not known as it was written">
-            It was made before that was kept. Put it again over the API, and it can be changed here.
+          <Alert color="gray" icon={<Icon name="help" />} title="Its original text is not known">
+            It was created before the text was kept. Send it over the API once more to be able to edit it
+            here.
           </Alert>
         ) : (
           <SourceText text={saved.text} language="json" label="The definition" />
@@ -108,7 +109,7 @@ export function DefinitionEditor({ workflowId, data }: { workflowId: string; dat
       <Status isChanged={isChanged} isChecked={isChecked} mistake={check.data ?? null} error={check.error} />
       {isStale && (
         <Alert color="orange" icon={<Icon name="warning" />} title="Somebody else has changed it meanwhile">
-          Copy what you have written, and reload the page to begin from what stands there now.
+          Copy what you have written, and reload the page to start from the current definition.
         </Alert>
       )}
       <Group gap="xs">
@@ -151,7 +152,7 @@ function Archive({ workflowId }: { workflowId: string }) {
         confirm({
           title: `Archive ${workflowId}?`,
           children:
-            'It runs no more and cannot be read. Its records and webhooks are kept for when it is made again.',
+            'It no longer runs and cannot be read. Its records and webhooks are kept in case it is created again.',
           verb: 'Archive',
           onConfirm: () => act(),
         })

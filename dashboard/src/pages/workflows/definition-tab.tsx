@@ -42,7 +42,7 @@ function Definition({ workflowId }: { workflowId: string }) {
           onChange={(value) => set({ as: value === 'defaults' ? value : undefined })}
         />
         <Text size="sm" c="dimmed">
-          {data.origin === 'file' ? <code>{data.file}</code> : 'Made over the API'}
+          {data.origin === 'file' ? <code>{data.file}</code> : 'Created over the API'}
         </Text>
       </Group>
       {isWritten ? (
@@ -60,7 +60,7 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
   if (text === null) {
     return (
       <EmptyState title={`The file ${file} is not on this server, or cannot be read`}>
-        What was applied of it runs on. It stands under “With every default”.
+        The definition that was applied keeps running; “With every default” shows it.
       </EmptyState>
     );
   }
@@ -69,7 +69,7 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
       {applied === false && (
         <Alert color="orange" icon={<Icon name="warning" />} title="The file is newer than what runs">
           <Stack gap="xs">
-            <Text size="sm">What runs stands under “With every default”. To take the file into service:</Text>
+            <Text size="sm">“With every default” shows what runs. To apply the file:</Text>
             <CommandLine command="npx flowhook workflows validate && npx flowhook apply" />
           </Stack>
         </Alert>
@@ -80,7 +80,7 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
         label={`The file ${file}`}
       />
       <Text size="xs" c="dimmed">
-        It is changed in its file in the workflows directory, where it can be reviewed and taken back.
+        To change it, edit its file in the workflows directory, where changes can be reviewed and reverted.
       </Text>
     </>
   );

@@ -30,7 +30,9 @@ export function ExportMenu({
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{isWhole ? 'All records of this version' : 'What was found, 1,000 at most'}</Menu.Label>
+        <Menu.Label>
+          {isWhole ? 'All records of this version' : 'The records found, at most 1,000'}
+        </Menu.Label>
         {FORMATS.map(({ format, label }) => (
           <Menu.Item
             key={format}

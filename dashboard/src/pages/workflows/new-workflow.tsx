@@ -28,7 +28,7 @@ export function NewWorkflow({ isOpen, onClose }: { isOpen: boolean; onClose: () 
     <Modal opened={isOpen} onClose={onClose} title="New workflow" size="lg">
       <Tabs defaultValue={mayMake ? 'here' : 'file'}>
         <Tabs.List mb="md">
-          <Tabs.Tab value="here">Make it here</Tabs.Tab>
+          <Tabs.Tab value="here">Create it here</Tabs.Tab>
           <Tabs.Tab value="file">As a file</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="here">
@@ -58,7 +58,7 @@ function ByFile() {
         service, in the folder of the team: <b>{team.slug}</b>. On its machine:
       </Text>
       <Text size="xs" c="dimmed">
-        Write a file to begin from
+        Write a file to start from
       </Text>
       <CommandLine
         command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json --every 1h`}
@@ -70,7 +70,7 @@ function ByFile() {
         command={`npx flowhook workflows validate\nnpx flowhook workflows test workflows/${team.slug}/people.yaml`}
       />
       <Text size="xs" c="dimmed">
-        Take it into service
+        Apply it
       </Text>
       <CommandLine command="npx flowhook apply" />
     </Stack>
@@ -91,7 +91,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
     },
     changes: ['workflows'],
     isRefusalShown: true,
-    done: ({ name }) => `${name} is made`,
+    done: ({ name }) => `${name} was created`,
     onDone: ({ id }) => {
       onClose();
       void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } });
@@ -112,7 +112,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
     <form onSubmit={submit} noValidate>
       <Stack gap="sm">
         {error !== null && (
-          <Alert color="red" role="alert" title="It was not made">
+          <Alert color="red" role="alert" title="It was not created">
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
               {error.message}
             </Text>
@@ -121,7 +121,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
         <Select
           label="Where its records come from"
           data={[
-            { value: 'push', label: 'Somebody pushes them over the API' },
+            { value: 'push', label: 'They are pushed over the API' },
             { value: 'http', label: 'They are read from an address: JSON, CSV, HTML, XML' },
           ]}
           value={draft.type}
@@ -131,7 +131,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
           <TextInput
             label="Id"
-            description="Stands in addresses; it cannot be changed"
+            description="Part of its URLs; it cannot be changed"
             placeholder="people"
             data-autofocus
             required
@@ -139,7 +139,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
           />
           <TextInput
             label="Name"
-            description="For people; its id unless told"
+            description="For people; the id if empty"
             placeholder="People"
             {...text('name')}
           />
@@ -156,7 +156,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
             <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
               <Select
                 label="Read as"
-                description="Found by itself unless told"
+                description="Detected unless set"
                 placeholder="json"
                 data={['json', 'ndjson', 'csv', 'html', 'xml']}
                 value={draft.parse === '' ? null : draft.parse}
@@ -165,20 +165,20 @@ function DraftForm({ onClose }: { onClose: () => void }) {
               />
               <TextInput
                 label="Records"
-                description="Where they stand in it"
+                description="Where they are in the answer"
                 placeholder="$.data.items"
                 {...text('records')}
               />
             </SimpleGrid>
             <TextInput
               label="Fields"
-              description="Each with where its value stands"
+              description="Each with where its value is found"
               placeholder="id = $.contact_id, name = $.title"
               {...text('fields')}
             />
             <TextInput
               label="Every"
-              description="How often it runs by itself; empty: when it is asked to"
+              description="How often it runs by itself; empty: only on request"
               placeholder="15m"
               {...text('every')}
             />
@@ -193,7 +193,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
           />
           <Select
             label="Mode"
-            description="What becomes of earlier records"
+            description="What happens to earlier records"
             data={[
               { value: 'replace', label: 'replace: the rest is removed' },
               { value: 'upsert', label: 'upsert: the rest stays' },
@@ -209,7 +209,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
             Back
           </Button>
           <Button type="submit" loading={isActing}>
-            Make the workflow
+            Create the workflow
           </Button>
         </Group>
       </Stack>

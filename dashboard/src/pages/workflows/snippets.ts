@@ -58,7 +58,7 @@ const OF: Record<Language, (subject: Subject) => Snippet[]> = {
             code: `curl -sS -i -X POST ${key} \\\n  ${shell(act)}`,
           },
       {
-        title: 'Be told of changes',
+        title: 'Get notified of changes',
         code: `curl -sS -X POST ${key} ${json} \\\n  -d ${shell(JSON.stringify(subscription(subject)))} \\\n  ${shell(subscribeAddress(subject))}`,
       },
     ];
@@ -91,7 +91,7 @@ console.log(records.length, response.headers.get('x-data-version'));`,
 // 400: one is queued already, and x-job-id names it.
 console.log(response.status, response.headers.get('x-job-id'));`,
           },
-      { title: 'Be told of changes', code: post(subscribeAddress(subject), subscription(subject)) },
+      { title: 'Get notified of changes', code: post(subscribeAddress(subject), subscription(subject)) },
     ];
   },
 
@@ -118,14 +118,14 @@ const { version } = await flowhook.workflows.push(${id}, ${indented(RECORDS, 0)}
 console.log(version);`,
           }
         : {
-            title: 'Run it, and wait for its end',
+            title: 'Run it and wait for its end',
             code: `${head}
 const { jobId } = await flowhook.workflows.queue(${id});
 const job = await flowhook.jobs.wait(jobId, { withinMs: 600_000 });
 console.log(job.state, job.error ?? job.records);`,
           },
       {
-        title: 'Be told of changes',
+        title: 'Get notified of changes',
         code: `${head}
 const { message, webhookId } = await flowhook.webhooks.subscribe({
   workflowId: ${id},
@@ -171,7 +171,7 @@ request = urllib.request.Request(${literal(act)}, method="POST", headers=KEY)
 with urllib.request.urlopen(request) as response:
     print(response.headers["x-job-id"])`,
           },
-      { title: 'Be told of changes', code: post(subscribeAddress(subject), subscription(subject)) },
+      { title: 'Get notified of changes', code: post(subscribeAddress(subject), subscription(subject)) },
     ];
   },
 
@@ -197,7 +197,7 @@ with urllib.request.urlopen(request) as response:
           }
         : { title: 'Run it', code: node('Run in Flowhook', { method: 'POST', url: act }) },
       {
-        title: 'Be told of changes',
+        title: 'Get notified of changes',
         note: 'Add a Webhook node (POST) in n8n, and put its production URL in the place of the one below.',
         code: node('Subscribe to Flowhook', {
           method: 'POST',
@@ -234,7 +234,7 @@ with urllib.request.urlopen(request) as response:
           }
         : { title: 'Run it', code: request('POST', act, []) },
       {
-        title: 'Be told of changes',
+        title: 'Get notified of changes',
         note: 'A Zap with the trigger Webhooks by Zapier, Catch Hook, shows an address of its own. Subscribe it here: tab Webhooks, or with this command.',
         code: `curl -sS -X POST -H "x-api-key: $FLOWHOOK_KEY" -H 'content-type: application/json' \\\n  -d ${shell(JSON.stringify({ ...subscription(subject), webhookUrl: 'https://hooks.zapier.com/hooks/catch/…' }))} \\\n  ${shell(subscribeAddress(subject))}`,
       },

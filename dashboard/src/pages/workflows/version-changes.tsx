@@ -125,7 +125,7 @@ function Found({
       <Group gap="sm">
         <Text size="xs" c="dimmed" className="numbers">
           {isGivenUp
-            ? `Only the first ${count(MAX_SCANNED)} changes were looked through: the API reads all of them.`
+            ? `Only the first ${count(MAX_SCANNED)} changes were searched: the API returns all of them.`
             : isAll
               ? many(changes.length, 'change')
               : `The first ${many(changes.length, 'change')}`}

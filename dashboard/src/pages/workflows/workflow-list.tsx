@@ -43,15 +43,15 @@ export function WorkflowListPage() {
         onOpen={({ id }) => void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } })}
         empty={
           filters.isFiltered ? (
-            <EmptyState title="No workflow is called that" onClear={filters.clear} />
+            <EmptyState title="No workflow matches" onClear={filters.clear} />
           ) : (
             <EmptyState
               title="No workflows yet"
               command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
               action={make}
             >
-              A workflow is a source of records that runs when it is asked to, or by a schedule. It is a file
-              in the workflows directory, or is made here.
+              A workflow is a source of records that runs on request or on a schedule. It is a file in the
+              workflows directory, or is created here.
             </EmptyState>
           )
         }

@@ -142,7 +142,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
           params={{ jobId: currentJob.id }}
           leftSection={<Icon name="eye" size={14} />}
         >
-          {currentJob.state === 'running' ? 'Running: look at it' : `Already ${currentJob.state}: look at it`}
+          {currentJob.state === 'running' ? 'Running: show it' : `Already ${currentJob.state}: show it`}
         </ButtonLink>
       )}
     </>
@@ -174,8 +174,8 @@ function Unknown({ workflowId }: { workflowId: string }) {
         title={`There is no workflow with the id ${workflowId}`}
         action={<ButtonLink to="/workflows">All workflows</ButtonLink>}
       >
-        It was archived, or belongs to another team. A file that is back in the workflows directory brings it
-        back with its records.
+        It was archived, or belongs to another team. Putting its file back into the workflows directory brings
+        it back with its records.
       </EmptyState>
     </>
   );
