@@ -6,6 +6,7 @@ import { secretReferences } from './secret-names.ts';
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;
 
+/** `source.url`, one or several. Like the other checks of this file, it records mistakes and returns a value all the same. */
 export function checkUrls(checker: Checker, value: unknown): string[] {
   const path = ['source', 'url'];
   const urls =

@@ -1,5 +1,4 @@
 /** Finds the next page: one small state machine for each kind of pagination. */
-import { createHash, type Hash } from 'node:crypto';
 import type { Paginate } from '../../../model/http-source.ts';
 import { linkTo } from '../../../net/link-header.ts';
 import { compileText, textOfValue } from './field.ts';
@@ -144,8 +143,4 @@ function byNumber(input: {
 
 function withoutHash(url: string): string {
   return url.split('#', 1)[0] as string;
-}
-
-export function createDigest(): Hash {
-  return createHash('sha1');
 }

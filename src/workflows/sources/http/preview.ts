@@ -7,7 +7,7 @@ import { countFills } from './fill-count.ts';
 import { namedOrigins } from './origins.ts';
 import { createOutbound } from './outbound.ts';
 import { outcomeOf } from './outcome.ts';
-import { readSource, type SourceEnd } from './read-source.ts';
+import { readSource } from './read-source.ts';
 import { fieldNames } from './record-maker.ts';
 import { createRedactor } from './redactor.ts';
 import type { HttpRequest } from './request.ts';
@@ -51,6 +51,11 @@ export interface Preview {
 /** Thrown in place of the first request or record beyond the preview. */
 class Enough extends Error {}
 
+/**
+ * Never publishes anything. What goes wrong with the source is in `Preview.error`.
+ *
+ * @throws the signal's reason
+ */
 export async function previewSource(input: PreviewInput): Promise<Preview> {
   const { source, from, signal } = input;
   const preview: Preview = {
@@ -102,7 +107,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       }
     } catch (error) {
       if (error instanceof Enough)
-        return { unchanged: false, state: {}, guard: fills.mistake(source.filled) } as SourceEnd;
+        return { unchanged: false, state: {}, guard: fills.mistake(source.filled) };
       throw error;
     } finally {
       await reading.return(undefined as never).catch(() => undefined);

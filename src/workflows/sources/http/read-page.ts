@@ -1,4 +1,5 @@
 /** Reads one page, and hands out its records while it is being read. */
+import { createHash } from 'node:crypto';
 import type { Follow, HttpSource, Parse } from '../../../model/http-source.ts';
 import { type Answer, discard } from './client.ts';
 import type { ConditionalRequests } from './conditional-requests.ts';
@@ -6,7 +7,7 @@ import { type DetailDeps, withDetails } from './details.ts';
 import { grammarOf, isMarkup } from './grammar.ts';
 import { type Item, readItems } from './items.ts';
 import { baseOf } from './markup.ts';
-import { createDigest, type PageRead } from './pages.ts';
+import type { PageRead } from './pages.ts';
 import type { PageKind } from './record-maker.ts';
 import type { HttpRequest } from './request.ts';
 import { waitToReread } from './reread.ts';
@@ -64,7 +65,7 @@ export async function* readPage(
     const items = await readItems(body, source, { url: answer.url, parsed: deps.maker.parses });
     const base = isMarkup(parse) ? baseOf(items.around() as never, answer.url) : answer.url;
     const page: PageKind = { parse, grammar: grammarOf(parse), base };
-    const digest = options.digests ? createDigest() : undefined;
+    const digest = options.digests ? createHash('sha1') : undefined;
     const before = handedOut;
     for await (const batch of linesOf(items.batches, page, deps)) {
       deps.signal.throwIfAborted();

@@ -40,8 +40,6 @@ export interface SourceEnd {
   unchanged: boolean;
   /** The error message of the guard on filled fields, if it refuses what was read. */
   guard: string | undefined;
-  fills: FillCount;
-  pages: number;
 }
 
 /**
@@ -114,8 +112,6 @@ async function* readAll(
     },
     unchanged: !changed,
     guard: fills.mistake(source.filled),
-    fills,
-    pages,
   };
 }
 
