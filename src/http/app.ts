@@ -45,12 +45,7 @@ const NOT_HERE =
 
 /** Builds the application, which does not listen yet: `app.listen({ host, port })`, `app.close()`. */
 export function createApp(services: HttpServices): FastifyInstance {
-  const table = services.servesApi
-    ? [...routes, ...(services.ui === undefined ? [] : [...routesBySession(routes), ...SESSION_ROUTES])]
-    : routes.filter(({ scope, path }) => scope === null && isOfTheNode(path));
-  const match = createMatcher(table);
-  const hasPages = services.servesApi && services.ui !== undefined;
-  const allRoutes = [...table, ...(hasPages ? PAGE_ROUTES : [])];
+  const { allRoutes, find, unroutable } = createRouting(services);
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
@@ -58,12 +53,6 @@ export function createApp(services: HttpServices): FastifyInstance {
   if (services.metrics !== undefined) streamMetrics(services.metrics, streams);
   const callServices: CallServices = { ...services, eventWaits, streams };
 
-  const unroutable = (found: Match | undefined): Problem =>
-    found === undefined
-      ? new Problem('route_not_found', services.servesApi ? {} : { sentence: NOT_HERE })
-      : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
-  const find = (path: string, accept?: string): Match | undefined =>
-    match(path) ?? (hasPages ? matchPage(path, accept) : undefined);
   const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
 
   const { certificate, connections, timeouts } = services;
@@ -198,6 +187,25 @@ export function createApp(services: HttpServices): FastifyInstance {
   });
 
   return app;
+}
+
+/** The routes that this node serves, and how one is found. */
+function createRouting({ servesApi, ui }: HttpServices) {
+  const hasPages = servesApi && ui !== undefined;
+  const table = servesApi
+    ? [...routes, ...(hasPages ? [...routesBySession(routes), ...SESSION_ROUTES] : [])]
+    : routes.filter(({ scope, path }) => scope === null && isOfTheNode(path));
+  const match = createMatcher(table);
+  return {
+    allRoutes: [...table, ...(hasPages ? PAGE_ROUTES : [])],
+    find: (path: string, accept?: string): Match | undefined =>
+      match(path) ?? (hasPages ? matchPage(path, accept) : undefined),
+    /** Why a request cannot be answered whose path was found, without its method, or was not found. */
+    unroutable: (found: Match | undefined): Problem =>
+      found === undefined
+        ? new Problem('route_not_found', servesApi ? {} : { sentence: NOT_HERE })
+        : new Problem('method_not_allowed', { headers: { allow: found.known.allow } }),
+  };
 }
 
 async function callOperation(input: {
