@@ -1,4 +1,4 @@
-/** What must be true of jobs at every moment, looked at from outside as any node could. */
+/** What must hold of jobs at every moment, checked through the Store as any node could. */
 import assert from 'node:assert/strict';
 import { type Held, hasEnded, type Job } from '../../model/job.ts';
 import type { Store } from '../store.ts';
@@ -19,17 +19,17 @@ export interface World {
   store: Store;
   workflows: readonly Workflow[];
   nodes: { id: string; held: Held[] }[];
-  /** Attempts that nobody holds any more, and that may answer all the same. */
+  /** Attempts that nobody holds any more; they may still answer, late. */
   ghosts: Held[];
-  /** The teams of all jobs that there have been, by id. */
+  /** The team of every job so far, by the job's id. */
   jobs: Map<string, string>;
-  /** Ended jobs, as they were when they were seen to have ended. */
+  /** Ended jobs, as they were when they were first seen to have ended. */
   ended: Map<string, Job>;
-  /** What was told of each job, in order. */
+  /** The types of the events of each job, in order. */
   told: Map<string, string[]>;
-  /** The last event that was looked at, by team. */
+  /** The sequence of the last event that was read, by team. */
   seen: Map<string, number>;
-  /** What was published last, by team and workflow. */
+  /** The records that were last published, by team and workflow. */
   published: Map<string, { version: number; records: unknown[] }>;
   /** The version up to which `checkRecords` has looked for the jobs of versions, by team and workflow. */
   versionsChecked: Map<string, number>;
@@ -75,7 +75,7 @@ async function readEvents({ store, jobs, told, seen }: World, teamId: string): P
   seen.set(teamId, after + events.length);
 }
 
-/** At most one job of a workflow runs, and nobody waits behind nothing. */
+/** Of a workflow at most one job runs, and a second one waits only behind a first. */
 function checkSlots(jobs: readonly Job[]): void {
   const unfinished = jobs.filter(({ state }) => !hasEnded(state));
   for (const ofWorkflow of Map.groupBy(unfinished, (job) => job.workflowId).values()) {
@@ -85,7 +85,7 @@ function checkSlots(jobs: readonly Job[]): void {
   }
 }
 
-/** A job has one outcome, which is told once and never changes. */
+/** A job has one outcome, which has one event and never changes. */
 function checkJob(world: World, job: Job): void {
   const told = world.told.get(job.id) ?? [];
   const outcomes = told.filter((type) => /_(finished|failed|canceled)$/.test(type));
@@ -105,7 +105,7 @@ function checkJob(world: World, job: Job): void {
   world.ended.set(job.id, job);
 }
 
-/** Readers see what was published last and nothing else, and every version belongs to a job that finished. */
+/** Readers see what was last published and nothing else, and every version belongs to a job that finished. */
 async function checkRecords(world: World, at: Workflow): Promise<void> {
   const { store, published, ended, versionsChecked } = world;
   const key = `${at.teamId} ${at.workflowId}`;

@@ -1,7 +1,7 @@
 /**
- * Random runs and prunings against a model: whatever a run writes, in whatever batches, and wherever it or a
- * pruning is cut off, every readable version must hold exactly what the model holds. Deterministic for a seed,
- * which a failure prints.
+ * Random runs and prunings against `version-model.ts`: whatever a run writes, in whatever batches, and wherever it or a
+ * pruning is cut off, every readable version must hold exactly what the model holds. Each call takes another seed; a
+ * failure prints it, with the fewest steps that fail.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -103,9 +103,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-const RUNS = Number(process.env.MODEL_RUNS ?? 8);
-
-export function testRecordModel(open: Open): void {
+export function testRecordModel(open: Open, runs: number): void {
   const it = caseWith(open);
 
   it('holds in every readable version what a simple model holds', async (opened) => {
@@ -129,7 +127,7 @@ export function testRecordModel(open: Open): void {
         }
         await compareChanges(world);
       }),
-      { numRuns: RUNS },
+      { numRuns: runs },
     );
   });
 }

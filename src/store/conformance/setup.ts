@@ -1,4 +1,4 @@
-/** What the conformance cases need: a store that was just opened, and things to put into it. */
+/** What all conformance cases share: an opened store, a clock, and ways to make and read things. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
@@ -15,7 +15,7 @@ export interface Opened {
   advance(ms: number): void;
   /** Closes the store and opens the same database again: what `store` was must no longer be used. */
   reopen(): Promise<Store>;
-  /** What the tables say of a workflow that no operation tells. */
+  /** Reads from the tables what no operation returns. */
   inspect(at: { teamId: string; workflowId: string }): Promise<Inspected>;
   /** How many rows each table has that teams have rows in. */
   rows(): Promise<Record<string, number>>;
@@ -26,10 +26,10 @@ export interface Opened {
 
 /** What the tables say of a workflow. */
 export interface Inspected {
-  /** What the run under way has written, as it is counted and as the rows say. */
+  /** What the run under way has written: as it was counted, and as the rows show. */
   counted: Written;
   found: Written;
-  /** Rows that are or were published, and versions that are described. */
+  /** Rows of records that are or were published, and rows of versions. */
   rows: number;
   versions: number;
 }
@@ -40,7 +40,7 @@ interface Written {
   removed: number;
   /** By how many bytes of records there are more. */
   grown: number;
-  /** Of the records of the current version. */
+  /** The size of the current version. */
   bytes: number;
 }
 
@@ -88,7 +88,7 @@ export function inspectedFrom(row: InspectedRow): Inspected {
 /** An opened store: each case finds its tables empty. */
 export type Open = () => Promise<Opened>;
 
-/** Where the events of the cases say that the service is. */
+/** The service's address in the events of the cases. */
 export const PUBLIC_URL = 'https://flowhook.test';
 
 const DAY_MS = 86_400_000;
@@ -162,7 +162,7 @@ export async function makeJob(store: Store, at: { teamId: string; workflowId: st
   return (result as { job: Job }).job;
 }
 
-/** Makes many things of a team, a hundred at once: of all of them the last ones would wait until they are refused. */
+/** Makes many things of a team, a hundred at once: with all of them at once the last ones would time out. */
 export async function makeMany<Made>(count: number, make: (n: number) => Promise<Made>): Promise<Made[]> {
   const made: Made[] = [];
   while (made.length < count) {
@@ -231,7 +231,7 @@ export async function stageRecords(
   return [...kept, ...seqs];
 }
 
-/** Publishes what a run has staged, without guards unless told. */
+/** Publishes what a run has staged; without guards, unless `changes` has some. */
 export function publish(
   store: Store,
   held: Held,
@@ -279,7 +279,7 @@ export async function readVersion(
   }
 }
 
-/** A job that is there. */
+/** A job that exists. */
 export async function jobOf(
   store: Store,
   { teamId, jobId }: { teamId: string; jobId: string },

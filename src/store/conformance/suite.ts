@@ -45,8 +45,12 @@ export interface Reusable extends Opened {
   empty(): void | Promise<void>;
 }
 
-/** @param open opens a store with empty tables */
-export function testStore(open: () => Promise<Reusable>): void {
+/**
+ * @param open opens a store with empty tables
+ * @param options.modelRuns random runs of each model, unless `MODEL_RUNS` says how many
+ */
+export function testStore(open: () => Promise<Reusable>, options: { modelRuns: number }): void {
+  const modelRuns = Number(process.env.MODEL_RUNS ?? options.modelRuns);
   // Before a store is shared: the others on its database would hear of what it does.
   testWatch(open);
   const shared = sharing(open);
@@ -81,8 +85,8 @@ export function testStore(open: () => Promise<Reusable>): void {
   testInspectors(shared);
   testStatus(shared);
   testUsage(shared);
-  testJobModel(shared);
-  testRecordModel(shared);
+  testJobModel(shared, modelRuns);
+  testRecordModel(shared, modelRuns);
 }
 
 /** One store for case after case, each of which finds its tables empty: opening one takes longer than most cases. */

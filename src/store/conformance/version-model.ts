@@ -1,4 +1,4 @@
-/** A model of a workflow's versions: what any store must say of them, worked out in the plainest way. */
+/** A model of a workflow's versions: what any store must answer about them, computed in the plainest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
 import type { ChangedRow, Retention } from '../record-operations.ts';

@@ -24,7 +24,8 @@ const LARGE_ROWS = 200;
 let tables: string[] = [];
 
 describe('PostgreSQL', () => {
-  testStore(open);
+  // Each takes four times as long as on SQLite.
+  testStore(open, { modelRuns: 6 });
 });
 
 after(async () => {

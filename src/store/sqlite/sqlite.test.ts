@@ -21,7 +21,7 @@ import { TEAM_TABLES } from '../team-tables.ts';
 import { Database } from './database.ts';
 
 describe('SQLite, synchronous=OFF', () => {
-  testStore(() => open('OFF'));
+  testStore(() => open('OFF'), { modelRuns: 16 });
 });
 
 describe('SQLite, synchronous=FULL', () => {
