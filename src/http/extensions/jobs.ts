@@ -14,7 +14,7 @@ import {
   pageParameters,
   pageResponse,
 } from '../list-page.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
@@ -24,11 +24,7 @@ import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
 const AMONG = 5_000;
 
 const parameters = [pathParameter('jobId', 'Job id')];
-const changed = {
-  type: 'object',
-  required: ['message', 'job'],
-  properties: { message: { type: 'string' }, job: { $ref: '#/components/schemas/Job' } },
-};
+const changed = messageWith('job', 'Job');
 
 /** GET /v1/jobs */
 export const listJobs: Operation<KeyedCall> = {

@@ -7,7 +7,7 @@ import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonBody, jsonResponse } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, oneOf, refuseUnknown, timeFrom } from '../values.ts';
@@ -149,11 +149,7 @@ export const revokeKey: Operation<KeyedCall> = {
       schema: { enum: FLAG, default: 'false' },
     },
   ],
-  answer: jsonResponse('The key is revoked', {
-    type: 'object',
-    required: ['message', 'key'],
-    properties: { message: { type: 'string' }, key: { $ref: '#/components/schemas/Key' } },
-  }),
+  answer: jsonResponse('The key is revoked', messageWith('key', 'Key')),
   refusals: {
     key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
     key_not_found: 'No key found',

@@ -26,7 +26,7 @@ import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonBody, jsonResponse } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, refuseUnknown } from '../values.ts';
@@ -37,11 +37,7 @@ const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
 const refusals = { webhook_not_found: 'No webhook found' };
-const changed = {
-  type: 'object',
-  required: ['message', 'webhook'],
-  properties: { message: { type: 'string' }, webhook: { $ref: '#/components/schemas/WebhookDetail' } },
-};
+const changed = messageWith('webhook', 'WebhookDetail');
 
 const settings = {
   type: 'object',

@@ -8,7 +8,7 @@ import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { type ShownGlance, shownGlance } from './shown-job.ts';
@@ -20,11 +20,7 @@ const MAX_SEARCH = 200;
 const WORKFLOWS_AT_ONCE = 100;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
-const changed = {
-  type: 'object',
-  required: ['message', 'workflow'],
-  properties: { message: { type: 'string' }, workflow: { $ref: '#/components/schemas/Workflow' } },
-};
+const changed = messageWith('workflow', 'Workflow');
 
 /** GET /v1/workflows */
 export const listWorkflows: Operation<KeyedCall> = {

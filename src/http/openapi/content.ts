@@ -23,6 +23,15 @@ export function objectSchema(properties: Record<string, object>, description?: s
   };
 }
 
+/** The schema of an answer `{ message, [name] }`. */
+export function messageWith(name: string, schema: keyof typeof schemas): object {
+  return {
+    type: 'object',
+    required: ['message', name],
+    properties: { message: { type: 'string' }, [name]: { $ref: `#/components/schemas/${schema}` } },
+  };
+}
+
 /** A JSON request body, as an OpenAPI request body. */
 export function jsonBody(
   schema: object,
