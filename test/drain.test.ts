@@ -63,7 +63,7 @@ test('a stop finishes what was accepted, gives jobs back, and leaves nothing to 
   assert.deepEqual(JSON.parse((await bodyOf(slow)).toString()), HEAVY);
   assert.deepEqual(await exited, [0, null], server.output());
   await until('it says what was cut', () =>
-    /cut what was under way: 1 job given back$/m.test(server.output()),
+    /cut off what was under way: 1 job released$/m.test(server.output()),
   );
   const log = await stat(place.file('../../data/flowhook.db-wal')).catch(() => ({ size: 0 }));
   assert.equal(log.size, 0);
@@ -99,7 +99,7 @@ test('what hangs is cut when the time is over, and an attempt that was cut is ma
   assert.notEqual(await server.stop(), null);
   // Where the machine stalls there is no time left to count.
   const cut =
-    /cut what was under way: 1 request broken off, 1 attempt of deliveries, which are sent again$|did not come to rest/m;
+    /cut off what was under way: 1 request broken off, 1 attempt of deliveries, which are sent again$|did not come to rest/m;
   await until('it says what was cut', () => cut.test(server.output()));
   half.destroy();
 

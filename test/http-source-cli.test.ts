@@ -84,10 +84,7 @@ test('from flags to a file, a look at it, a trial and a published version; then 
     /^source:\n {2}type: http\n {2}url: http.*\nfields:\n {2}id: td a@href\n/s,
   );
   const again = await place.run('workflows', 'add', 'people', '--url', url);
-  assert.deepEqual(
-    [again.code, /is there already\. Write over it with --force/.test(again.stderr)],
-    [2, true],
-  );
+  assert.deepEqual([again.code, /exists already\. Overwrite it with --force/.test(again.stderr)], [2, true]);
 
   const looked = await place.run('workflows', 'preview', file);
   assert.match(looked.stdout, /2 records\n$/);

@@ -24,7 +24,7 @@ test('without a server a job runs in the process of the command, and the exit co
   const ran = await place.run('run', 'people', '--logs');
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stdout, /^people version 1: 2 records, 2 added, 0 changed, 0 removed \(.+\)\n$/);
-  assert.match(ran.stderr, /No server runs on this database/);
+  assert.match(ran.stderr, /No server is running on this database/);
   assert.match(ran.stderr, /Z info +first words\n/);
 
   const broken = await place.run('run', 'default/broken', '--json');
@@ -82,7 +82,7 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   held.process.kill('SIGINT');
   const left = await held.ended;
   assert.equal(left.code, 1);
-  assert.match(left.stderr, new RegExp(`The job goes on: \`flowhook jobs watch ${id}\``));
+  assert.match(left.stderr, new RegExp(`The job continues: \`flowhook jobs watch ${id}\``));
 
   const watching = place.start('jobs', 'watch', id, '--json');
   const following = place.start('jobs', 'logs', id, '--follow');

@@ -126,7 +126,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
   assert.ok(shown.includes(url) && shown.includes('"eventType": "webhook_test"'), shown);
   assert.match(await ask('replay', delivery?.id ?? '', '--wait'), /^Delivered/);
   const replay = ['replay', id, '--since', '2020-01-01T00:00Z', '--state', 'delivered', '--wait'];
-  assert.match(await ask(...replay), / done: \d events? sent anew/);
+  assert.match(await ask(...replay), / done: \d events? sent again/);
   assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);
   await ask('unsubscribe', url);
 });

@@ -60,7 +60,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.match(one.stdout, /^attempt 1 +\S+Z {2}Delivered: the receiver answered 204 \(127\.0\.0\.1\)$/m);
   assert.match(one.stdout, /^ {2}"type": "webhook_test",$/m);
   assert.notEqual(rotated.stdout, secret.stdout);
-  assert.match(rotated.stderr, /The old secret signs along until 2/);
+  assert.match(rotated.stderr, /The old secret also signs until 2/);
   assert.deepEqual(JSON.parse(events.stdout), [receiver.received[0]?.event]);
 
   // What a name or an answer holds must not act on the terminal.
@@ -76,12 +76,12 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.equal((JSON.parse(again.stdout) as Json).origin, 'replay');
   const since = '2026-01-01T00:00Z';
   const replayed = await run('replay', id, '--since', since, '--state', 'delivered', '--wait');
-  assert.match(replayed.stdout, /^rpl_\w+ done: 1 event sent anew\n$/);
+  assert.match(replayed.stdout, /^rpl_\w+ done: 1 event sent again\n$/);
   await receiver.until((received) => received.length === 3, 'all three');
 
   await run('pause', id, '--reason', 'Moving house');
   assert.match((await run('show', id)).stdout, /^state +paused\n[\s\S]*^reason +Moving house$/m);
-  assert.match((await run('test', id, '--wait')).stderr, /is paused: it is sent when it is resumed/);
+  assert.match((await run('test', id, '--wait')).stderr, /is paused: it will be sent once that is resumed/);
   await run('resume', id);
   await receiver.until((received) => received.length === 4, 'what has waited');
   assert.match((await run('unsubscribe', id)).stdout, /^unsubscribed wh_/);
@@ -121,7 +121,7 @@ test('what fails says why, what was probably meant, and the exit code', async (t
   );
 
   const early = await place.run('webhooks', 'test', id, '--wait');
-  assert.match(early.stderr, /No server runs on this database: it is sent once one does/);
+  assert.match(early.stderr, /No server is running on this database: it will be sent once one is/);
   assert.equal(early.code, 6);
 
   const server = await startServerProcess(place.environment);

@@ -99,7 +99,7 @@ test('at a shell: the file and its first records, never over a file, and only to
 
   const before = readFileSync(file, 'utf8');
   const again = await place.run('workflows', 'new', url, '--out', file);
-  assert.deepEqual([again.code, /is there already/.test(again.stderr)], [2, true]);
+  assert.deepEqual([again.code, /exists already/.test(again.stderr)], [2, true]);
   assert.equal(readFileSync(file, 'utf8'), before);
 
   const shown = await place.run('workflows', 'new', url);

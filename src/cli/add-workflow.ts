@@ -47,7 +47,7 @@ async function add(given: string, options: Options): Promise<void> {
   checkedSource(text, `${team}/${id}.yaml`);
   const there = ['yaml', 'yml', 'mts'].map((ending) => join(directory, `${id}.${ending}`)).find(existsSync);
   if (there !== undefined && (options.force !== true || there !== file)) {
-    throw new UsageError(`${there} is there already${there === file ? '. Write over it with --force' : ''}`);
+    throw new UsageError(`${there} exists already${there === file ? '. Overwrite it with --force' : ''}`);
   }
   await mkdir(directory, { recursive: true });
   await writeFile(file, text);

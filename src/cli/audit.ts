@@ -75,7 +75,7 @@ function limitFrom({ limit }: Options): number {
 
 function tell(options: Options, lines: readonly Shown[]): void {
   print(options, lines, table(lines.map(cellsOf), process.stdout.columns));
-  if (lines.length === 0 && options.json !== true) say('There is no such change');
+  if (lines.length === 0 && options.json !== true) say('No changes found');
 }
 
 function cellsOf({ createdAt, team, action, actor, target, address, summary }: Shown): string[] {

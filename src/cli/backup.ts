@@ -141,7 +141,7 @@ async function restore(backup: string, options: Options): Promise<void> {
   print(options, restored, [`${database} is now ${basename(file)}: ${contentWords(restored)}`]);
   if (replaced !== null)
     say(`The database that was there is kept as ${replaced}. Delete it when it is not needed`);
-  if (schema < known) say(`Its tables have version ${schema}: the next start brings them to ${known}`);
+  if (schema < known) say(`Its tables have version ${schema}: the next start migrates them to ${known}`);
   if (encryptionKey !== null && keyFingerprint(config) === undefined) {
     say(
       `It needs the encryption key with the fingerprint ${encryptionKey}, which is not here: set ` +
@@ -149,7 +149,7 @@ async function restore(backup: string, options: Options): Promise<void> {
     );
   }
   say(
-    `All is as it was${madeAt === undefined ? '' : ` at ${madeAt}`}: jobs that ran then are taken up again, what waited ` +
+    `Everything is as it was${madeAt === undefined ? '' : ` at ${madeAt}`}: jobs that ran then are taken up again, what waited ` +
       'then is delivered, also what arrived since. Keys that were revoked since are valid again, and people who were ' +
       'erased since are back: do both once more',
   );

@@ -52,7 +52,7 @@ function printConfig(options: Options): void {
 function checkConfig(options: Options): void {
   try {
     const doubts = misspeltVariables(configOf(options).environment);
-    print(options, { ok: true, mistakes: [], doubts }, [...doubts, 'The settings are right']);
+    print(options, { ok: true, mistakes: [], doubts }, [...doubts, 'The settings are valid']);
   } catch (error) {
     if (options.json !== true || !(error instanceof ConfigError)) throw error;
     print(options, { ok: false, mistakes: error.mistakes, doubts: [] }, []);

@@ -1,6 +1,7 @@
 /** The flags of `flowhook data`, and versions as lines of a list. */
 import type { RecordCounts } from '../model/job.ts';
 import { FORMATS, type Format } from '../records/formats.ts';
+import { countWords } from '../std/amounts.ts';
 import { UsageError } from './exit.ts';
 import { oneOf } from './flag-values.ts';
 import type { Options } from './settings.ts';
@@ -25,5 +26,5 @@ export function versionLine(of: {
   records: RecordCounts;
 }): string {
   const { total, added, changed, removed } = of.records;
-  return `${of.version}  ${of.publishedAt}  ${of.jobId}  ${total} records: +${added} ~${changed} -${removed}`;
+  return `${of.version}  ${of.publishedAt}  ${of.jobId}  ${countWords(total, 'record')}: +${added} ~${changed} -${removed}`;
 }

@@ -47,7 +47,7 @@ async function deleteTeam(
   { config, owned, options }: { config: Config; owned: boolean; options: Options },
 ): Promise<void> {
   const interrupted = (await store.teams.retired()).filter((team) => team.slug === slug);
-  if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: it is gone on with`);
+  if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: continuing it`);
   for (const { id } of interrupted) await deleteRows(store, id);
   if (interrupted.length > 0 && (await store.teams.bySlug({ slug })) === undefined) {
     await leaveNoTraces(store, config);

@@ -46,7 +46,7 @@ async function listEvents(options: Options): Promise<void> {
       found.map(({ body }) => parseExactly(body)),
       table(found.map(cellsOf), process.stdout.columns),
     );
-    if (found.length === 0 && options.json !== true) say('There is no such event');
+    if (found.length === 0 && options.json !== true) say('No events found');
   });
 }
 

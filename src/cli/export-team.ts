@@ -18,7 +18,7 @@ const EVENTS_AT_ONCE = 250;
  * Writes `team.json`, `workflows/<id>.json` (definitions), `data/<id>.ndjson` (the newest records), `webhooks.json`
  * (without secrets and values of headers) and `events.ndjson` into a new directory that only its owner can read.
  *
- * @throws UsageError when the directory is there already
+ * @throws UsageError when the directory exists already
  */
 export async function exportTeam(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -26,7 +26,7 @@ export async function exportTeam(
   directory: string,
 ): Promise<void> {
   if (existsSync(directory)) {
-    throw new UsageError(`${directory} is there already: name another directory with --export`);
+    throw new UsageError(`${directory} exists already: name another directory with --export`);
   }
   const { store } = deps;
   const { id: teamId, slug, createdAt } = team;

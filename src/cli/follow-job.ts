@@ -47,7 +47,7 @@ export async function followJob(job: Job, { store, screen, signal, onLog }: Foll
       if (signal.aborted) return now;
       await pause(LOOK_MS, undefined, { signal }).catch(() => {});
       const found = await store.jobs.get({ teamId: job.teamId, id: job.id });
-      if (found === undefined) throw new Error(`Job ${job.id} is no longer there`);
+      if (found === undefined) throw new Error(`Job ${job.id} no longer exists`);
       now = found;
     }
   } finally {

@@ -12,6 +12,7 @@ import { MODES, type Mode } from '../model/workflow.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
+import { countWords } from '../std/amounts.ts';
 import { createProgressBar } from '../std/progress-bar.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 import { dataCommand } from './data.ts';
@@ -140,7 +141,7 @@ function report(
 ): void {
   const { total, added, changed, removed } = pushed.records;
   print(options, pushed, [
-    `version ${pushed.version} of ${workflow}: ${total} records, ${added} added, ${changed} changed, ${removed} removed`,
+    `version ${pushed.version} of ${workflow}: ${countWords(total, 'record')}, ${added} added, ${changed} changed, ${removed} removed`,
   ]);
 }
 

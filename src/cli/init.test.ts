@@ -70,7 +70,7 @@ test('a file that is there stays, unless it is told to write over it', async (t)
   assert.equal(await readFile(mine, 'utf8'), 'port: 9000\n');
 
   const forced = await flowhook(directory, 'init', 'new', '--force');
-  assert.doesNotMatch(forced.stdout, /left/);
+  assert.doesNotMatch(forced.stdout, /kept/);
   assert.equal(await readFile(mine, 'utf8'), commentedSettings());
 });
 

@@ -42,9 +42,9 @@ function init(where: string, options: Options): void {
   }
   print(options, { directory, written, left }, [
     ...written.map((file) => `wrote ${file}`),
-    ...left.map((file) => `left  ${file}, which is there`),
+    ...left.map((file) => `kept  ${file}, which exists`),
   ]);
-  if (left.length > 0) say('--force writes over what is there.');
+  if (left.length > 0) say('--force overwrites existing files.');
   say(nextSteps(relative(process.cwd(), directory)));
 }
 

@@ -87,7 +87,7 @@ async function listJobs(options: Options): Promise<void> {
       ),
     );
     if (found.length > 0 || options.json === true) return;
-    say('There is no such job. `flowhook run WORKFLOW` makes one');
+    say('No jobs found. `flowhook run WORKFLOW` queues one');
   });
 }
 
@@ -104,7 +104,7 @@ async function cancelJob({ teamId, id }: Job, store: Store, options: Options): P
   if (outcome === 'ended') throw new Problem('job_ended', { sentence: endedSentence(job) });
   print(options, shownJob(job), [`${outcome} ${job.id}`]);
   if (outcome === 'canceling') {
-    say(`Its run is being ended; \`flowhook jobs watch ${job.id}\` waits for it`);
+    say(`Its run is being stopped; \`flowhook jobs watch ${job.id}\` waits for it`);
   }
 }
 

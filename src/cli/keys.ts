@@ -57,7 +57,7 @@ async function createKey(options: Options): Promise<void> {
   await withStore(options, { make: true }, async (store) => {
     const expiresAt = expiryFrom(options, store.now());
     if ((await store.teams.bySlug({ slug })) === undefined) {
-      say(`There was no team "${slug}": it is made now`);
+      say(`There was no team "${slug}": creating it`);
     }
     const team = await store.teams.ensure({ slug });
     const { key, record } = await mintKey(store, {

@@ -27,12 +27,11 @@ export function addNew(workflows: Command): void {
 
 async function propose(url: string, options: Options): Promise<void> {
   const out = options.out as string | undefined;
-  if (out !== undefined && existsSync(out))
-    throw new UsageError(`${out} is there already: name another file`);
+  if (out !== undefined && existsSync(out)) throw new UsageError(`${out} exists already: name another file`);
   if (out !== undefined && !existsSync(dirname(out)))
     throw new NotFoundError(`There is no directory ${dirname(out)}`);
   if (!/^https?:\/\//.test(url))
-    throw new UsageError(`${JSON.stringify(url)} is no address: begin it with https://`);
+    throw new UsageError(`${JSON.stringify(url)} is no URL: begin it with https://`);
   const bare = checkedSource(stringify({ source: { type: 'http', url } }), 'default/new.yaml');
   const interrupted = untilInterrupted();
   try {
@@ -59,7 +58,7 @@ async function propose(url: string, options: Options): Promise<void> {
     print(options, shown, out === undefined ? text.trimEnd().split('\n') : [...lines, '', out]);
     if (options.json !== true && out === undefined) say(lines.map(printable).join('\n'));
     say(
-      `${doubts.length === 0 ? 'Nothing was unclear' : 'What was not certain stands in its comments'}. ` +
+      `${doubts.length === 0 ? 'Nothing was uncertain' : 'Its comments say what was uncertain'}. ` +
         `Put it into <team>/<id>.yaml of the workflows directory, try it with \`flowhook workflows test FILE\``,
     );
     if (preview.error !== null || preview.read === 0) process.exitCode = 1;

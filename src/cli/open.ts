@@ -44,7 +44,7 @@ export async function withStore(
           'or make one with `flowhook serve`',
       );
     }
-    say(`Making a new database: ${file}`);
+    say(`Creating a new database: ${file}`);
   }
   prepareDataDirectory(config);
   if (isPostgres(config.databaseUrl)) await refuseOldTables(config, use);

@@ -132,7 +132,7 @@ export function previewLines(found: Preview): string[] {
       ? read === 0
         ? 'No records: does `records` lead to them?'
         : countWords(read, 'record')
-      : `Not well: ${error}`,
+      : `Failed: ${error}`,
   ];
 }
 

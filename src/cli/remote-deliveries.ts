@@ -52,7 +52,7 @@ export async function replayAt(server: Flowhook, name: string, options: Options)
   const { deliveryId } = await server.deliveries.replay(name);
   if (options.wait === true) return waitAt(server, deliveryId, options);
   print(options, { deliveryId }, [deliveryId]);
-  say(`On its way once more; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
+  say(`On its way again; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
 }
 
 async function replaySinceAt(server: Flowhook, name: string, options: Options): Promise<void> {

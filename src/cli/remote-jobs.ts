@@ -24,8 +24,7 @@ export async function listJobsAt(server: Flowhook, options: Options): Promise<vo
       process.stdout.columns,
     ),
   );
-  if (jobs.length === 0 && options.json !== true)
-    say('There is no such job. `flowhook run WORKFLOW` makes one');
+  if (jobs.length === 0 && options.json !== true) say('No jobs found. `flowhook run WORKFLOW` queues one');
 }
 
 export async function showJobAt(server: Flowhook, id: string, options: Options): Promise<void> {
@@ -62,7 +61,7 @@ export async function followAt(server: Flowhook, id: string, options: Options): 
   const interrupted = untilInterrupted();
   const { signal } = interrupted;
   try {
-    say(`${id} is followed`);
+    say(`Following ${id}`);
     if (options.logs === true) {
       for await (const line of server.jobs.followLogs(id, { signal })) {
         process.stderr.write(`${line.time} ${line.level.padEnd(5)} ${line.text}\n`);

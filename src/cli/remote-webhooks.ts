@@ -80,7 +80,7 @@ export const WEBHOOK_COMMANDS_AT = {
     const hours = options.overlapHours === undefined ? {} : { overlapHours: Number(options.overlapHours) };
     const { secret, overlapUntil } = await server.webhooks.rotate(id, hours);
     print(options, { id, secret, overlapUntil }, [secret]);
-    say(`The old secret signs along until ${overlapUntil}`);
+    say(`The old secret also signs until ${overlapUntil}`);
   },
   async secret(server, id, options) {
     const secret = await server.webhooks.secret(id);

@@ -13,7 +13,7 @@ export function report(job: Job, options: Options): void {
   if (options.json === true) print(options, shownJob(job), []);
   if (job.finishedAt === null) {
     say(
-      `The job goes on: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
+      `The job continues: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
     );
     return;
   }

@@ -50,7 +50,7 @@ export function addRun(program: Command): void {
         });
       try {
         if (owned) {
-          say('No server runs on this database: the job runs in this process');
+          say('No server is running on this database: the job runs in this process');
           // Loaded here: not needed when a server runs the job.
           const { openEngine } = await import('./engine.ts');
           const engine = await openEngine(config, store);

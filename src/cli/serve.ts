@@ -121,9 +121,9 @@ async function comeToRest(service: Service, { drainSeconds }: Config): Promise<v
   const words = [
     ...(requests > 0 ? [`${countWords(requests, 'request')} broken off`] : []),
     ...(deliveries > 0 ? [`${countWords(deliveries, 'attempt')} of deliveries, which are sent again`] : []),
-    ...(jobs > 0 ? [`${countWords(jobs, 'job')} given back`] : []),
+    ...(jobs > 0 ? [`${countWords(jobs, 'job')} released`] : []),
   ];
-  if (words.length > 0) say(`flowhook cut what was under way: ${words.join(', ')}`);
+  if (words.length > 0) say(`flowhook cut off what was under way: ${words.join(', ')}`);
   if (stuck.length > 0) {
     process.stderr.write(
       `flowhook did not come to rest within ${drainSeconds} s and ends all the same: ${stuck.join(', ')} did not end. Nothing that was acknowledged is lost\n`,

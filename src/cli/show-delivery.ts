@@ -17,7 +17,7 @@ const WAIT_MS = 40_000;
 export function printDeliveries(found: readonly ShownDelivery[], options: Options, nowMs: number): void {
   print(options, found, columns(found.map((delivery) => deliveryCells(delivery, nowMs))));
   if (found.length > 0 || options.json === true) return;
-  say('There is no such delivery. `flowhook webhooks test` makes one');
+  say('No deliveries found. `flowhook webhooks test WEBHOOK` sends one');
 }
 
 /** @param url of its webhook; undefined when that was unsubscribed */
@@ -103,12 +103,12 @@ export async function followReplay({ look, everyMs }: Looking<ShownReplay>): Pro
 
 export function printReplay(replay: ShownReplay, options: Options): void {
   const { id, state, made } = replay;
-  print(options, replay, [state === 'done' ? `${id} done: ${countWords(made, 'event')} sent anew` : id]);
-  if (state === 'running') say('It goes on in the server, also over a restart');
+  print(options, replay, [state === 'done' ? `${id} done: ${countWords(made, 'event')} sent again` : id]);
+  if (state === 'running') say('It continues in the server, also after a restart');
 }
 
 /** Printed when a test or a replayed delivery is not waited for. */
 export function sayOnItsWay(deliveryId: string, isPaused = false): void {
-  const remark = isPaused ? 'The webhook is paused: it is sent when it is resumed' : 'On its way';
+  const remark = isPaused ? 'The webhook is paused: it will be sent once that is resumed' : 'On its way';
   say(`${remark}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
 }

@@ -133,7 +133,7 @@ async function replayOne(store: Store, id: string, { options, owned }: Asked): P
     return waitForAttempt(attemptsOf(store, { teamId, id: made }), options, () => store.now());
   }
   print(options, { deliveryId: made }, [made]);
-  say(`On its way once more; \`flowhook webhooks delivery ${made}\` shows it`);
+  say(`On its way again; \`flowhook webhooks delivery ${made}\` shows it`);
   if (owned) noServer();
 }
 
@@ -154,6 +154,6 @@ async function replaySince(store: Store, name: string, { options, owned }: Asked
 
 /** Printed in place of waiting when no server is there to send it. */
 function noServer(): void {
-  say('No server runs on this database: it is sent once one does (`flowhook serve`)');
+  say('No server is running on this database: it will be sent once one is (`flowhook serve`)');
   process.exitCode = 6;
 }

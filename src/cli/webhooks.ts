@@ -130,7 +130,7 @@ async function listWebhooks(options: Options): Promise<void> {
       ),
     );
     if (found.length > 0 || options.json === true) return;
-    say('There is no such webhook. `flowhook webhooks subscribe WORKFLOW URL` makes one');
+    say('No webhooks found. `flowhook webhooks subscribe WORKFLOW URL` makes one');
   });
 }
 
@@ -241,7 +241,7 @@ async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Pr
   }
   const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
   print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
-  if (overlapHours > 0) say(`The old secret signs along until ${toIso(overlapUntil)}`);
+  if (overlapHours > 0) say(`The old secret also signs until ${toIso(overlapUntil)}`);
 }
 
 function headerWords(names: readonly string[] | null): string | null {

@@ -89,7 +89,7 @@ test('a schedule is late when nothing has started it for minutes, if a server ru
   nowMs = START + 10 * MINUTE_MS;
   const late = await find('schedules', true);
   assert.equal(late.status, 'warning');
-  assert.match(late.what, /1 schedules are late, the first by 9 min: people/);
+  assert.match(late.what, /1 schedule is late, the first by 9 min: people/);
   assert.equal((await find('schedules', false)).status, 'skipped');
 });
 

@@ -1,6 +1,6 @@
 /** Jobs, schedules and deletions: what fails repeatedly, what is late, what waits although it could run. */
 import type { Workflow } from '../model/workflow.ts';
-import { durationWords } from '../std/amounts.ts';
+import { countWords, durationWords } from '../std/amounts.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -55,7 +55,7 @@ export const schedules: Check = ofStore('work', 'schedules', async (store, _sett
   const [first] = late;
   if (first === undefined) return ok('No schedule is late');
   return warning({
-    what: `${late.length} schedules are late, the first by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
+    what: `${countWords(late.length, 'schedule')} ${late.length === 1 ? 'is' : 'are'} late, the first by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
     why: 'No node starts what is due: none runs jobs (FLOWHOOK_ROLE), or the one that does hangs',
     fix: 'Look at the log of the nodes that run jobs, and restart them',
   });
