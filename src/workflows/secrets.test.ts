@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { apiSecrets, teamSecrets } from './secrets.ts';
 import { directoryOf } from './sources/trial.ts';
 
-test('secrets come from the file beside the workflows, and settings win', async (t) => {
+test('secrets come from the file beside the workflows, and environment variables win', async (t) => {
   const directory = await directoryOf(t, {
     'secrets/my-team.yaml': 'TOKEN: from-file\nOther_1: "123"\n',
     'secrets/else.yaml': 'TOKEN: foreign\n',
@@ -29,7 +29,7 @@ test('secrets come from the file beside the workflows, and settings win', async 
   ]);
 });
 
-test('workflows made over the API get what is marked for them, with where it may be sent', async (t) => {
+test('workflows made over the API get only the secrets marked for them, with their permitted hosts', async (t) => {
   const directory = await directoryOf(t, {
     'secrets/acme.yaml':
       'PLAIN: x\n' +
@@ -52,14 +52,14 @@ test('workflows made over the API get what is marked for them, with where it may
   assert.equal((await teamSecrets(place)).get('TOKEN'), 'from-file');
 });
 
-test('without a file there are the settings alone', async (t) => {
+test('without a file, secrets come from environment variables alone', async (t) => {
   const directory = await directoryOf(t, {});
   const environment = new Map([['FLOWHOOK_SECRET__ACME__A', 'b']]);
   const secrets = await teamSecrets({ directory: join(directory, 'workflows'), team: 'acme', environment });
   assert.deepEqual([...secrets], [['A', 'b']]);
 });
 
-test('a file that cannot be used is refused without showing what is in it', async (t) => {
+test('the error for a broken file shows nothing of its content', async (t) => {
   const cases: [text: string, sentence: RegExp][] = [
     ['TOKEN: hunter2\nA: [hunter2', /acme\.yaml:\d is not valid YAML \([A-Z_]+\)$/],
     ['- hunter2', /must be a map of names to strings/],

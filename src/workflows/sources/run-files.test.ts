@@ -1,4 +1,4 @@
-/** What commands are given and what they leave: their state and their configuration. */
+/** The state and configuration that commands get, and the state that they leave. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { finish, start } from './trial.ts';

@@ -1,5 +1,5 @@
 /**
- * Singer taps: what becomes of their messages.
+ * Singer taps: how their messages become records and state.
  *
  * `singer-output/` is what a real tap wrote: tap-csv-folder 0.0.1a1 (Singer SDK 0.41.0) over two CSV files of ours,
  * the second time with the state that it had left the first time, after a column and a row had come to one file.
@@ -109,7 +109,7 @@ test('of one named stream, records stay as they are but for the id that the sche
   assert.equal(own.lines[0], '{"email":"ada@example.org","big":""}');
 });
 
-test('a record without its key has no id: whoever checks records decides, and the log says why', async (t) => {
+test('a record without its key is passed on without an id, and the log says why', async (t) => {
   const messages = [schema('users', ['email']), record('users', { id: 5, email: null, name: 'Ada' })];
   const { lines, end, log } = await tap(t, messages);
   assert.equal(end.ok, true);
@@ -153,7 +153,7 @@ test('a schema that changes in mid-run is logged, and counts for what follows', 
   ]);
 });
 
-test('an activated version is what replace does anyway; other modes keep what was, and say so', async (t) => {
+test('ACTIVATE_VERSION is logged where the mode keeps old records', async (t) => {
   const messages = [
     schema('users', ['id']),
     { ...record('users', { id: 1 }), version: 5 },
@@ -168,13 +168,13 @@ test('an activated version is what replace does anyway; other modes keep what wa
   ]);
 });
 
-test('a stream that was asked for and never came is named, with those that came', async (t) => {
+test('a selected stream that never came is reported, with those that came', async (t) => {
   const { log, end } = await tap(t, [schema('users', ['id'])], { source: { streams: ['user', 'teams'] } });
   assert.equal(end.ok, true);
   assert.deepEqual(log, ['warn The tap has sent nothing of user, teams. Streams that it sent: users']);
 });
 
-test('messages of unknown types mean nothing', async (t) => {
+test('messages of unknown types are ignored', async (t) => {
   const { end, lines } = await tap(t, [{ type: 'METRIC', value: 1 }, record('a', { id: 1 })]);
   assert.equal(end.ok, true);
   assert.equal(lines.length, 1);
@@ -219,7 +219,7 @@ test('many records come through whole, in order and in batches', async (t) => {
   assert.ok(records.every(({ _id }, n) => _id === n));
 });
 
-test('what is told of a message neither shows a secret nor acts on a terminal', async (t) => {
+test('log lines that quote messages mask secrets and terminal control characters', async (t) => {
   const name = 'of supersecret-token \u001b[31m';
   const { log } = await tap(t, [schema(name, ['id']), record(name, { other: 1 })], {
     secrets: new Map([['TOKEN', 'supersecret-token']]),

@@ -1,10 +1,10 @@
-/** What sources say on standard error: lines of the log, secrets masked, and their progress. */
+/** Standard error of sources: log lines with masked secrets, and progress. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { directoryOf, finish, start } from './trial.ts';
 
-test('what a command says on standard error goes to the log, masked, with its level, and tells its progress', async (t) => {
+test('standard error becomes log lines with levels and masked secrets, and progress', async (t) => {
   const said: string[] = [];
   const progress: object[] = [];
   const directory = await directoryOf(t, {
@@ -45,7 +45,7 @@ test('what a command says on standard error goes to the log, masked, with its le
   assert.deepEqual(progress, [{ pages: 12, message: 'reading with ***' }]);
 });
 
-test('a secret is masked although the line that it stands in is cut', async (t) => {
+test('a secret is masked where a long line is split', async (t) => {
   const secret = 'S'.repeat(500);
   let text = '';
   const run = await start(t, {

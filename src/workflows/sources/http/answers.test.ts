@@ -25,7 +25,7 @@ const ROWS = [
   { id: '2', name: 'Łukasz' },
 ];
 
-test('each kind is known by its content type', async (t) => {
+test('each format is detected by its content type', async (t) => {
   const fields = { id: 'i', name: 'n' };
   const cases: [body: string, type: string, fields?: object][] = [
     [JSON.stringify(ROWS), 'application/json; charset=utf-8'],
@@ -59,7 +59,7 @@ test('each kind is known by its content type', async (t) => {
   assert.deepEqual(records, ROWS);
 });
 
-test('a wrong or missing content type does not matter where the text or the name of the file is clear', async (t) => {
+test('a wrong or missing content type does not matter where the text or the file name shows the format', async (t) => {
   const lines = ROWS.map((row) => JSON.stringify(row)).join('\n');
   const cases: [body: string, headers: Record<string, string>, path?: string][] = [
     [JSON.stringify(ROWS), { 'content-type': 'text/html' }],
@@ -80,7 +80,7 @@ test('a wrong or missing content type does not matter where the text or the name
   );
 });
 
-test('a page of HTML where data was expected is told as what it is', async (t) => {
+test('an HTML page where data was expected is reported as such', async (t) => {
   await assert.rejects(
     read(
       t,
@@ -172,7 +172,7 @@ test('compressed bodies are read, and so are compressed files', async (t) => {
   );
 });
 
-test('an answer that is compressed over and over is refused', async (t) => {
+test('a response that is compressed many times over is refused', async (t) => {
   for (const encoding of ['gzip', 'br', 'zstd']) {
     const { url } = await site(t, (_request, response) => {
       response.writeHead(200, { 'content-encoding': Array(400).fill(encoding).join(',') }).end('xxxxxxxx');
@@ -181,7 +181,7 @@ test('an answer that is compressed over and over is refused', async (t) => {
   }
 });
 
-test('answers that are broken are told with what is wrong in them', async (t) => {
+test('the error for a broken response says what is wrong in it', async (t) => {
   const cases: [body: string, settings: Parameters<typeof read>[3], sentence: RegExp][] = [
     ['[{"id":1},{"id":', {}, /breaks off after record 1/],
     ['[{"id":1},{id:2}]', { fields: { id: '$.id' } }, /not valid JSON .*\{id:2\}/],
@@ -203,7 +203,7 @@ test('answers that are broken are told with what is wrong in them', async (t) =>
   }
 });
 
-test('CSV of spreadsheets and old machines is read, or told', async (t) => {
+test('CSV in the dialects of spreadsheets is read, and rows that end in a carriage return are refused', async (t) => {
   const texts: Record<string, string> = {
     '/twice': 'email,email,name,email\na@x,b@x,Z,c@x\n',
     '/sep': '\ufeffsep=;\r\na,x;b\r\n1;2\r\n',
@@ -246,7 +246,7 @@ test('JSON that is read whole may begin with a byte order mark, and words within
   ]);
 });
 
-test('a list that is empty is no mistake, and one object alone is one record', async (t) => {
+test('an empty list has no records, and a single object is one record', async (t) => {
   assert.deepEqual((await read(t, '{"data":[]}', JSON_TYPE, { source: { records: '$.data' } })).records, []);
   assert.deepEqual(
     (await read(t, '{"data":null}', JSON_TYPE, { source: { records: '$.data' } })).records,
@@ -258,7 +258,7 @@ test('a list that is empty is no mistake, and one object alone is one record', a
   ]);
 });
 
-test('any JSONPath of RFC 9535 finds records', async (t) => {
+test('any JSONPath of RFC 9535 can find records', async (t) => {
   const body = JSON.stringify({
     groups: [{ people: [{ id: 1, on: true }, { id: 2 }] }, { people: [{ id: 3, on: true }] }],
   });
@@ -277,7 +277,7 @@ test('any JSONPath of RFC 9535 finds records', async (t) => {
   }
 });
 
-test('numbers that a double would change go through as they are', async (t) => {
+test('numbers that a double would change are kept as they are', async (t) => {
   const { url } = await site(t, (_request, response) =>
     response.setHeader('content-type', 'application/json').end('[{"id":12345678901234567890,"n":1.10}]'),
   );
@@ -285,7 +285,7 @@ test('numbers that a double would change go through as they are', async (t) => {
   assert.equal(records[0].text, '12345678901234567890');
 });
 
-test('a line of 10 MB is read where only some of it is taken', async (t) => {
+test('a line of 10 MB is read when only some of its fields are taken', async (t) => {
   const line = JSON.stringify({ note: 'x'.repeat(10 << 20), id: 1 });
   for (const [body, type] of [
     [`${line}\n`, 'application/x-ndjson'],
@@ -296,7 +296,7 @@ test('a line of 10 MB is read where only some of it is taken', async (t) => {
   }
 });
 
-test('what is made to hurt does not: deep nesting, entity bombs, bombs of compressed spaces', async (t) => {
+test('deep nesting, entity bombs and compression bombs do no harm', async (t) => {
   const deep = `${'<div>'.repeat(20_000)}x`;
   const { records } = await read(
     t,

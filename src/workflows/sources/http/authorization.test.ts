@@ -8,7 +8,7 @@ const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>
   response.setHeader('content-type', 'application/json').end(text);
 
-test('who asks is proven in every usual way', async (t) => {
+test('bearer, basic and header credentials are sent', async (t) => {
   const { url, requests } = await site(t, (_request, response) => json(response));
   const cases: [auth: object, name: string, value: string][] = [
     [{ type: 'bearer', token: 'abc' }, 'authorization', 'Bearer abc'],
@@ -25,7 +25,7 @@ test('who asks is proven in every usual way', async (t) => {
   }
 });
 
-test('OAuth 2 client credentials: one token for the run, another one when it is refused', async (t) => {
+test('an OAuth 2 token serves the whole run, and is renewed when it is refused', async (t) => {
   const tokens: string[] = [];
   const { url, requests } = await site(t, async (request, response) => {
     if (request.url === '/token') {
@@ -65,7 +65,7 @@ test('OAuth 2 client credentials: one token for the run, another one when it is 
   );
 });
 
-test('requests that are refused together have the token renewed once', async (t) => {
+test('requests that are refused together renew the token once', async (t) => {
   let issued = 0;
   let valid = 1;
   let refused: (() => void)[] = [];
@@ -98,7 +98,7 @@ test('requests that are refused together have the token renewed once', async (t)
   assert.equal(issued, 2);
 });
 
-test('what proved who asks is not told when a host says it again', async (t) => {
+test('credentials are masked when a host echoes them', async (t) => {
   const token = `access-${'x'.repeat(40)}`;
   const { url } = await site(t, (request, response) => {
     if (request.url === '/token') return json(response, JSON.stringify({ access_token: token }));

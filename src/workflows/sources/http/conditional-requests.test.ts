@@ -1,4 +1,4 @@
-/** What a source does not ask for twice: answers that have not changed since the run before. */
+/** Conditional requests: unchanged responses are not transferred again. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>
   response.setHeader('content-type', 'application/json').end(text);
 
-test('what has not changed is not sent again, and a run that brings nothing new says so', async (t) => {
+test('unchanged responses are not transferred again, and a run without changes says so', async (t) => {
   let version = 1;
   const { url, asked, requests } = await site(t, (request, response) => {
     const etag = `"${request.url}${version}"`;
@@ -44,7 +44,7 @@ test('what has not changed is not sent again, and a run that brings nothing new 
   assert.deepEqual(asked, ['GET /a', 'GET /b', 'GET /a']);
 });
 
-test('what is kept to ask whether answers have changed is small and tells no address', async (t) => {
+test('the kept validators are bounded and contain no URL', async (t) => {
   const { url } = await site(t, (request, response) => {
     response.setHeader('etag', `"${'e'.repeat(request.url === '/long' ? 1_100 : 900)}"`);
     json(response);
@@ -60,7 +60,7 @@ test('what is kept to ask whether answers have changed is small and tells no add
   assert.equal(again.records.length, 301);
 });
 
-test('an answer that nothing has changed counts only where that was asked', async (t) => {
+test('a 304 to an unconditional request is an error', async (t) => {
   const { url } = await site(t, {
     '/never': (_request, response) => response.writeHead(304).end(),
     '/list?page=1': [{ id: 1 }],

@@ -62,7 +62,7 @@ test('fields of JSON are paths, names, templates and conversions', async (t) => 
   ]);
 });
 
-test('fields of HTML are texts as a reader sees them, attributes and lists', async (t) => {
+test('fields of HTML are texts as browsers show them, attributes and lists', async (t) => {
   const { url } = await site(t, {
     '/x/': `<base href="/y/"><article data-id=" 7 "><h2>Ada&nbsp;
       <em>L.</em></h2><p>One<br>two</p><p>three<script>no()</script></p><img src="a.png" srcset="b 2x">
@@ -114,7 +114,7 @@ test('a guard on filled fields refuses a page that has changed', async (t) => {
   assert.equal(await guarded({ required: ['id'] }), undefined);
 });
 
-test('numbers are read as people write them', () => {
+test('numbers are parsed in the forms that people write', () => {
   const cases: [text: string, decimal: '.' | ',', number: number | undefined][] = [
     ['1,234.50', '.', 1234.5],
     ['$ 1 234', '.', 1234],
@@ -140,7 +140,7 @@ test('numbers are read as people write them', () => {
   for (const [text, decimal, number] of cases) assert.equal(readNumber(text, decimal), number, text);
 });
 
-test('dates are read by their pattern, and only those that there are', () => {
+test('dates are parsed by their pattern, and impossible ones are refused', () => {
   const cases: [text: string, pattern: string, date: string | undefined][] = [
     ['0050-03-01', 'YYYY-MM-DD', undefined],
     ['01.03.2026 10:20:75', 'DD.MM.YYYY HH:mm:ss', undefined],

@@ -15,7 +15,7 @@ function split(text: string, steps: string[], chunkBytes = 7) {
   return { elements, around: splitter.around(), found: splitter.found() };
 }
 
-test('gives the elements and what stands around them, for any JSON and any chunks', () => {
+test('finds the elements and the text around them, for any JSON in any chunks', () => {
   const name = fc.constantFrom('data', 'items', 'a"b', 'é', '\\', 'x');
   fc.assert(
     fc.property(
@@ -44,7 +44,7 @@ test('gives the elements and what stands around them, for any JSON and any chunk
   );
 });
 
-test('an array of the same name elsewhere is not the one', () => {
+test('an array of the same name elsewhere is not taken', () => {
   const { elements, around } = split('{"x":{"items":[1]},"items":{"items":[2]},"y":[{"items":[3]}]}', [
     'items',
   ]);
@@ -52,7 +52,7 @@ test('an array of the same name elsewhere is not the one', () => {
   assert.equal(around, '{"x":{"items":[1]},"items":{"items":[2]},"y":[{"items":[3]}]}');
 });
 
-test('what cannot be read is told with its place', () => {
+test('errors name the place', () => {
   const cases: [text: string, sentence: RegExp][] = [
     ['[{"a":1},{"a":', /breaks off after record 1/],
     ['[1,,2]', /missing after element 1/],

@@ -1,11 +1,11 @@
-/** What one run leaves for the next, and how requests are filled with it. */
+/** The state that one run keeps for the next, and the placeholders that requests fill with it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { site, take } from './trial-site.ts';
 
 const SINCE = `$\{state.since}`;
 
-test('the greatest value of a run is what the next one asks from', async (t) => {
+test('the greatest value of a run is the start of the next', async (t) => {
   const { url, asked } = await site(t, (request, response) => {
     const since = new URL(request.url ?? '', 'http://x').searchParams.get('since');
     const all = [
@@ -29,7 +29,7 @@ test('the greatest value of a run is what the next one asks from', async (t) => 
   assert.deepEqual([second.records, second.end.state], [[], first.end.state]);
 });
 
-test('least, first, last, the beginning of the run, and what holds before the first run', async (t) => {
+test('a state takes the least, first or last value or the start of the run, and begins with `initial`', async (t) => {
   const { url, requests, asked } = await site(t, { '/p': [{ n: 10 }, { n: 9 }, { n: 11 }] });
   const { end } = await take(
     {
@@ -59,7 +59,7 @@ test('least, first, last, the beginning of the run, and what holds before the fi
   });
 });
 
-test('a value of another kind than before is left out, and says so', async (t) => {
+test('a value of another kind than before is skipped with a warning', async (t) => {
   const { url } = await site(t, { '/p': [{ n: 10 }, { n: 'zzz' }, { n: 11 }, { n: '2026-01-01' }] });
   const settings = {
     source: { url: `${url}/p`, state: { since: { from: 'n', initial: 'never' } } },
@@ -75,7 +75,7 @@ test('a value of another kind than before is left out, and says so', async (t) =
   assert.deepEqual((next.end.state as { values: object }).values, { since: '2026-01-01' });
 });
 
-test('whatever a state holds stays in its place of an address and a body', async (t) => {
+test('no value of a state can change the URL or the body around its placeholder', async (t) => {
   const bodies: string[] = [];
   const { url, asked } = await site(t, async (request, response) => {
     let body = '';

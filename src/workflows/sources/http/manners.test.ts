@@ -1,4 +1,4 @@
-/** How a source asks: what it may, how patient it is, and what it takes from a host. */
+/** How requests are sent: retries, redirects, cookies, robots.txt, per-host limits, proxies and time limits. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>
   response.setHeader('content-type', 'application/json').end(text);
 
-test('a host that is overloaded is asked again, after the time that it names', async (t) => {
+test('requests to an overloaded host are retried, after the time that it asks for', async (t) => {
   const refusals: [status: number, headers?: Record<string, string[]>][] = [
     [429, { 'retry-after': ['0', '0'] }],
     [503],
@@ -46,7 +46,7 @@ test('a host that is overloaded is asked again, after the time that it names', a
   );
 });
 
-test('patience has an end, with what the host answered in the sentence', async (t) => {
+test('retries end, and the error quotes the response', async (t) => {
   let status = 503;
   const { url, asked } = await site(t, (_request, response) => {
     response
@@ -70,7 +70,7 @@ test('patience has an end, with what the host answered in the sentence', async (
   assert.equal(asked.length, 8);
 });
 
-test('an answer that breaks off is asked for again, unless records of it are on their way', async (t) => {
+test('a response that breaks off is requested again, unless records of it were handed out', async (t) => {
   let broken = 1;
   const { url, asked } = await site(t, (request, response) => {
     const page = request.url === '/html' ? '<p id=1></p>' : `[{"id":1},${' '.repeat(100_000)}{"id":2}]`;
@@ -95,7 +95,7 @@ test('an answer that breaks off is asked for again, unless records of it are on 
   assert.equal(asked.length, 1);
 });
 
-test('a connection that is refused is tried again, and then told', async () => {
+test('a refused connection is retried, and then reported', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -107,7 +107,7 @@ test('a connection that is refused is tried again, and then told', async () => {
   );
 });
 
-test('redirects are followed with what belongs to the host, and end', async (t) => {
+test('redirects to other hosts get no headers of the definition, and a loop of them ends', async (t) => {
   const other = await site(t, { '/there': [{ id: 7 }] });
   const { url } = await site(t, {
     '/a': (_request, response) => response.writeHead(301, { location: '/b' }).end(),
@@ -137,7 +137,7 @@ test('redirects are followed with what belongs to the host, and end', async (t) 
   await assert.rejects(take({ source: { url: `${url}/inside` } }), /169\.254\.169\.254 is .* link-local/);
 });
 
-test('a host that has the same in several forms is asked for the one that is read', async (t) => {
+test('the Accept header asks for the format that is parsed, unless the definition sets it', async (t) => {
   const { url, requests } = await site(t, (request, response) => {
     if (request.url === '/robots.txt') return response.writeHead(404).end();
     if (!request.headers.accept?.startsWith('text/html')) return json(response);
@@ -149,7 +149,7 @@ test('a host that has the same in several forms is asked for the one that is rea
   assert.equal(requests.at(-1)?.headers.accept, 'x/y');
 });
 
-test('cookies are kept for the run, if that is wanted', async (t) => {
+test('cookies are kept for the run, unless the definition turns them off', async (t) => {
   const { url, requests } = await site(t, {
     '/a': (_request, response) => {
       response.setHeader('set-cookie', [
@@ -167,7 +167,7 @@ test('cookies are kept for the run, if that is wanted', async (t) => {
   assert.equal(requests[3]?.headers.cookie, undefined);
 });
 
-test('a host that sets cookies without end is sent back some of them', async (t) => {
+test('only a bounded amount of cookies is sent back to a host that sets ever more', async (t) => {
   const { url, requests } = await site(t, (request, response) => {
     const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page'));
     const cookies = Array.from({ length: 40 }, (_, n) => `c${page}x${n}=${'v'.repeat(100)}`);
@@ -180,7 +180,7 @@ test('a host that sets cookies without end is sent back some of them', async (t)
   assert.match(cookie, /^c1x0=v/);
 });
 
-test('robots.txt is respected where pages are HTML, and elsewhere if that is wanted', async (t) => {
+test('robots.txt is respected for HTML, and for other formats on request', async (t) => {
   const robots =
     'User-agent: *\nDisallow: /private\n\nUser-agent: flowhook\nDisallow: /not-for-us\nCrawl-delay: 0.001\n';
   const { url, asked } = await site(t, {
@@ -221,7 +221,7 @@ test('robots.txt is respected where pages are HTML, and elsewhere if that is wan
   );
 });
 
-test('jobs that ask the same host share its turns and its rest', async (t) => {
+test('jobs that read the same host share its request limit', async (t) => {
   const waiting: (() => void)[] = [];
   let most = 0;
   let asked = 0;
@@ -238,7 +238,7 @@ test('jobs that ask the same host share its turns and its rest', async (t) => {
   assert.ok(asked >= 20);
 });
 
-test('a proxy is asked in the place of the host', async (t) => {
+test('requests go through a proxy, to targets that the address guard allows', async (t) => {
   const asked: string[] = [];
   const proxy = createServer((request, response) => {
     asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
@@ -270,7 +270,7 @@ test('a proxy is asked in the place of the host', async (t) => {
   assert.equal(asked.length, 1);
 });
 
-test('an answer that drips ends by `source.timeout`, and says so', async (t) => {
+test('a response that drips is ended by `source.timeout`, and the error says so', async (t) => {
   const { url, asked } = await site(t, (_request, response) => {
     response.setHeader('content-type', 'application/json').write('[');
   });
@@ -284,7 +284,7 @@ test('an answer that drips ends by `source.timeout`, and says so', async (t) => 
   assert.throws(() => definitionOf({ source: { type: 'http', url, timeout: 'soon' } }), /source\.timeout/);
 });
 
-test('a page that is nested without end is read as browsers do, and its texts have a bound', async (t) => {
+test('a deeply nested page is flattened as in browsers, and the text of its fields is bounded', async (t) => {
   const deep = '<div>x'.repeat(40_000);
   const { url } = await site(t, { '/deep': `<main>${deep}`, '/low': `<main>${'<i>'.repeat(2_000)}x` });
   const read = (path: string, from: object) =>

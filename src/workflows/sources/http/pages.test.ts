@@ -18,7 +18,7 @@ test('a cursor is followed until there is none', async (t) => {
   assert.equal(asked.length, 2);
 });
 
-test('a cursor may stand in the last record, also where records are read in pieces', async (t) => {
+test('a cursor may be in the last record, also where records are streamed', async (t) => {
   const { url, asked } = await site(t, {
     '/c': { data: [{ id: 1 }, { id: 2 }] },
     '/c?after=2': { data: [{ id: 3 }] },
@@ -44,7 +44,7 @@ test('a cursor may stand in the last record, also where records are read in piec
   );
 });
 
-test('a cursor of a POST goes into its body, at a path where it is one', async (t) => {
+test('the cursor of a POST goes into its body, also at a nested path', async (t) => {
   const bodies: unknown[] = [];
   const { url } = await site(t, async (request, response) => {
     const chunks: Buffer[] = [];
@@ -67,7 +67,7 @@ test('a cursor of a POST goes into its body, at a path where it is one', async (
   assert.deepEqual(bodies[1], { query: '{…}', variables: { first: 1, after: 'x' } });
 });
 
-test('numbered pages end with an empty one, a short one, 404, or one that is there already', async (t) => {
+test('numbered pages end with an empty page, a short one, a repeated one or 404', async (t) => {
   const page = (n: number, of: number[][]) => (of[n] ?? []).map((id) => ({ id }));
   const numbered = (of: number[][], otherwise: 'empty' | 'missing' | 'last') => (t: TestContext) =>
     site(t, (request, response) => {
@@ -104,7 +104,7 @@ test('numbered pages end with an empty one, a short one, 404, or one that is the
   }
 });
 
-test('pages whose number stands in the address are read until one is empty', async (t) => {
+test('pages with their number in the URL are read until one is empty', async (t) => {
   const { url } = await site(t, {
     '/list/1/': '<p id=a>',
     '/list/2/': '<p id=b>',
@@ -117,7 +117,7 @@ test('pages whose number stands in the address are read until one is empty', asy
   assert.deepEqual(ids(records), ['a', 'b']);
 });
 
-test('links to the next page are followed, in a header, in a page and in JSON', async (t) => {
+test('links to the next page are followed in a header, in HTML and in JSON', async (t) => {
   const { url } = await site(t, {
     '/h': (_request, response) => {
       response.setHeader('link', '</h?page=9>; rel="last", </h?page=2>; rel="next prefetch"');
@@ -147,7 +147,7 @@ test('links to the next page are followed, in a header, in a page and in JSON', 
   assert.deepEqual(ids(json.records), [1, 2]);
 });
 
-test('links and cursors that lead in a circle end there, with a word', async (t) => {
+test('a loop of links or cursors ends the reading with a warning', async (t) => {
   const { url, asked } = await site(t, {
     '/a': { rows: [{ id: 1 }], next: '/b', cursor: 'x' },
     '/a?cursor=x': { rows: [{ id: 2 }], cursor: 'x' },
@@ -170,7 +170,7 @@ test('links and cursors that lead in a circle end there, with a word', async (t)
   assert.equal(asked.length, 4);
 });
 
-test('endless pages end where the definition says, and fail where it says nothing', async (t) => {
+test('endless pages end at `maxPages`, and fail without it', async (t) => {
   let n = 0;
   const { url } = await site(t, (_request, response) => {
     n += 1;
@@ -191,7 +191,7 @@ test('several start URLs make one list', async (t) => {
   assert.deepEqual(ids(records), [1, 2]);
 });
 
-test('detail pages add their fields, a few at a time and in order; those that are gone are told', async (t) => {
+test('detail pages add their fields, concurrently and in order, with a warning for those that are gone', async (t) => {
   let under = 0;
   let most = 0;
   const { url } = await site(t, (request, response) => {
@@ -230,7 +230,7 @@ test('detail pages add their fields, a few at a time and in order; those that ar
   assert.match(said.join('\n'), /The field `name` was found in 5 of 6 records/);
 });
 
-test('details of an API are asked for with the headers of its list, and of another host without them', async (t) => {
+test('detail pages get the headers of the definition, unless they are on another host', async (t) => {
   const other = await site(t, { '/2': { mail: 'b@x' } });
   const { url, requests } = await site(t, {
     '/list': [
@@ -261,7 +261,7 @@ test('details of an API are asked for with the headers of its list, and of anoth
   assert.equal(other.requests[0]?.headers.authorization, undefined);
 });
 
-test('what a page links or redirects to may be public only, unless the definition names it', async (t) => {
+test('links and redirects may lead to private addresses only at hosts that the definition names', async (t) => {
   const inner = await site(t, { '/list': { items: [{ id: 'inner' }] }, '/admin': { secret: 'inner' } });
   const { url } = await site(t, {
     '/redirect': (_request, response) => response.writeHead(302, { location: `${inner.url}/list` }).end(),

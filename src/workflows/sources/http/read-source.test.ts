@@ -1,4 +1,4 @@
-/** An `http` source as a whole: what becomes of the pages of a site. */
+/** An `http` source as a whole: from the pages of a site to records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllowNetworks } from '../../../net/address-policy.ts';
@@ -41,7 +41,7 @@ test('a JSON API becomes records in a child process of its own', async (t) => {
   assert.deepEqual(pages, [1]);
 });
 
-test('an address that is not allowed is refused with what would allow it', async (t) => {
+test('the refusal of an address says what would allow it', async (t) => {
   const { url, asked } = await site(t, { '/': [] });
   const definition = definitionOf({ source: { type: 'http', url: `${url}/` } });
   const run = await startRun({ ...TRIAL, definition });
@@ -73,7 +73,7 @@ test('an HTML list becomes records with absolute links', async (t) => {
   assert.deepEqual(said, ['warn The field `email` was found in 1 of 2 records']);
 });
 
-test('children that ask the same host take turns', async (t) => {
+test('child processes that read the same host share its request limit', async (t) => {
   let under = 0;
   let most = 0;
   let asked = 0;
@@ -98,7 +98,7 @@ test('children that ask the same host take turns', async (t) => {
   assert.deepEqual([asked, most], [18, 1]);
 });
 
-test('a secret is not told, however it stands in an address', async (t) => {
+test('a secret in a URL is masked in every encoding', async (t) => {
   const { url, asked } = await site(t, {});
   const query = { token: `$\{secret.TOKEN}`, other: 'x' };
   const said: string[] = [];
@@ -117,7 +117,7 @@ test('a secret is not told, however it stands in an address', async (t) => {
   assert.match(said.join(), /token=\*\*\*&other=x 404/);
 });
 
-test('a secret that is not set is told before anything is asked', async (t) => {
+test('a missing secret is reported before any request', async (t) => {
   const { url, asked } = await site(t, {});
   const definition = definitionOf({
     source: { type: 'http', url, auth: { type: 'bearer', token: `$\{secret.NONE}` } },
