@@ -2,7 +2,7 @@
 
 /** `380 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`. */
 export function durationWords(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (Math.round(ms) < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 10_000) return `${Math.round(ms / 100) / 10} s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
@@ -29,7 +29,7 @@ export function bytesWords(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;
   let unit = 0;
-  for (; value >= 1_000 && unit < units.length - 1; unit += 1) value /= 1_000;
+  for (; Math.round(value) >= 1_000 && unit < units.length - 1; unit += 1) value /= 1_000;
   return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[unit]}`;
 }
 
