@@ -1,4 +1,4 @@
-/** Puts the built client into the built service, which then needs no package that only this repository has. */
+/** Copies the built client into the built service, which then needs no package that exists only in this repository. */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -6,7 +6,7 @@ const dist = join(import.meta.dirname, '..', 'dist');
 const client = join(dist, 'client');
 cpSync(join(import.meta.dirname, 'dist'), client, {
   recursive: true,
-  // The manifest is that of a package of its own.
+  // They belong to the client's own package.
   filter: (source) => !/(package\.json|LICENSE|\.d\.ts)$/.test(source),
 });
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
@@ -14,7 +14,7 @@ for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.js') || file.startsWith(client)) continue;
   const text = readFileSync(file, 'utf8');
   const door = relative(dirname(file), join(client, 'flowhook-client.js'));
-  // All lie in folders: the path begins with `../`. Of `import … from 'flowhook-client'` and of `import('flowhook-client')`: the compiler writes both as they were.
+  // Every importer is in a folder, so that the path begins with `../`. The compiler leaves both forms of import as written.
   const own = text.replace(/(\bfrom |\bimport\()(['"])flowhook-client\2/g, `$1$2${door}$2`);
   if (own !== text) writeFileSync(file, own);
 }

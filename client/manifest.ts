@@ -1,9 +1,9 @@
-/** Writes the manifest of the package that is published: `dist` holds all of it, JavaScript and declarations. */
+/** Writes package.json of the published package into `dist`, beside its JavaScript and declarations. */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const read = (name: string) => JSON.parse(readFileSync(join(import.meta.dirname, name), 'utf8'));
-// Within the repository the sources are run as they are; Node strips no types under node_modules.
+// The repository runs the TypeScript sources, but Node strips no types under node_modules.
 const { private: _, scripts: __, ...manifest } = read('package.json');
 const door = { types: './flowhook-client.d.ts', default: './flowhook-client.js' };
 const dist = join(import.meta.dirname, 'dist');

@@ -1,23 +1,23 @@
 /** What a call may throw: one class for each thing that callers do differently. */
 
-/** What is known of a refusal, or of an answer that never came. */
+/** What is known about a refused call, or about one that got no response. */
 export interface Refusal {
-  /** The sentence of the answer, which says what to do next. */
+  /** The sentence of the response, which says what to do next. */
   message: string;
   /** The HTTP status; 0 when there was no answer. */
   status: number;
   /** `x-error-code`, such as `workflow_not_found`; without an answer `unreachable`, `timed_out` or `broken_off`. */
   code: string;
-  /** `x-request-id`: what the log of the service knows the call by. */
+  /** `x-request-id`: identifies the call in the log of the service. */
   requestId?: string | null;
   /** `x-job-id`: the job in the way, or the one that failed. */
   jobId?: string | null;
-  /** How long the service asks to be left alone, in milliseconds. */
+  /** `retry-after`, in milliseconds. */
   retryAfterMs?: number | null;
   cause?: unknown;
 }
 
-/** Every error of the service. What an abort signal gives as its reason is thrown as it is, and is none of these. */
+/** Every error of a call, except the reason of an abort signal, which is thrown as it is. */
 export class FlowhookError extends Error {
   readonly status: number;
   readonly code: string;
@@ -27,7 +27,7 @@ export class FlowhookError extends Error {
 
   constructor({ message, status, code, requestId, jobId, retryAfterMs, cause }: Refusal) {
     super(message, cause === undefined ? {} : { cause });
-    // The class that was called: minifiers rename classes, so the code is what a program should look at.
+    // Minifiers rename classes: programs should look at `code`.
     this.name = new.target.name;
     this.status = status;
     this.code = code;
@@ -39,7 +39,7 @@ export class FlowhookError extends Error {
 
 /** 401: the key is missing, wrong, expired or revoked, or lacks the scope. */
 export class Unauthorized extends FlowhookError {}
-/** 404, 410: there is none of this name in the key's team, or it is no longer kept. */
+/** 404, 410: the key's team has none with this name, or it is no longer kept. */
 export class NotFound extends FlowhookError {}
 /** 409, 412, and 400 for a state that is in the way: a job is queued already, has ended, the workflow is paused. */
 export class Conflict extends FlowhookError {}
@@ -50,7 +50,7 @@ export class Unavailable extends FlowhookError {}
 /** 408, or no answer within `timeoutMs`. */
 export class TimedOut extends FlowhookError {}
 
-/** Answered with 400, because the contract knows no 409, but a state and no mistake of the caller. */
+/** Answered with 400, because the contract has no 409, although it is a state that is in the way and no mistake. */
 const STATE_CODES = [
   'job_already_queued',
   'workflow_paused',
@@ -60,7 +60,7 @@ const STATE_CODES = [
   'inspector_limit',
 ];
 
-/** The error of an answer that is none of success. */
+/** The error for a response that is neither 2xx nor 304. */
 export async function errorOf(response: Response): Promise<FlowhookError> {
   const { status, headers } = response;
   const text = await response.text().catch(() => '');

@@ -1,7 +1,7 @@
-/** What an event says, by its type. Times are ISO 8601 in UTC with milliseconds. */
+/** The body of each type of event. Times are ISO 8601 in UTC with milliseconds. */
 import type { FailureReason, RecordCounts } from './jobs.ts';
 
-/** What every event says. A receiver should take types and fields that it does not know for none of its business. */
+/** The fields of every event. Receivers should ignore types and fields that they do not know. */
 interface Envelope {
   /** The same for every receiver and every attempt: the header `webhook-id`. */
   id: string;
@@ -42,7 +42,7 @@ export interface Difference {
 interface DataChange extends Published {
   previousVersion: number;
   differences: Difference[];
-  /** There are more differences than fit: read `changesUrl`. */
+  /** Not all differences fit: read `changesUrl`. */
   truncated: boolean;
   changesUrl: string;
 }

@@ -4,7 +4,7 @@ import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { CallOptions, Transport } from './transport.ts';
 import type { Delivery } from './webhooks.ts';
 
-/** The longest that the service holds a call, in seconds. */
+/** The longest that the service holds a long poll, in seconds. */
 const HELD_S = 25;
 
 export interface EventsOptions extends CallOptions {
@@ -31,7 +31,7 @@ export class Events {
   }
 
   /**
-   * Some events after a place, and the place to go on from.
+   * Some events after a position, and the position to continue from.
    *
    * @param options.wait seconds to wait for one, at most 25
    */
@@ -42,14 +42,14 @@ export class Events {
     const patienceMs = this.#transport.patienceMs({ timeoutMs });
     return this.#transport.json({
       ...rest,
-      // The time that was asked for is no delay.
+      // The time that the service was asked to wait is no delay.
       timeoutMs: patienceMs > 0 ? patienceMs + wait * 1_000 : 0,
       path: '/v1/events',
       query: { after, limit, wait },
     });
   }
 
-  /** What happens, as it happens, until the signal comes or the loop is left. To go on later, keep `sequence`. */
+  /** Follows the events until the signal aborts or the loop is left. To continue later, keep `sequence`. */
   async *follow(options: EventsOptions = {}): AsyncGenerator<FlowhookEvent> {
     let after = options.after ?? 'now';
     for (;;) {
@@ -61,8 +61,8 @@ export class Events {
   }
 
   /**
-   * What happened, newest first: of a workflow, of a job, of some types, of a time (ISO 8601). A page may be empty and
-   * have a next one all the same. @throws NotFound for the workflow or the job
+   * Past events, newest first: of a workflow, of a job, of some types, of a time (ISO 8601). A page may be empty and still
+   * have a next one. @throws NotFound for the workflow or the job
    */
   history(
     options: ListOptions & {
@@ -78,7 +78,7 @@ export class Events {
     return pagesOf(this.#transport, 'events', { ...rest, path: '/v1/events/history', query });
   }
 
-  /** Where an event went: its deliveries to all webhooks, newest first. @throws NotFound */
+  /** The deliveries of an event to all webhooks, newest first. @throws NotFound */
   deliveries(eventId: string, options: ListOptions = {}): Pages<Delivery> {
     const path = `/v1/events/${encodeURIComponent(eventId)}/deliveries`;
     return pagesOf(this.#transport, 'deliveries', { ...options, path });
@@ -95,7 +95,7 @@ export class Events {
       .types;
   }
 
-  /** The last event of a type, else a typical one. @throws NotFound when there is no such type */
+  /** The last event of a type, or an example if there is none. @throws NotFound when there is no such type */
   async sample(type: string, options: CallOptions = {}): Promise<FlowhookEvent | undefined> {
     const path = `/v1/samples/${encodeURIComponent(type)}`;
     return (await this.#transport.json<FlowhookEvent[]>({ ...options, path }))[0];

@@ -1,4 +1,4 @@
-/** The door of the package: what stands here is public and keeps its name. */
+/** The public interface of the package: names exported here stay the same. */
 export type { AuditLine, AuditOptions } from './audit.ts';
 export {
   Conflict,

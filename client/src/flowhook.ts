@@ -24,8 +24,8 @@ export interface FlowhookOptions extends TransportOptions {
   /** Milliseconds for one attempt of a call; 30,000 unless told, 0: no limit. */
   timeoutMs?: number;
   /**
-   * How often a call that failed is tried again, where that cannot do anything twice: reading, and what carries an
-   * idempotency key. 2 unless told.
+   * How often a failed call is retried, where that is safe: calls that only read, and calls with an idempotency key. 2
+   * unless told.
    */
   retries?: number;
 }
@@ -62,7 +62,7 @@ export class Flowhook {
     this.keys = new Keys(transport);
   }
 
-  /** Who the key speaks for: a way to try one out. @throws Unauthorized */
+  /** The team and scopes of the key: a way to check it. @throws Unauthorized */
   me(options: CallOptions = {}): Promise<Me> {
     return this.#transport.json({ ...options, path: '/v1/me' });
   }
@@ -73,7 +73,7 @@ export class Flowhook {
     return this.#transport.json({ ...options, path: '/v1/usage', query });
   }
 
-  /** How the instance stands, and its settings: for keys with the scope `operator`. @throws Unauthorized */
+  /** The state of the instance and its settings: for keys with the scope `operator`. @throws Unauthorized */
   system(options: CallOptions = {}): Promise<System> {
     return this.#transport.json({ ...options, path: '/v1/system' });
   }
@@ -92,8 +92,8 @@ export class Flowhook {
   }
 
   /**
-   * Everything that the team holds about a person, one JSON text after the other: `place`, `workflowId`, and what was
-   * found there. There is no time limit unless `timeoutMs` sets one.
+   * Everything that the team stores about a person, as a series of JSON texts: `place`, `workflowId`, and what was found
+   * there. There is no time limit unless `timeoutMs` sets one.
    */
   async *exportPerson(email: string, { signal, timeoutMs = 0 }: CallOptions = {}): AsyncGenerator<string> {
     const call = { method: 'POST', path: '/v1/export', json: { email }, signal, timeoutMs };
@@ -101,8 +101,8 @@ export class Flowhook {
   }
 
   /**
-   * What changes in the team, as it changes, from now on or after the `sequence` of earlier news. It ends with the
-   * connection: then call it again.
+   * Notifications of what changes in the team, from now on or after the `sequence` of earlier ones. The stream ends with
+   * the connection: then call it again.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<News> {
     return newsOf(this.#transport, options);

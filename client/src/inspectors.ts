@@ -1,18 +1,18 @@
-/** Inspectors: addresses for a day that keep what they are sent, for whoever has no receiver to try webhooks with. */
+/** Inspectors: temporary URLs that keep the requests they receive, for trying webhooks without a receiver. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** Times are ISO 8601 in UTC with milliseconds. */
 export interface Inspector {
   id: string;
-  /** Subscribe this one. It takes anything from anybody who knows it. */
+  /** The URL to subscribe. It accepts any request from anybody who knows it. */
   url: string;
-  /** What it answers, and how late. */
+  /** The status that it answers, and after how many milliseconds. */
   status: number;
   delayMs: number;
   /** Requests so far; the newest 100 are kept. */
   received: number;
-  /** Why webhooks of the service will not reach it; null: they will. */
+  /** Why webhooks of this service cannot reach it; null: they can. */
   refusal: string | null;
   createdAt: string;
   expiresAt: string;
@@ -74,13 +74,13 @@ export class Inspectors {
     return this.#transport.json({ ...options, method: 'PATCH', path: pathOf(inspectorId), json: answer });
   }
 
-  /** Removes it with all that it was sent. @throws NotFound */
+  /** Removes an inspector with all requests that it received. @throws NotFound */
   delete(inspectorId: string, options: CallOptions = {}): Promise<{ message: string }> {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(inspectorId) });
   }
 
   /**
-   * What it was sent, newest first.
+   * The requests that it received, newest first.
    *
    * @param options.after only those that came after the one with this number
    * @throws NotFound

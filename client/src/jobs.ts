@@ -1,4 +1,4 @@
-/** Jobs: how they stand, their logs, and waiting for their end. */
+/** Jobs: their state, their logs, and waiting for their end. */
 import { RateLimited, Unavailable } from './errors.ts';
 import type { Events } from './events.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
@@ -44,7 +44,7 @@ export interface Job {
   cancelRequestedAt: string | null;
   /** Why it failed, or why its last attempt did. */
   reason: FailureReason | null;
-  /** The same as a sentence; of a canceled job: by whom. */
+  /** The same as a sentence; for a canceled job, who canceled it. */
   error: string | null;
   progress: { records: number; bytes: number; pages: number | null; message: string | null } | null;
   /** The version that it published or found unchanged. */
@@ -55,7 +55,7 @@ export interface Job {
   finishedAt: string | null;
 }
 
-/** What is told of a job where there are many. */
+/** A job as lists of other things show it. */
 export type JobGlance = Pick<Job, 'id' | 'state' | 'queuedAt' | 'startedAt' | 'finishedAt'>;
 
 /** How many jobs are in each state. Those that have ended are `complete` or those among the newest 5,000 jobs. */
@@ -71,7 +71,7 @@ export interface LogLine {
 
 /** The longest that a long poll is held, in seconds. */
 const HELD_S = 25;
-/** Between two looks while others keep the line of events busy, or it is not to be had, in milliseconds. */
+/** Poll interval while unrelated events keep arriving, or while events cannot be followed, in milliseconds. */
 const LOOK_MS = 500;
 const LOOK_AT_LOG_MS = 1_000;
 
@@ -117,8 +117,8 @@ export class Jobs {
   }
 
   /**
-   * Waits until a job has ended, well or not: look at its `state`. It listens to the team's events, so it hears of the
-   * end at once and asks little.
+   * Waits until a job has ended, successfully or not: check its `state`. It follows the events of the team, and so
+   * learns of the end at once with few requests.
    *
    * @param options.withinMs how long at most, in milliseconds; for ever unless told
    * @throws NotFound; TimedOut, the job then goes on
@@ -131,7 +131,7 @@ export class Jobs {
     let job = await this.get(jobId, options);
     if (job.finishedAt !== null) return job;
     let { next } = await this.#events.page({ ...options, after: 'now' });
-    // It may have ended before that place in the line of events.
+    // It may have ended before that position in the events.
     job = await this.get(jobId, options);
     while (job.finishedAt === null) {
       const leftMs = end - Date.now();
@@ -159,7 +159,7 @@ export class Jobs {
     return this.#transport.json({ ...rest, path: `${pathOf(jobId)}/logs`, query });
   }
 
-  /** Its log from the attempt under way on, as it grows, until the job has ended. @throws NotFound */
+  /** Follows the log, from the current attempt on, until the job has ended. @throws NotFound */
   async *followLogs(jobId: string, options: CallOptions = {}): AsyncGenerator<LogLine & { attempt: number }> {
     let job = await this.get(jobId, options);
     let attempt = Math.max(1, job.attempt);
@@ -169,7 +169,7 @@ export class Jobs {
       for (const line of lines) yield { ...line, attempt };
       after = lines.at(-1)?.seq ?? after;
       if (next !== null && lines.length > 0) continue;
-      // Looked at before the log was read: what had ended by then is complete.
+      // `job` was read before the log: an attempt that had ended by then has its whole log.
       if (attempt < job.attempt) {
         attempt += 1;
         after = 0;
@@ -182,12 +182,12 @@ export class Jobs {
     }
   }
 
-  /** Cancels it: at once when it waits, else as soon as its run has been ended. @throws NotFound, Conflict */
+  /** Cancels a job: at once if it is waiting, otherwise once its run has been stopped. @throws NotFound, Conflict */
   cancel(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
     return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/cancel` });
   }
 
-  /** Queues a new job of the same workflow. @throws NotFound; Conflict, whose `jobId` is the job in the way */
+  /** Queues a new job of the same workflow. @throws NotFound; Conflict with the `jobId` of the unfinished job */
   rerun(
     jobId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
@@ -196,12 +196,12 @@ export class Jobs {
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 
-  /** Brings one forward that waits for its next attempt. @throws NotFound, Conflict */
+  /** Starts the next attempt of a retrying job now. @throws NotFound, Conflict */
   runNow(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
     return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/run-now` });
   }
 
-  /** What has happened since; nothing when the service has no room for another one who waits. */
+  /** The events since a position; undefined when the service cannot hold another long poll. */
   async #hear(after: number, { leftMs, ...options }: CallOptions & { leftMs: number }) {
     const wait = Math.min(HELD_S, Math.ceil(leftMs / 1_000));
     try {

@@ -1,10 +1,10 @@
-/** The API keys of the team: what there is, another one, and the end of one. */
+/** The API keys of the team: listing, creating, rotating and revoking them. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export type Scope = 'read' | 'queue' | 'webhooks' | 'admin' | 'operator';
 
-/** A key, never the key itself. Times are ISO 8601 in UTC with milliseconds. */
+/** The description of a key, never the key itself. Times are ISO 8601 in UTC with milliseconds. */
 export interface Key {
   id: string;
   name: string;
@@ -15,13 +15,13 @@ export interface Key {
   /** From then on it is refused; null: never. */
   expiresAt: string | null;
   revokedAt: string | null;
-  /** About when it was last used: written once a minute. */
+  /** Accurate to a minute. */
   lastUsedAt: string | null;
   /** `unused`: not for 90 days; `expires_soon`: within 14 days. */
   concern: 'unused' | 'expires_soon' | null;
 }
 
-/** The one answer in which a key itself stands. */
+/** The only response that contains the key itself. */
 export interface MadeKey {
   message: string;
   /** The key itself, shown this once. */
@@ -29,7 +29,7 @@ export interface MadeKey {
   key: Key;
 }
 
-/** Who a key speaks for, and the bounds within which it does. */
+/** The team and scopes of a key, and the limits of its calls. */
 export interface Me {
   team: { id: string; slug: string };
   key: Pick<Key, 'id' | 'name' | 'prefix' | 'scopes' | 'expiresAt'>;
@@ -63,7 +63,7 @@ export class Keys {
   }
 
   /**
-   * Makes one. Every call makes another.
+   * Creates a key. Every call creates another.
    *
    * @param input.scopes `read`, `queue` and `webhooks` unless told; `admin` includes them
    */
@@ -75,7 +75,7 @@ export class Keys {
   }
 
   /**
-   * Makes a new key in the place of one.
+   * Replaces a key by a new one.
    *
    * @param options.overlapSeconds how long the old one goes on working; 0 unless told: it ends at once
    * @throws NotFound, also of one that is revoked or expired
@@ -89,7 +89,7 @@ export class Keys {
   }
 
   /**
-   * Ends one for good, at once. Asking twice is harmless.
+   * Revokes a key for good, at once. Repeating it is harmless.
    *
    * @param options.self must be true for the key that makes the call
    * @throws NotFound

@@ -1,12 +1,12 @@
-/** Reads a body line by line, no faster than it is asked to. */
+/** Reads a response body line by line, with backpressure. */
 import { Unavailable } from './errors.ts';
 import { timedOut } from './transport.ts';
 
 /**
- * The lines of a body. Leaving the loop early ends the answer.
+ * The lines of a body. Leaving the loop early cancels the response.
  *
- * @param patienceMs how long each wait for more may take, in milliseconds; 0: for ever
- * @throws Unavailable `broken_off` when the body ends within a line, or is cut; TimedOut
+ * @param patienceMs how long each wait for more data may take, in milliseconds; 0: no limit
+ * @throws Unavailable `broken_off` when the body ends within a line or the connection breaks; TimedOut
  */
 export async function* linesOf(
   response: Response,
@@ -30,12 +30,12 @@ export async function* linesOf(
     }
     if (rest !== '') throw brokenOff();
   } finally {
-    // Nobody waits for it: the connection is given up, or has ended already.
+    // Not awaited: the connection is abandoned, or has ended already.
     reader.cancel().catch(() => {});
   }
 }
 
-/** The answer ended before it was whole. */
+/** The error for a response that ended too early. */
 export function brokenOff(cause?: unknown): unknown {
   if (cause instanceof Error && 'code' in cause && cause.code === 'timed_out') return cause;
   return new Unavailable({

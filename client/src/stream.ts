@@ -1,27 +1,26 @@
-/** What changes in the team, as it changes: for those who show it. */
+/** Live notifications of what changes in a team, for user interfaces. */
 import { linesOf } from './lines.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** Something may have changed: read it again. */
 export interface News {
   kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'inspectors' | 'keys';
-  /** Of what; those of `versions` are the ids of workflows. null: any. */
+  /** What has changed; for `versions`, ids of workflows. null: any. */
   ids: string[] | null;
-  /** Where to go on after this one: `after` of a later call; null within one change. */
+  /** Where to continue after this one: `after` of a later call; null within a change. */
   sequence: number | null;
 }
 
-/** From where news are told, and of their beginning. */
 export interface StreamOptions extends CallOptions {
   /** The `sequence` of the last news that are known. */
   after?: number | undefined;
-  /** Called once: from now on nothing is missed, and `sequence` is the place to come back to until there are news. */
+  /** Called once when the stream is open: nothing is missed from then on, and `sequence` is where to continue. */
   onOpen?: ((sequence: number) => void) | undefined;
 }
 
 /**
- * News from now on, or after a place, until the service or the signal ends it: then call it again with the last
- * `sequence`.
+ * News from now on, or after a position, until the service or the signal ends the stream: then call it again with the
+ * last `sequence`.
  */
 export async function* newsOf(
   transport: Transport,

@@ -1,4 +1,4 @@
-/** How an instance stands, for whoever runs it. */
+/** The state of an instance, for operators. */
 
 /** Times are ISO 8601 in UTC with milliseconds. */
 export interface System {
@@ -27,7 +27,7 @@ export interface System {
   jobs: { queued: number; running: number; retrying: number; complete: boolean };
   /** Of all teams; circuits are those of this node. */
   deliveries: { waiting: number; oldestWaitingAt: string | null; openCircuits: number; complete: boolean };
-  /** How late this node was to whatever was due, in the last whole minute. */
+  /** The event loop delay of this node in the last whole minute. */
   eventLoop: { p50Ms: number; p99Ms: number; maxMs: number };
   memory: {
     residentBytes: number;
@@ -38,7 +38,7 @@ export interface System {
   settings: SystemSetting[];
 }
 
-/** What is wrong with an installation, what comes of it, and what to do. */
+/** What is wrong with an installation, the consequences, and what to do. */
 export interface SystemChecks {
   /** Whether no finding is an error. */
   ok: boolean;
@@ -49,11 +49,11 @@ export interface SystemChecks {
 
 export interface SystemFinding {
   group: 'machine' | 'settings' | 'files' | 'database' | 'backups' | 'network' | 'work';
-  /** The name of the check: it stays the same for ever. */
+  /** The name of the check, which never changes. */
   check: string;
   status: 'ok' | 'warning' | 'error' | 'skipped';
   what: string;
-  /** What comes of it, or why it was not checked; null when all is well. */
+  /** The consequence, or why it was not checked; null when all is well. */
   why: string | null;
   /** The next step; null when there is none to take. */
   fix: string | null;

@@ -190,7 +190,7 @@ function isSafe({ method = 'GET', body, idempotencyKey }: Call, error: unknown):
   return isPassing && (method === 'GET' || idempotencyKey !== undefined);
 }
 
-/** Exponential backoff with full jitter, after the time that the service asks for: many clients do not come back at once. */
+/** Exponential backoff with full jitter, on top of `retry-after`: many clients do not come back at once. */
 function waitBefore(error: unknown, failures: number): number {
   const asked = error instanceof FlowhookError ? error.retryAfterMs : null;
   const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));

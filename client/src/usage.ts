@@ -1,9 +1,9 @@
 /** How much a team has done. */
 import type { CallOptions } from './transport.ts';
 
-/** One hour or day. Of a workflow there are no deliveries, of a webhook only these. */
+/** One hour or day. A workflow has no `deliveries`, a webhook nothing else. */
 export interface UsageBucket {
-  /** When it began: ISO 8601 in UTC. */
+  /** Its beginning: ISO 8601 in UTC. */
   start: string;
   /** That ended in it. */
   jobs?: { finished: number; failed: number; canceled: number };
@@ -14,7 +14,7 @@ export interface UsageBucket {
     failedAttempts: number;
     /** Given up. */
     dead: number;
-    /** How long the endpoints took, in milliseconds, to some 10 %; null when nothing was delivered. */
+    /** Response times in milliseconds, accurate to about 10 %; null when nothing was delivered. */
     latencyMs: { p50: number | null; p95: number | null };
   };
 }
@@ -23,7 +23,7 @@ export interface Usage {
   by: 'hour' | 'day';
   from: string;
   to: string;
-  /** All that had happened by then is counted. */
+  /** Everything before this time is counted. */
   countedUntil: string;
   /** The oldest first, without gaps. */
   buckets: UsageBucket[];
@@ -33,9 +33,9 @@ export interface Usage {
 export interface UsageOptions extends CallOptions {
   /** `hour` unless told; hours and days are those of UTC. */
   by?: 'hour' | 'day' | undefined;
-  /** In the first of them; 24 hours or 30 days before `to` unless told. */
+  /** A time in the first bucket; 24 hours or 30 days before `to` unless told. */
   from?: Date | string | undefined;
-  /** Behind the last of them; now unless told. */
+  /** A time after the last bucket; now unless told. */
   to?: Date | string | undefined;
   workflowId?: string | undefined;
   webhookId?: string | undefined;

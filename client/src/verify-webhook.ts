@@ -1,13 +1,13 @@
 /** Verifies what arrives at a webhook: Standard Webhooks 1.0, `v1` (HMAC-SHA256) and `v1a` (ed25519). */
 import type { FlowhookEvent } from './event.ts';
 
-/** What arrived was not sent by the service, was changed, or is a recording: answer 401 and do nothing. */
+/** The request was not sent by the service, was changed, or is a replayed recording: answer 401 and do nothing. */
 export class NotVerified extends Error {
   override readonly name = 'NotVerified';
 }
 
 const TOLERANCE_S = 300;
-/** More than a service signs with; each costs a check. */
+/** More than the service ever sends; each costs a verification. */
 const MAX_SIGNATURES = 16;
 
 /**
@@ -16,7 +16,7 @@ const MAX_SIGNATURES = 16;
  * if (event.type === 'workflow_finished') console.log(event.data.records.added);
  * ```
  *
- * One signature that one of the secrets or keys made is enough. An event may come more than once: `event.id` tells.
+ * One signature by one of the secrets or keys is enough. An event may arrive more than once: compare `event.id`.
  *
  * @param body exactly what arrived, before any parser
  * @param headers `webhook-id`, `webhook-timestamp` and `webhook-signature`, in a `Headers` or as Node has them
@@ -81,7 +81,7 @@ async function ed25519(publicKey: string, signature: Bytes, signed: Bytes): Prom
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** @throws TypeError: a mistake of the receiver, which must not look like one of the sender */
+/** @throws TypeError for a malformed key: a mistake of the receiver must not look like one of the sender */
 function keyBytes(text: string, prefix: string): Bytes {
   const bytes = base64(text.startsWith(prefix) ? text.slice(prefix.length) : text);
   if (bytes === undefined || bytes.length === 0) throw new TypeError(`A key is not ${prefix} and base64`);
@@ -107,6 +107,6 @@ function header(headers: Parameters<typeof verifyWebhook>[1], name: string): str
   if (headers instanceof Headers) return headers.get(name) ?? '';
   const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
   const value = key === undefined ? '' : headers[key];
-  // Two of them are none: whichever was chosen, somebody else may choose the other.
+  // A header that occurs twice counts as missing: another reader might choose the other value.
   return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-/** Webhooks: subscribing, how each is called and stands, and its deliveries. */
+/** Webhooks: subscribing, their settings and state, and their deliveries. */
 import type { FlowhookEvent } from './event.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
@@ -11,7 +11,7 @@ export interface Webhook {
   events: string[];
 }
 
-/** How a webhook is called. What is not named stays as it is. */
+/** Settings of a webhook. Those that are missing stay as they are. */
 export interface WebhookSettings {
   /** One delivery at a time, in the order of the events; a failing one holds up the rest. */
   ordered?: boolean;
@@ -23,7 +23,7 @@ export interface WebhookSettings {
   headers?: Record<string, string> | null;
 }
 
-/** A webhook with how it is called and how it stands. Times are ISO 8601 in UTC with milliseconds. */
+/** A webhook with its settings and its state. Times are ISO 8601 in UTC with milliseconds. */
 export interface WebhookDetail extends Webhook {
   /** null: every workflow of the team. */
   workflowId: string | null;
@@ -143,7 +143,7 @@ export class Webhooks {
    * Subscribes a URL to events of a workflow. Repeating it creates nothing and resumes the webhook if it was paused.
    *
    * @param input.events names such as `workflow_finished`, or `*` for all
-   * @returns the sentence says which names never fire, and when network policy will refuse the address
+   * @returns a message that also says which event names never occur, and whether network policy refuses the address
    * @throws NotFound; Conflict when the workflow has as many as it may have
    */
   async subscribe(
@@ -172,13 +172,13 @@ export class Webhooks {
     });
   }
 
-  /** Its waiting deliveries are canceled. @throws NotFound */
+  /** Removes a webhook and cancels its waiting deliveries. @throws NotFound */
   unsubscribe(webhookId: string, options: CallOptions = {}): Promise<{ message: string }> {
     const path = `${ALL}/unsubscribe/${encodeURIComponent(webhookId)}`;
     return this.#transport.json({ ...options, method: 'DELETE', path });
   }
 
-  /** Those that call this URL, for whoever never learned their ids. @throws NotFound */
+  /** Removes the webhooks of a URL, for callers that do not know their ids. @throws NotFound */
   unsubscribeUrl(
     { url, workflowId }: { url: string; workflowId?: string },
     options: CallOptions = {},
@@ -197,7 +197,7 @@ export class Webhooks {
     return this.#change({ ...options, method: 'PATCH', path: pathOf(webhookId), json: settings });
   }
 
-  /** The secret that a receiver verifies `v1` with. @throws NotFound */
+  /** The secret with which a receiver verifies `v1` signatures. @throws NotFound */
   async secret(webhookId: string, options: CallOptions = {}): Promise<string> {
     const call = { ...options, path: `${pathOf(webhookId)}/secret` };
     return (await this.#transport.json<{ secret: string }>(call)).secret;
@@ -206,7 +206,7 @@ export class Webhooks {
   /**
    * Gives it a new secret.
    *
-   * @param options.overlapHours how long the old one signs along, in hours
+   * @param options.overlapHours for how many hours deliveries are also signed with the old one
    * @throws NotFound
    */
   rotate(
@@ -217,7 +217,7 @@ export class Webhooks {
     return this.#transport.json({ ...options, method: 'POST', path, json: { overlapHours } });
   }
 
-  /** Sends `webhook_test` to this one alone, whatever it has subscribed. @throws NotFound */
+  /** Sends `webhook_test` to this webhook only, whatever it is subscribed to. @throws NotFound */
   test(
     webhookId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
@@ -226,7 +226,7 @@ export class Webhooks {
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 
-  /** What is due waits until it is resumed. @throws NotFound */
+  /** Its deliveries wait until it is resumed. @throws NotFound */
   pause(
     webhookId: string,
     { reason, ...options }: CallOptions & { reason?: string } = {},
@@ -267,7 +267,7 @@ export class Webhooks {
     return (await this.#transport.json<{ deliveryIds: string[] }>(call)).deliveryIds;
   }
 
-  /** Begins to send all of some states since a time once more; those that are `dead` unless told. @throws NotFound */
+  /** Begins to replay all deliveries in some states since a time; those that are `dead` unless told. @throws NotFound */
   async replaySince(
     webhookId: string,
     { since, until, states }: { since: Date | string; until?: Date | string; states?: DeliveryState[] },
@@ -305,9 +305,9 @@ export class Deliveries {
   }
 
   /**
-   * A command for a shell that sends it from there, signed for the next five minutes.
+   * A curl command that sends the delivery, signed for the next five minutes.
    *
-   * @returns `hidden`: the headers in whose place `***` stands
+   * @returns `hidden`: the headers whose values are replaced by `***`
    * @throws NotFound, also when its webhook is gone
    */
   curl(

@@ -308,7 +308,7 @@ export class Workflows {
     return (await this.#put<{ message: string }>(workflowId, definition, options, { dryRun: true })).message;
   }
 
-  /** Archives a workflow that was created over the API; `put` brings it back with its records. @throws NotFound, Conflict */
+  /** Archives one that was created over the API; `put` brings it back with its records. @throws NotFound, Conflict */
   delete(workflowId: string, options: CallOptions = {}): Promise<{ message: string }> {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(workflowId) });
   }
