@@ -1,4 +1,4 @@
-/** Attempts: every way to let go of one but publishing and canceling. How they are held is in `beat.ts`. */
+/** Attempts: every way to end one, except publishing and canceling. `beat.ts` renews their leases. */
 import {
   type AfterFailure,
   afterCrash,
@@ -39,13 +39,13 @@ export async function fail(
   await endAttempt(tx, job, { ...end, follows });
 }
 
-/** Gives one attempt back: each is a transaction of its own, for they have nothing to do with each other. */
+/** Gives one attempt back, so that the job can be retried without counting a failure. */
 export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
   if (follows.state === 'retrying') {
-    // Nothing went wrong: what an earlier attempt failed with is still the last that did.
+    // Nothing went wrong: the reason and error of an earlier failure stay.
     await endAttempt(tx, job, { follows, reason: job.reason, error: job.error });
     return;
   }
@@ -56,7 +56,7 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
   });
 }
 
-/** Served by the index `job_running`: it has what runs, on all nodes together. */
+/** Uses the index `job_running`, which holds the running jobs of all nodes. */
 export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>(
     `select * from job where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
@@ -80,17 +80,17 @@ export async function reclaim(
   { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
-  // Looked at once more when it is locked: its holder may have been heard of since.
+  // Checked again under the lock: its holder may have renewed the lease since.
   if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
   return toJob(await endAbandoned(tx, job, error));
 }
 
-/** Whether the lease of a running job is over. */
+/** Whether the lease of a running job has expired. */
 export function isOverdue({ now }: Tx, job: JobRow): boolean {
   return job.lease_until !== null && job.lease_until < now;
 }
 
-/** Ends the attempt of a job that is locked, with its workflow. */
+/** Ends an attempt as crashed. The job and its workflow are locked by now. */
 export function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });

@@ -1,4 +1,4 @@
-/** The audit: lines of what was changed, written with the change. */
+/** The audit log: who changed what, written in the transaction of the change. */
 import { newId } from '../../std/id.ts';
 import type { AuditOperations } from '../audit-operations.ts';
 import { AUDIT_COLUMNS, type AuditRow, auditValues, STORED_COLUMNS, toAuditLine } from '../audit-row.ts';
@@ -9,7 +9,7 @@ import type { Tx, View } from './transaction.ts';
 type Input<Name extends keyof AuditOperations> = Parameters<AuditOperations[Name]>[0];
 type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperations[Name]>>;
 
-/** Lines that one look for an action, an actor or a target goes through. */
+/** Lines that one search for an action, an actor or a target reads. */
 const LOOKED_THROUGH = 5_000;
 
 export async function add(tx: Tx, line: Input<'add'>): Promise<void> {
@@ -20,7 +20,7 @@ export async function add(tx: Tx, line: Input<'add'>): Promise<void> {
   );
 }
 
-/** Writes down an operation that has just been done in this transaction, if somebody has asked for it. */
+/** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
 export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
   if (tx.repeated) return;
   for (const line of linesOf(input, result)) await add(tx, line);
@@ -29,7 +29,7 @@ export async function note(tx: Tx, input: unknown, result: unknown): Promise<voi
 export async function list({ db }: View, input: Input<'list'>): Promise<Result<'list'>> {
   const { teamId, action, actorId, targetId, limit } = input;
   const { first, end, since, until } = idsBetween('aud', input);
-  // Two statements, and not a condition that is always there: each has its index.
+  // Two statements instead of one with an optional condition: each uses its own index.
   const [ofTeam, team] = teamId === undefined ? ['', []] : ['a.team_id = $4 and', [teamId]];
   const isSearch = action !== undefined || actorId !== undefined || targetId !== undefined;
   const last = isSearch

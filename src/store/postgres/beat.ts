@@ -1,6 +1,6 @@
 /**
- * Renewing the leases of what a node runs. Most of it is one statement, which waits for nobody: one run that keeps
- * its job locked must not make its node lose the others.
+ * Renews the leases of the jobs that a node runs. Most of them in one statement that waits for no lock, so that one run
+ * that keeps its job locked does not make its node lose the others.
  */
 import { Problem } from '../../model/error.ts';
 import type { Held } from '../../model/job.ts';
@@ -10,10 +10,10 @@ import type { Tx } from './transaction.ts';
 type BeatInput = Parameters<JobOperations['beat']>[0];
 type Told = Awaited<ReturnType<JobOperations['beat']>>;
 
-/** For this part of its lease one that is locked is waited for: the next beat tries again, and a lease has several. */
+/** A locked job is waited for this fraction of its lease; a lease lasts several beats, and the next one tries again. */
 const LOCK_PART = 15;
 
-/** Makes `beat` of its two transactions. */
+/** Makes `beat` from its two transactions. */
 export function beating(renew: {
   free(input: BeatInput): ReturnType<typeof renewFree>;
   locked(input: Omit<BeatInput, 'held'> & { held: Held }): ReturnType<typeof renewLocked>;
@@ -27,7 +27,7 @@ export function beating(renew: {
         if (renewed !== 'renewed') told[renewed].push(held);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        // Neither renewed nor lost: whoever has it locked may yet end it, and nobody can take it until then.
+        // Neither renewed nor lost: nobody can take the job while it is locked.
         late.push(held);
       }
     };
@@ -37,13 +37,13 @@ export function beating(renew: {
 }
 
 /**
- * A job by its key, whatever else is asked of it. A planner that sees few jobs run would find it among all that run,
- * and as long as anybody holds an old transaction open those are all that ran since.
+ * Selects a job by its primary key, whatever the other conditions. Otherwise the planner might search the index of
+ * running jobs, which beside a transaction that is held open has an entry for every job that has run since.
  */
 const byKey = (name: string) => `
   select * from job where job.team_id = ${name}.team_id and job.id = ${name}.id limit 1`;
 
-/** Renews those that nobody has locked at this moment, and names the others. */
+/** Renews the jobs that are not locked at this moment; returns the others in `locked`. */
 export async function renewFree(
   tx: Tx,
   { nodeId, held, leaseMs }: BeatInput,
@@ -79,7 +79,7 @@ export async function renewFree(
   };
 }
 
-/** Renews one, waiting for a while for whoever has it locked. */
+/** Renews one job, and waits a while for its lock. */
 export async function renewLocked(
   tx: Tx,
   { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: Held },

@@ -1,4 +1,4 @@
-/** Canceling jobs, and bringing waiting ones forward: what people ask of a job. */
+/** What people ask of a job: canceling it, and running a waiting one now. */
 import { type Held, isWaiting, onCancel } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
@@ -22,7 +22,7 @@ export async function cancel(
   return { outcome, job: toJob(await noteWish(tx, job, input.by)) };
 }
 
-/** Who asked first stays the one who did. */
+/** Records the request to cancel; a second one does not replace the first. */
 async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   if (job.cancel_requested_at !== null) return job;
   await tx.db.run(
@@ -52,7 +52,7 @@ export async function runNow(
   );
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
-  // One that has been due for a while does not go to the end of the row.
+  // A job that has been due for a while keeps its place in the queue.
   const due = { ...job, run_at: Math.min(job.run_at, tx.now) };
   await tx.db.run(
     'update job set run_at = $1 where team_id = $2 and id = $3',

@@ -1,32 +1,33 @@
 /**
- * Where claims begin to look. As long as anybody holds an old transaction open, the indexes over what waits and what
- * runs keep an entry for every job that ever did; a look that begins behind them does not meet them again.
+ * Where claims start to search. While somebody holds an old transaction open, the indexes of waiting and of running
+ * jobs keep a dead entry for every job that was ever in them; a search that starts behind those entries does not read
+ * them again.
  *
- * What comes into these indexes is dated at least with the clock of the transaction that brings it. So whatever is
- * older than any transaction is known from one survey to the next: nothing of it waits but what the survey has found,
- * and of what runs it names each.
+ * A job enters these indexes with a date no earlier than the start of the transaction that writes it. Entries that are
+ * older than any transaction therefore cannot be added any more: between two surveys, the only such jobs that wait or
+ * run are those that the last survey found.
  */
 import type { View } from './transaction.ts';
 
-/** No transaction takes longer from its look at the clock to its commit. What does is found by the next survey. */
+/** No transaction takes longer from reading the clock to its commit. If one does, the next survey finds its job. */
 const TRANSACTION_MS = 10_000;
 /** Claims between two surveys. */
 const SURVEY_EVERY = 60;
-/** More that run for long are not named: then all that run are counted anew by every claim. */
+/** When more jobs than this run for long, they are not named, and every claim counts all running jobs. */
 const MAX_NAMED = 1_000;
 
-/** What claims need not look at. */
+/** What claims can skip. */
 export interface Bounds {
-  /** Nothing waits that is dated before this, in epoch milliseconds. */
+  /** No waiting job is dated before this, in epoch milliseconds. */
   waitingSince: number;
-  /** What runs and was taken up before this, in epoch milliseconds, is among `running`. */
+  /** Jobs that run and were claimed before this, in epoch milliseconds, are listed in `running`. */
   runningSince: number;
   running: readonly { teamId: string; id: string }[];
 }
 
 const NONE: Bounds = { waitingSince: -1, runningSince: -1, running: [] };
 
-/** Keeps the bounds of one process, and says when they must be found anew. */
+/** The bounds of one process, renewed by a survey every 60 claims. */
 export class ClaimBounds {
   readonly #survey: (input: undefined) => Promise<Bounds>;
   #bounds = NONE;
@@ -37,10 +38,10 @@ export class ClaimBounds {
     this.#survey = survey;
   }
 
-  /** For one claim. */
+  /** The bounds for one claim. */
   async next(nowMs: number): Promise<Bounds> {
     this.#claims += 1;
-    // By a clock that was set back everything is dated before the bounds.
+    // After the clock was set back, new jobs are dated before the bounds.
     if (nowMs < this.#lastMs) this.#bounds = NONE;
     this.#lastMs = nowMs;
     if (this.#claims % SURVEY_EVERY === 0) this.#bounds = await this.#survey(undefined);
@@ -48,10 +49,10 @@ export class ClaimBounds {
   }
 }
 
-/** What `job_due` holds: each use of that index repeats its condition. */
+/** The condition of the index `job_due`, which every query that uses it must repeat. */
 export const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
 
-// The oldest of each team and priority: one seek for each by the index `job_due`.
+// The oldest of each team and priority: one seek for each in the index `job_due`.
 const OLDEST = `
   with recursive oldest (team_id, priority, run_at) as (
     (select job.team_id, job.priority, job.run_at from job where ${WAITS}
@@ -70,7 +71,7 @@ const OLDEST = `
   select min(run_at) as at from oldest`;
 const RUNNING = `select team_id as "teamId", id from job where state = 'running' and run_at < $1 limit $2`;
 
-/** Looks at everything that waits, and at everything that runs. */
+/** Searches all waiting and all running jobs. */
 export async function survey(view: View): Promise<Bounds> {
   const since = view.now - TRANSACTION_MS;
   const oldest = await view.db.get<{ at: number | null }>(OLDEST);

@@ -1,10 +1,10 @@
 /**
- * Claiming: the due jobs that a node takes next, fair between teams, while other nodes do the same.
+ * Claims due jobs for a node, fairly between teams, while other nodes do the same.
  *
- * First one statement ranks what is due and locks it; what another node has locked is stepped over and not waited for.
- * Then the rows of the teams are locked, as every claim does, and what runs now is counted: of the locked jobs those
- * are taken that keep within `perTeam`. A team that is locked is not waited for either, else whoever hangs with one
- * would keep the jobs of all: the claim goes on without it, and comes back to it once.
+ * First, one statement ranks the due jobs and locks them, skipping those that another node has locked. Then the rows of
+ * their teams are locked, as every claim does, and their running jobs counted: of the locked jobs, those within
+ * `perTeam` are started. Locked teams are skipped as well, because a transaction that hangs with one would block the
+ * jobs of all: the claim goes on without them, and tries them once more at the end.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
@@ -20,30 +20,30 @@ import type { Tx } from './transaction.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
-/** A claim without some teams, and what is known beforehand. */
+/** One attempt to claim: without some teams, and with what this node remembers. */
 interface Asked extends ClaimInput {
   without: readonly string[];
   bounds: Bounds;
-  /** Teams that jobs were claimed of, the last one last. */
+  /** Teams that jobs were claimed from, the most recent last. */
   served: readonly string[];
 }
 
-/** No job waits as long as this: one that seems to was queued before the clock was set back, and is due. */
+/** No job waits this long: one that is dated further ahead was queued before the clock was set back, and is due. */
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
-/** Teams whose turn is remembered, here and not in their rows: those of more are as if they had never been served. */
+/** Teams whose turn is remembered, in memory; others count as never served. */
 const MAX_SERVED = 1_000;
 
-/** Other claims, and calls that queue, lock a team for a few milliseconds. */
+/** How long to wait before trying locked teams again: other claims and enqueues lock a team for a few milliseconds. */
 const COME_BACK_MS = 10;
 
-/** What is claimed in one transaction, and the teams that were passed over because somebody has them locked. */
+/** The jobs claimed in one transaction, and the teams that were skipped because they were locked. */
 interface Claimed {
   jobs: ClaimedJob[];
   locked: string[];
 }
 
-/** Makes `claim` of its transaction: of all teams, then without those that are locked, and then of all once more. */
+/** Makes `claim` from its transaction: for all teams, then without the locked ones, then for all once more. */
 export function claiming(running: {
   claim(input: Asked): Promise<Claimed>;
   survey(input: undefined): Promise<Bounds>;
@@ -68,7 +68,7 @@ export function claiming(running: {
       await pause(COME_BACK_MS);
       if (claimed.length < input.limit) await more([]);
     } catch (error) {
-      // What was claimed before is this node's all the same.
+      // The jobs of the earlier transactions are claimed all the same.
       if (!(error instanceof Problem) || claimed.length === 0) throw error;
     }
     return claimed;
@@ -106,10 +106,10 @@ export async function claim(tx: Tx, input: Asked): Promise<Claimed> {
   return { jobs: claimed, locked };
 }
 
-/** What waits, but for what ended long ago: that is passed by in the index itself. */
+/** Waiting jobs, from the bound on: the dead entries before it are never read. */
 const MAY_WAIT = `${WAITS} and job.run_at >= $10`;
 
-/** The teams of what runs, once for each job: those that were taken up since, and those that are known by name. */
+/** The team of each running job: of those claimed since the bound, and of the named older ones. */
 const runningTeams = (since: string, teams: string, ids: string, among = '') => `
   select job.team_id from job where job.state = 'running' and job.run_at >= ${since} ${among}
   union all
@@ -119,7 +119,7 @@ const runningTeams = (since: string, teams: string, ids: string, among = '') => 
   ) job
   where job.state = 'running' and job.run_at < ${since} ${among}`;
 
-/** Of one team and priority: so many that are due and may be taken here, what is due longest first. */
+/** The due jobs of one team and priority that may run here, those due longest first. */
 const next = (limit: string) => `
   (select job.id, job.attempt, job.run_at, 0 as misdated from job
    where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
@@ -131,12 +131,12 @@ const next = (limit: string) => `
      and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
    order by job.run_at limit ${limit})`;
 
-// Team by team, so that nobody's backlog stands in front of anybody: the one with the fewest running jobs first, and
-// of those with as few the one that was served longest ago. Each job of a team is ranked by how many the team will
-// have running before it: taking from the lowest rank on is taking turns.
+// Teams take turns, so that no team's backlog delays another team: first the team with the fewest running jobs, and
+// between equals the one served longest ago. Each job is ranked by how many jobs its team would then have running;
+// taking the lowest ranks first is taking turns.
 //
-// `waiting` and `level` jump from team to team and from priority to priority by the index `job_due`: that costs what
-// teams and their priorities are, however many jobs wait.
+// `waiting` and `level` are loose index scans: they seek from team to team and from priority to priority in the index
+// `job_due`, at a cost that depends on the number of teams and priorities, not on the number of waiting jobs.
 const DUE = `
   with recursive
     excepted as materialized (
@@ -199,7 +199,7 @@ const DUE = `
     free as materialized (
       select job.*, ranked.rank
       from ranked join job on job.team_id = ranked.team_id and job.id = ranked.id
-      -- In other words than those of job_due: without statistics the planner would read that index from end to end.
+      -- Not the condition of job_due: without statistics the planner would scan that index from end to end.
       where job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = ranked.attempt
       order by ranked.rank limit $5
       for update of job skip locked
@@ -208,16 +208,16 @@ const DUE = `
   from (select count(*) as teams from open) counted left join free on true
   order by free.rank`;
 
-/** Of few teams: those whose turn it is. When these have too little that is due: of all. */
+/** Looks at the teams whose turn it is; only when these have too few due jobs, at all teams. */
 async function lockDue(tx: Tx, input: Asked): Promise<JobRow[]> {
-  // Others may be taking as many at this moment.
+  // Another node may be locking as many at this moment.
   const candidates = 2 * input.limit + 8;
   const { jobs, teams } = await lockDueOf(tx, input, { candidates, teams: candidates });
   if (jobs.length === input.limit || teams <= candidates) return jobs;
   return (await lockDueOf(tx, input, { candidates, teams })).jobs;
 }
 
-/** The jobs, locked, in the order of their turns, and how many teams wait for one. */
+/** The due jobs, locked, in the order of their turns, and how many teams have waiting jobs and room to run them. */
 async function lockDueOf(
   tx: Tx,
   { limit, perTeam, except = [], without, bounds, served }: Asked,
@@ -247,8 +247,8 @@ async function lockDueOf(
 }
 
 /**
- * Locks the teams that nobody else has locked, and counts what each of them may still run; the others are missing. In
- * the order of their ids as everybody who locks several.
+ * Locks the teams that are not locked, in the order of their ids, as everybody who locks several does. Returns how many
+ * more jobs each may run; teams that were locked are missing.
  */
 async function roomOf(
   tx: Tx,
@@ -261,7 +261,7 @@ async function roomOf(
       'select id from team where id = any($1::text[]) order by id for no key update skip locked',
       teams,
     ),
-    // By a statement of its own: it sees what was committed until the locks were there.
+    // A statement of its own, so that it sees everything that was committed before the locks were taken.
     tx.db.all<{ team_id: string; jobs: number }>(
       `select team_id, count(*) as jobs
        from (${runningTeams('$2', '$3', '$4', 'and job.team_id = any($1::text[])')}) counted group by team_id`,
@@ -297,7 +297,7 @@ function started(tx: Tx, job: JobRow, { nodeId, leaseMs }: ClaimInput): JobRow {
     process_pid: null,
     process_started_at: null,
     started_at: job.started_at ?? tx.now,
-    // From now on: since when it runs, which is what `job_running` has it by.
+    // While a job runs, this is when it was claimed: the index `job_running` is ordered by it.
     run_at: tx.now,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The database's clock, as this process knows it: every node of a service reckons by one clock, whatever its own
- * says. The difference is measured now and then, and in between the monotonic clock of this process counts on.
+ * The database's clock, as this process knows it: all nodes use one clock, whatever their own say. The offset is
+ * measured every 10 s; in between, the monotonic clock of this process counts on.
  */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
@@ -15,8 +15,8 @@ export interface DatabaseClock {
 }
 
 /**
- * Asks the database for the time, and again every 10 s. Off by at most half of what the quickest of the questions
- * took, and by what both clocks drift apart in between.
+ * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift between two
+ * measurements.
  */
 export async function startClock(db: Database): Promise<DatabaseClock> {
   let offset = await measure(db);
@@ -25,14 +25,14 @@ export async function startClock(db: Database): Promise<DatabaseClock> {
       (measured) => {
         offset = measured;
       },
-      // The database is away: so is whoever would need the time.
+      // While the database cannot be reached, nobody needs its time.
       () => undefined,
     );
   }, MEASURE_EVERY_MS).unref();
   return { now: () => Math.floor(performance.now() + offset), stop: () => clearInterval(timer) };
 }
 
-/** What the monotonic clock lacks to be the database's. */
+/** What must be added to the monotonic clock to get the database's, by the quickest of three round trips. */
 async function measure(db: Database): Promise<number> {
   let best = { tookMs: Number.POSITIVE_INFINITY, offset: 0 };
   for (let tries = 0; tries < 3; tries += 1) {

@@ -8,18 +8,18 @@ import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { clientUrl } from '../database-url.ts';
 
-/** What a statement's `$1` may stand for. Arrays become PostgreSQL arrays. */
+/** A parameter of a statement. Arrays become PostgreSQL arrays. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
 
-/** How long a connection may take to come about. */
+/** How long connecting may take. */
 const CONNECT_MS = 5_000;
-/** A statement that takes longer is ended, here and in the database: none may. */
+/** No statement may take longer: it is canceled, here and in the database. */
 const STATEMENT_MS = 30_000;
-/** A connection that says nothing for a little longer than that is lost. */
+/** A connection that has not answered a little after that is taken for lost. */
 const ANSWER_MS = STATEMENT_MS + 5_000;
-/** Longer than any transaction of ours holds a row: who holds it longer hangs, and must not keep others waiting. */
+/** Longer than any healthy transaction of ours holds a lock: one that holds it longer hangs, and others stop waiting. */
 const LOCK_MS = 2_000;
-/** A transaction that waits for us for so long belongs to a process that hangs; it must not keep its locks. */
+/** A transaction that is idle for this long belongs to a process that hangs; it must not keep its locks. */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 const IDLE_CONNECTION_MS = 30_000;
 
@@ -37,11 +37,11 @@ export interface PoolOptions {
   /** Connections at most. */
   size: number;
   log: Logger;
-  /** How long the answer to a statement may take, if it may take longer than any of the service. */
+  /** How long the answer to a statement may take, in milliseconds: for statements that take longer than the service's. */
   answerMs?: number;
 }
 
-/** Runs statements, each on whatever connection is free. */
+/** A pool of connections: each statement runs on whichever is free. */
 export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: clientUrl(url),
@@ -54,53 +54,53 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
-  // Of a connection that nobody holds: the next statement gets another one. The error carries the client with all that
-  // it knows, the password as well.
+  // An idle connection failed: the next statement gets another one. The error itself is not logged, because it carries
+  // the client, with the password.
   pool.on('error', (error) => {
     const { code, message } = error as Error & { code?: string };
     log.warn({ code, reason: message }, 'database.connection_lost');
   });
-  // Of one that is being handed over: what comes in that moment nobody listens to yet, which would end the process. The
-  // statement that follows fails by itself.
+  // Without a listener, an error while a connection is being handed over would end the process. The statement that
+  // follows fails by itself.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** What runs statements: a pool, or the one connection of a transaction. */
+/** Runs statements: on a pool, or on the one connection of a transaction. */
 export class Database {
   readonly #runs: pg.Pool | pg.PoolClient;
   readonly #reads: boolean;
   #over = false;
   #failure: unknown;
 
-  /** @param options.reads each statement only reads, and ends in the database as well when it takes too long */
+  /** @param options.reads runs each statement in a read-only transaction, with limits in the database as well */
   constructor(runs: pg.Pool | pg.PoolClient, { reads = false }: { reads?: boolean } = {}) {
     this.#runs = runs;
     this.#reads = reads;
   }
 
   /**
-   * The error that came first. Of several statements that are under way at once it is the one that says what was
-   * wrong, whichever is waited for: the others are told that the transaction has failed.
+   * The error that came first. When several statements are under way at once, this one says what was wrong; the others
+   * are only told that the transaction has failed.
    */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Notes an error unless there was one before. */
+  /** Keeps an error, unless there was one before. */
   fail(error: unknown): void {
     this.#failure ??= error;
   }
 
   /**
-   * Refuses every further statement. Of several that a transaction has under way at once one may fail, and what the
-   * others would ask next must not run after the rollback, on a connection that is somebody else's by then.
+   * Refuses every further statement. When one of several concurrent parts of a transaction fails, the statements that
+   * the others would send next must not run after the rollback, on a connection that somebody else has by then.
    */
   end(): void {
     this.#over = true;
   }
 
-  /** The first row, or nothing. */
+  /** The first row, or undefined. */
   async get<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
     return (await this.all<Row>(sql, ...values))[0];
   }
@@ -111,18 +111,18 @@ export class Database {
     return rows as Row[];
   }
 
-  /** Runs a statement; answers how many rows it changed. */
+  /** Runs a statement; returns how many rows it changed. */
   async run(sql: string, ...values: Value[]): Promise<number> {
     const { rowCount } = await this.#query(sql, values);
     return rowCount ?? 0;
   }
 
-  /** Runs a script that takes no values and answers nothing. */
+  /** Runs statements without parameters and without results. */
   async exec(sql: string): Promise<void> {
     await this.#query(sql);
   }
 
-  /** Runs several reads on one connection and one state of the database. */
+  /** Runs several reads on one connection, in one snapshot of the database. */
   snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
     if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
@@ -140,12 +140,12 @@ export class Database {
   }
 }
 
-/** One statement in a transaction of its own, which is where it can be given limits: all of it goes out at once. */
+/** Runs one statement in a read-only transaction, which can have limits; all of it is sent in one go. */
 function readWith(pool: pg.Pool, sql: string, values?: Value[]): Promise<pg.QueryResult> {
   return onConnection(pool, async (client, discard) => {
     const begun = client.query(begin({ isolation: 'read committed read only' }));
     const answer: Promise<pg.QueryResult> = client.query(sql, values);
-    // Also after a failure: then it is a rollback.
+    // After a failure this is a rollback.
     const ended = client.query('commit');
     const [first, , last] = await Promise.allSettled([begun, answer, ended]);
     if (first.status === 'rejected' || last.status === 'rejected') discard();
@@ -154,7 +154,7 @@ function readWith(pool: pg.Pool, sql: string, values?: Value[]): Promise<pg.Quer
   });
 }
 
-/** PostgreSQL's texts hold no NUL, which an endpoint's answer or a line of a log may: U+FFFD stands for it. */
+/** PostgreSQL cannot store NUL in text, which a response or a log line may contain: U+FFFD takes its place. */
 function storable(value: Value): Value {
   if (Array.isArray(value))
     return value.some(hasNul) ? (value.map((item) => storable(item)) as Value) : value;
@@ -172,11 +172,11 @@ export interface Limits {
   isolation?: Isolation;
   /** How long one statement may take. */
   statementMs?: number;
-  /** How long one lock is waited for; 0 is for ever. */
+  /** How long to wait for one lock; 0 means for ever. */
   lockMs?: number;
 }
 
-/** Compiling a plan would take longer than any statement of ours does. */
+/** Without JIT: compiling a plan would take longer than any of our statements. */
 function begin({
   isolation = 'read committed',
   statementMs = STATEMENT_MS,
@@ -190,11 +190,11 @@ function begin({
 }
 
 /**
- * Runs something in one transaction on one connection. What it throws is thrown on, after a rollback; a connection
- * that cannot be rolled back is thrown away. Where the database has refused a statement its first error is thrown,
- * also when whoever asked did not wait for it.
+ * Runs `perform` in one transaction on one connection. When it throws, the transaction is rolled back and the error
+ * rethrown; a connection that cannot be rolled back is discarded. When the database has refused a statement, its first
+ * error is thrown, even if nobody awaited that statement.
  *
- * @param limits those of the service unless told; migrations take longer
+ * @param limits default to those of the service; migrations take longer
  */
 export function inTransaction<Result>(
   pool: pg.Pool,
@@ -203,14 +203,14 @@ export function inTransaction<Result>(
 ): Promise<Result> {
   return onConnection(pool, async (client, discard) => {
     const db = new Database(client);
-    // Not waited for: what is asked first goes with it, and finds the transaction open.
+    // Not awaited: the first statement is sent right behind it, and finds the transaction open.
     const begun = client.query(begin(limits));
     begun.catch((error) => db.fail(error));
     try {
       const result = await perform(db);
       db.end();
       await begun;
-      // What has failed cannot be committed: the database would roll it back and call that a success.
+      // A failed transaction cannot be committed: the database would roll it back and report success.
       if (db.failure !== undefined) throw db.failure;
       await client.query('commit');
       return result;
@@ -227,7 +227,7 @@ export function inTransaction<Result>(
   });
 }
 
-/** Takes a connection, and gives it back when what is done with it is over: away with it if it was discarded or lost. */
+/** Takes a connection from the pool and gives it back after `use`; one that was discarded or lost is closed instead. */
 async function onConnection<Result>(
   pool: pg.Pool,
   use: (client: pg.PoolClient, discard: () => void) => Promise<Result>,
@@ -239,7 +239,7 @@ async function onConnection<Result>(
   const discard = () => {
     isBroken = true;
   };
-  // A connection that is lost while a statement is under way fails that statement as well.
+  // When a connection is lost, the statement that is under way rejects as well.
   client.on('error', discard);
   try {
     return await use(client, discard);
@@ -249,10 +249,10 @@ async function onConnection<Result>(
   }
 }
 
-/** Of each pool, how long was waited for the connection that was given last. */
+/** For each pool, how long the last caller waited for its connection. */
 const waited = new WeakMap<pg.Pool, number>();
 
-/** How long, in milliseconds, a connection of a pool is waited for at the moment. */
+/** How long callers wait for a connection of a pool at the moment, in milliseconds. */
 export function connectionWaitMs(pool: pg.Pool): number {
   return pool.waitingCount === 0 ? 0 : (waited.get(pool) ?? 0);
 }
@@ -263,7 +263,7 @@ const TRANSIENT = new Set([
   '40P01', // deadlock_detected
 ]);
 
-/** Classes of SQLSTATEs that speak of the server, the disk or the way to it, and not of the statement. */
+/** Classes of SQLSTATEs that are about the server, its disk or the connection, not about the statement. */
 const OUTSIDE_CLASSES = new Set([
   '08', // connection exceptions
   '28', // refused at the door
@@ -274,39 +274,39 @@ const OUTSIDE_CLASSES = new Set([
   'XX', // internal, corrupted
 ]);
 
-/** What the client says of sockets, and of certificates that it does not trust. */
+/** Codes of Node's errors about sockets, and about certificates that are not trusted. */
 const OF_THE_WIRE = /^(?:E[A-Z]+|ERR_(?:STREAM|SOCKET|TLS|SSL)_.*|UNABLE_TO_.*|.*(?:CERT|SIGNED|ISSUER).*)$/;
 
-/** Single ones of a class that otherwise speaks of statements. */
+/** Single SQLSTATEs of classes that are otherwise about statements. */
 const OUTSIDE = new Set([
   '25006', // read_only_sql_transaction: a replica, after a fail-over
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
 ]);
 
-/** What the server says to every statement that comes after one that has failed. */
+/** Whether it is the server's answer to every statement after one that has failed. */
 function isAftermath(error: unknown): boolean {
   return sqlState(error) === '25P02';
 }
 
 function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
-  // What the server says has a severity. EPIPE, which the client says, has five letters as well.
+  // Errors of the server have a severity. EPIPE, an error of the client, has five letters as well.
   return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
-/** Whether the whole transaction may be tried once more: the database took it back to let another one through. */
+/** Whether the whole transaction may be retried: the database rolled it back in favour of another one. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error) ?? '');
 }
 
-/** SQLSTATEs of waiting too long for what somebody else has locked, or at all. */
+/** SQLSTATEs of a lock or a statement that took too long. */
 const BUSY = new Set([
   '55P03', // lock_not_available
   '57014', // query_canceled, by statement_timeout as well
 ]);
 
-/** Whether the database answers, but something else was in the way of just this. */
+/** Whether the database works, but something else was in the way of this statement. */
 export function isBusy(error: unknown): boolean {
   return BUSY.has(sqlState(error) ?? '') || isTransient(error);
 }
@@ -316,7 +316,7 @@ export function isFull(error: unknown): boolean {
   return sqlState(error) === '53100';
 }
 
-/** What the client says of connections, which has no SQLSTATE and no code. */
+/** Messages of the client about connections, which have neither a SQLSTATE nor a code. */
 const OF_THE_CLIENT = new Set([
   'timeout expired',
   'timeout exceeded when trying to connect',
@@ -330,7 +330,7 @@ const OF_THE_CLIENT = new Set([
   'There was an error establishing an SSL connection',
 ]);
 
-/** Whether an error says that the database cannot be used now, rather than that a statement was wrong. */
+/** Whether an error means that the database cannot be used now, rather than that a statement was wrong. */
 export function isOutside(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) {
@@ -343,7 +343,7 @@ export function isOutside(error: unknown): boolean {
   );
 }
 
-/** Whether a row was refused because one with the same key is there (SQLSTATE 23505), by that index if it is named. */
+/** Whether a row was refused because of a duplicate key (SQLSTATE 23505), in a particular index if one is named. */
 export function isDuplicate(error: unknown, index?: string): boolean {
   return (
     sqlState(error) === '23505' &&

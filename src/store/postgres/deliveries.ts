@@ -1,4 +1,4 @@
-/** Deliveries: what they are. `settle.ts` writes down what became of them, `lanes.ts` says which are due. */
+/** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
 import { type Attempt, DELIVERY_STATES } from '../../model/delivery.ts';
 import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 import type { View } from './transaction.ts';
@@ -31,7 +31,7 @@ export async function get(
     id,
   );
   if (found === undefined) return undefined;
-  // An attempt that was settled since the row was read would stand beside the time that it was due at.
+  // Without attempts that were settled since the row was read: they would not fit its `nextAt`.
   const attempts = await view.db.all<Attempt & { details: string | null }>(
     `select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
      from attempt where team_id = $1 and delivery_id = $2 and number <= $3 order by number`,
@@ -50,7 +50,7 @@ export async function get(
   };
 }
 
-// One seek for each state, so that those which are rare are found among those which are many.
+// One seek for each state, so that a rare state is found among many deliveries of others.
 const PAGE = `
   select ${COLUMNS} from (
     select found.id from unnest($3::text[]) as wanted (state)
@@ -90,7 +90,7 @@ export async function list(
   return rows.map(toSummary);
 }
 
-/** Where a delivery stands in the history of its webhook. */
+/** The position of a delivery in the history of its webhook. */
 export interface Place {
   createdAt: number;
   id: string;

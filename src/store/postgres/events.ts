@@ -1,4 +1,4 @@
-/** Events, and the deliveries that they cause: written in the transaction of what happened. */
+/** Events and their deliveries, written in the transaction of what they report. */
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
@@ -9,21 +9,21 @@ import type { Tx, View } from './transaction.ts';
 interface NewEvent {
   teamId: string;
   type: EventType;
-  /** null: of no workflow, so that only those hear of it who hear of the whole team. */
+  /** null: of no workflow; only subscriptions to the whole team receive it. */
   workflowId: string | null;
   jobId: string | null;
   finishedAt: number | null;
   data: Record<string, unknown>;
-  /** The trace that it belongs to, as `traceparent`. */
+  /** The trace that it belongs to, in the form of `traceparent`. */
   trace?: string | null;
 }
 
 /**
- * Appends an event and, for every webhook that is subscribed to it at this moment, a delivery that is due now.
- * A paused webhook gets its delivery too: it waits until the webhook is resumed or unsubscribed.
+ * Appends an event and, for every webhook that is subscribed to it at this moment, a delivery that is due now. A paused
+ * webhook gets one too, which waits until the webhook is resumed or unsubscribed.
  *
- * The team's row is locked from here to the commit, so that a sequence is never seen before the one below it: this
- * comes last in a transaction, after every other lock. Several may be under way at once, in the order of their calls.
+ * Locks the team's row until the commit, so that no event becomes visible before one with a smaller sequence. Call it
+ * last in a transaction, after taking every other lock. Concurrent calls in one transaction are numbered in order.
  */
 export async function appendEvent(
   tx: Tx,
@@ -42,7 +42,7 @@ export async function appendEvent(
   ]);
 }
 
-/** Appends an event that goes to one webhook alone, whatever it has subscribed; locks as `appendEvent` does. */
+/** Appends an event for one webhook only, whatever it has subscribed to; locks as `appendEvent` does. */
 export async function appendTestEvent(
   tx: Tx,
   event: NewEvent,
@@ -57,7 +57,7 @@ export async function appendTestEvent(
   return { eventId, deliveryId: deliveryId as string };
 }
 
-// Asked for after the team's row is locked: who has subscribed before an event was counted hears of it.
+// Runs after the team's row is locked, so that every subscription made before the event was numbered is found.
 const SUBSCRIBED = `
   select id from webhook
   where team_id = $1 and coalesce(workflow_id, '') in ($2, '') and state <> 'deleted'
@@ -65,9 +65,9 @@ const SUBSCRIBED = `
   order by id`;
 
 /**
- * The number behind the team's newest event. That one is looked up, for a counter in the team's row would leave a dead
- * row behind with every event, which all who lock the row pass as long as anybody holds a transaction open; a lock
- * leaves none. `last_sequence` stays what the team began with here: a copied one may be ahead of its events.
+ * The number after the team's newest event, which is looked up. A counter in the team's row would leave a dead row with
+ * every event, and while somebody holds a transaction open, everybody who locks the row would read them all; a lock
+ * leaves none. `last_sequence` is only where the team started in this database: a copy may be ahead of its events.
  */
 function nextSequence(tx: Tx, teamId: string): Promise<number> {
   const before = tx.sequences.get(teamId) ?? newestLocked(tx, teamId);
@@ -76,7 +76,7 @@ function nextSequence(tx: Tx, teamId: string): Promise<number> {
   return next;
 }
 
-/** Two statements, because the second one has to see what was committed until the row was locked. */
+/** Two statements, because the second must see everything that was committed before the row was locked. */
 async function newestLocked(tx: Tx, teamId: string): Promise<number> {
   const [team, newest] = await Promise.all([
     tx.db.get<{ sequence: number }>(
@@ -91,7 +91,7 @@ async function newestLocked(tx: Tx, teamId: string): Promise<number> {
 
 const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 
-/** Answers the event's id. */
+/** Returns the event's id. */
 async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<string> {
   const id = newId('evt', tx.now);
   await tx.db.run(
@@ -110,7 +110,7 @@ async function insertEvent(tx: Tx, event: NewEvent, sequence: number): Promise<s
   return id;
 }
 
-/** Answers the deliveries' ids, in the order of the webhooks. */
+/** Returns the ids of the deliveries, in the order of the webhooks. */
 async function addDeliveries(
   tx: Tx,
   input: { teamId: string; webhookIds: readonly string[]; sequence: number; origin: DeliveryOrigin },
@@ -157,7 +157,7 @@ export function get(
   return view.db.get<StoredEvent>(`${EVENT} where team_id = $1 and id = $2`, teamId, id);
 }
 
-/** How many events are looked through for one of a type: there is no index over types. */
+/** How many of the newest events are searched for one of a type: types have no index. */
 const LOOKED_THROUGH = 1_000;
 
 export function latest(

@@ -1,4 +1,4 @@
-/** Inspectors: receivers of ours for a day, and what they were sent. */
+/** Inspectors: temporary receivers for webhooks, and the requests that they received. */
 import type { Inspector } from '../../model/inspector.ts';
 import type { InspectorOperations } from '../inspector-operations.ts';
 import { type InspectedRow, type InspectorRow, toInspected, toInspector } from '../inspector-row.ts';
@@ -9,7 +9,7 @@ type Result<Name extends keyof InspectorOperations> = ReturnType<InspectorOperat
 
 export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
   const { teamId, id, status, delayMs, forMs, most } = input;
-  // Two that are made at the same moment count each other.
+  // Locked, so that two that are created at the same moment count each other.
   await tx.db.run('select 1 from team where id = $1 for update', teamId);
   if ((await list(tx, { teamId })).length >= most) return undefined;
   const row = await tx.db.get<InspectorRow>(
@@ -57,7 +57,7 @@ export async function change(tx: Tx, input: Input<'change'>): Result<'change'> {
   return row && toInspector(row);
 }
 
-/** Its requests go with it, those too that are just being kept: `keep` has locked the row. */
+/** Removes an inspector with its requests, including one that `keep` is storing: that has locked the row. */
 export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'remove'> {
   const removed = await tx.db.run(
     'delete from inspector where id = $1 and team_id = $2 and expires_at > $3',
@@ -71,7 +71,7 @@ export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'r
 export async function keep(tx: Tx, input: Input<'keep'>): Result<'keep'> {
   const { teamId, id, workflowId, most } = input;
   const { body, ...request } = input.request;
-  // The row stays locked until the commit: one after the other, so that no more than `most` are ever there.
+  // The row stays locked until the commit, so that there are never more than `most` requests.
   const inspector = await tx.db.get<{ received: number }>(
     `update inspector set received = received + 1
      where id = $1 and team_id = $2 and expires_at > $3 returning received`,
@@ -91,8 +91,7 @@ export async function keep(tx: Tx, input: Input<'keep'>): Result<'keep'> {
       tx.now,
       workflowId,
       JSON.stringify(request),
-      // PostgreSQL takes no NUL in text.
-      body.replaceAll('\0', '\ufffd'),
+      body,
     ),
     tx.db.run(
       'delete from inspected_request where team_id = $1 and inspector_id = $2 and number <= $3',
@@ -135,19 +134,14 @@ export async function signers(view: View, input: Input<'signers'>): Result<'sign
     SIGNERS,
     view.now,
     teamId,
-    storable(eventId),
-    storable(url),
+    eventId,
+    url,
     limit,
   );
   return rows.map(({ webhookId, secret, previousSecret }) => ({
     webhookId,
     secrets: previousSecret === null ? [secret] : [secret, previousSecret],
   }));
-}
-
-/** What cannot stand in a table is not found there. */
-function storable(text: string): string {
-  return text.includes('\0') ? '' : text;
 }
 
 export async function prune(tx: Tx, { limit }: Input<'prune'>): Result<'prune'> {

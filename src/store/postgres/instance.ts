@@ -15,8 +15,8 @@ export async function get(view: View, { name }: { name: string }): Promise<strin
 }
 
 /**
- * Of any number of nodes one has it: the row is locked, and its condition looked at once more by whoever had to wait.
- * A lease that ends later than any could was given before the clock was set back.
+ * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for whoever had to
+ * wait. A lease that ends further ahead than any could was granted before the clock was set back, and may be taken.
  */
 export async function lease(
   tx: Tx,

@@ -1,9 +1,9 @@
 /**
- * Jobs: queueing them, looking at them, and what every change of one has in common.
+ * Jobs: queueing and reading them, and the locks and events that every change of a job needs.
  *
- * Locks are taken in one order: the row of the workflow, then those of its jobs, at last, with the events, that of
- * the team. Under the workflow's lock nobody else queues or ends a job of it, so that a slot that was found free
- * stays free, and a job that waits behind another is not left there.
+ * Locks are always taken in the same order: the row of the workflow, then its jobs, and last, with the events, the team.
+ * Nobody else queues or ends a job of a workflow while its row is locked, so that a slot that was found free stays free,
+ * and a job that waits behind another one is not left there.
  */
 
 import { FencedError } from '../../model/error.ts';
@@ -45,7 +45,7 @@ export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
   const slots = overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
   const last = unfinished.at(-1);
-  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is none at all.
+  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is no unfinished job.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
   const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
   await Promise.all([
@@ -94,7 +94,7 @@ export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
   );
 }
 
-/** What an idempotency key was sent with. */
+/** The part of a call that its idempotency key belongs to. */
 type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
 
 /** The job that this key made within the last 24 h. */
@@ -117,7 +117,7 @@ export async function remembered(
   );
 }
 
-/** Remembers the job that a key made, and forgets some of the team's that are too old. */
+/** Stores the job that a key made, and deletes some expired keys of the team. */
 export async function remember(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
@@ -154,18 +154,18 @@ export function jobRow(
   return view.db.get<JobRow>('select * from job where team_id = $1 and id = $2', teamId, id);
 }
 
-/** A job and the workflow that it is of, both locked until the commit. */
+/** A job and its workflow, both locked until the commit. */
 export interface LockedJob {
   job: JobRow;
   workflow: WorkflowRow;
 }
 
-/** Locks a job to end it, or to do what goes by the row of its workflow as well. */
+/** Locks a job and its workflow, to end the job or to change its records. */
 export async function lockJob(
   tx: Tx,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<LockedJob | undefined> {
-  // In this order, and in one round trip: a job never goes to another workflow.
+  // In this order and in one round trip, which is safe because a job never moves to another workflow.
   const [workflow, job] = await Promise.all([
     tx.db.get<WorkflowRow>(
       `select * from workflow
@@ -179,8 +179,8 @@ export async function lockJob(
 }
 
 /**
- * The fence for whoever ends an attempt or writes records: the running job if this very attempt holds it, and its
- * workflow, both locked; else FencedError.
+ * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError unless this
+ * attempt is still the one that runs.
  */
 export async function lockHeld(tx: Tx, held: Held): Promise<LockedJob> {
   const locked = await lockRunning(tx, held);
@@ -188,14 +188,14 @@ export async function lockHeld(tx: Tx, held: Held): Promise<LockedJob> {
   return locked;
 }
 
-/** As `lockHeld`, but nothing is answered when this attempt does not run any more. */
+/** As `lockHeld`, but returns undefined when this attempt no longer runs. */
 export async function lockRunning(tx: Tx, held: Held): Promise<LockedJob | undefined> {
   const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
   const { job } = locked ?? {};
   return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
 }
 
-/** The fence for what changes nothing but the job's own row: that row, locked, else FencedError. */
+/** The fence for changes of the job's own row only: locks that row, or throws FencedError. */
 export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
   const row = await tx.db.get<JobRow>(
     `select * from job where team_id = $1 and id = $2 and attempt = $3 and state = 'running' for update`,
@@ -211,7 +211,7 @@ export function fenced({ jobId, attempt }: Held): FencedError {
   return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
 }
 
-/** Moves the job that waits behind an ended one into its slot: it is due from now on, and dated so for claims. */
+/** Moves the job that waits behind an ended one into its slot, dated now or later (see `claim-bounds.ts`). */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run(
@@ -224,8 +224,8 @@ export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
 }
 
 /**
- * Appends an event about a job as its row stands now. `more` is added to what is said of it. It locks the team's row:
- * nothing else is locked after it.
+ * Appends an event about a job in its present state, with `more` added to its data. It locks the team's row, so that
+ * nothing else may be locked after it.
  */
 export function appendJobEvent(
   tx: Tx,

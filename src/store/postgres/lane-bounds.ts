@@ -1,39 +1,39 @@
 /**
- * Where looks into a lane begin. As long as anybody holds an old transaction open, the index over what waits keeps an
- * entry for every delivery that ever did; a look that begins behind the last one does not meet them again.
+ * Where searches in a lane start. While somebody holds an old transaction open, the index of waiting deliveries keeps a
+ * dead entry for every delivery that ever waited; a search that starts behind those entries does not read them again.
  *
- * That can be known without a doubt of what has never been tried: it comes with an event, and the events of a team
- * become visible in the order of their sequence. What comes back for another attempt, and replays, are few.
+ * The bound is safe for deliveries that were never tried: they are written with their event, and the events of a team
+ * become visible in the order of their sequence. Retries and replays are few, and always searched from the start.
  */
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
 import type { LaneName } from '../webhook-operations.ts';
 import { keyOf } from './lane-leases.ts';
 
-/** Lanes that are remembered: those of more are looked into from the beginning. */
+/** Lanes that are remembered; others are searched from the start. */
 const MAX_LANES = 10_000;
-/** Of these a look at what is known takes those that were looked into last: others may wait for the next at everything. */
+/** How many of them a search of known lanes covers, the most recently used; others wait for the next full search. */
 const MAX_KNOWN = 1_000;
-/** So often nothing is believed: a database that was restored may have gone back. */
+/** How often all bounds are dropped, because a database that was restored may have gone back. */
 const AFRESH_EVERY_MS = 30_000;
-/** A look at everything that takes longer rests for this many times as long; until then a look is at what is known. */
+/** A full search that takes longer is not repeated for 20 times as long; until then only known lanes are searched. */
 const SLOW_MS = 25;
 const REST = 20;
 
-/** How the next look is to be taken. */
+/** How the next search is to be done. */
 export interface NextLook {
-  /** Nothing is left out, also not what seems to be dated far ahead. */
+  /** Includes deliveries that are dated far ahead, from before the clock was set back. */
   afresh: boolean;
-  /** Only those lanes, instead of all that wait. */
+  /** Search only these lanes; undefined for all. */
   known: readonly KnownLane[] | undefined;
 }
 
 export interface KnownLane extends LaneName {
-  /** No delivery of an event up to this sequence waits for its first attempt. */
+  /** Every delivery of an event up to this sequence has had its first attempt. */
   seen: number;
 }
 
-/** What one process knows of lanes that it has looked into. */
+/** What one process remembers of the lanes that it has searched. */
 export class LaneBounds {
   readonly #lanes = new Map<string, KnownLane>();
   readonly #elapsed: Clock;
@@ -50,7 +50,7 @@ export class LaneBounds {
     return this.#lanes.get(keyOf(lane))?.seen ?? 0;
   }
 
-  /** The lane that was noted longest ago makes room. */
+  /** Remembers a lane; the least recently noted one makes room. */
   note({ teamId, webhookId }: LaneName, seen = 0): void {
     const key = keyOf({ teamId, webhookId });
     const known = { teamId, webhookId, seen: Math.max(seen, this.#lanes.get(key)?.seen ?? 0) };
@@ -76,7 +76,7 @@ export class LaneBounds {
     return { afresh, known: isResting ? [...this.#lanes.values()].slice(-MAX_KNOWN) : undefined };
   }
 
-  /** Notes how long a look at everything took; a small index is never what made it slow. */
+  /** Postpones the next full search after a slow one, unless the index is too small to be the reason. */
   async rest(tookMs: number, isLarge: () => Promise<boolean>): Promise<void> {
     if (tookMs < SLOW_MS || !(await isLarge())) return;
     this.#restUntilMs = this.#elapsed() + REST * tookMs;

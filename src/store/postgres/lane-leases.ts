@@ -1,24 +1,24 @@
 /**
- * Whose a lane is: one node's at a time, for as long as it renews its lease.
+ * Leases of lanes: one node at a time holds a lane, for as long as it renews its lease.
  *
  *     free ──take: epoch + 1──▶ held ──keep──▶ held
  *      ▲                         │ └──lease over, another one takes it: epoch + 1──▶ held by that one
  *      └─────────release─────────┘
  *
- * Each step is one statement that compares and sets, by the database's clock. Rows are touched in the order of their
- * key, so that no two nodes wait for each other.
+ * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so
+ * that no two nodes deadlock.
  */
 import type { HeldLane, LaneHolder, LaneName } from '../webhook-operations.ts';
 import type { Tx } from './transaction.ts';
 
-/** Whether enough of a lease is left for its holder to believe in it for that long, and no renewal is needed now. */
+/** Whether at least two thirds of a lease are left, so that its holder need not renew it now. */
 export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number; leaseMs: number }): boolean {
   return leaseUntil - at.now >= (at.leaseMs * 2) / 3;
 }
 
 /**
- * A lane by its key, locked unless somebody else has it locked: nobody waits for a node that hangs. One by one, so that
- * no planner comes upon reading all lanes that there are.
+ * Locks a lane by its key, or skips it when it is locked: nobody waits for a node that hangs. A lateral subquery for
+ * each, so that the planner cannot choose to read all lanes.
  */
 const FREE = `
   cross join lateral (
@@ -27,8 +27,8 @@ const FREE = `
   ) lane`;
 
 /**
- * Takes lanes that nobody holds, or whose lease is over, and renews those that the node holds: these keep their
- * epoch. Answers the ones that are the node's now.
+ * Takes lanes that nobody holds or whose lease has expired, and renews those that the node holds, which keep their
+ * epoch. Returns the lanes that the node holds now.
  */
 export function take(
   tx: Tx,
@@ -65,8 +65,8 @@ export function take(
 }
 
 /**
- * Renews what the node holds. One whose lease is over is kept if nobody has taken it. Answers those that the node does
- * not hold any more, and those that are locked at this moment.
+ * Renews the lanes that the node holds, also after the lease has expired if nobody has taken them. Returns those that
+ * the node no longer holds (`lost`), and those that are locked at this moment (`late`).
  */
 export async function keep(
   tx: Tx,
@@ -119,7 +119,7 @@ export async function release(
   );
 }
 
-/** Names a lane, of whatever epoch. */
+/** The key of a lane in maps. */
 export function keyOf({ teamId, webhookId }: LaneName): string {
   return `${teamId} ${webhookId}`;
 }

@@ -8,14 +8,14 @@ import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
-/** The version of the tables that they lead to. */
+/** The version of the schema after all migrations. */
 export const NEWEST_SCHEMA = listMigrations(MIGRATIONS).at(-1)?.number ?? 0;
-/** Of a statement that rebuilds a large table. */
+/** For statements that rebuild a large table. */
 const STATEMENT_MS = 3_600_000;
-/** As `server_version_num` has it: what is older is not tried by anybody. */
+/** As in `server_version_num`: older versions are not tested. */
 const OLDEST_SERVER = 150_000;
 
-/** Connects, looks and goes. */
+/** Reads the state of the schema on a connection of its own. */
 export async function lookAtSchema(url: string): Promise<SchemaState> {
   const pool = openPool({ url, size: 1, log: silentLogger });
   try {
@@ -27,7 +27,7 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
   }
 }
 
-/** The version of the tables, 0 where there are none, and the migrations that wait. */
+/** The version of the schema, 0 where there are no tables, and the pending migrations. */
 async function readSchema(db: Database, directory: string): Promise<SchemaState> {
   const migrations = listMigrations(directory);
   const table = await db.get<{ there: boolean; server: number }>(
@@ -43,29 +43,28 @@ async function readSchema(db: Database, directory: string): Promise<SchemaState>
 }
 
 /**
- * Runs the migrations that the database has not seen. Any number of processes may do this at the same time: the
- * first holds a lock, the others wait and find that nothing is left. Nodes of the version before go on meanwhile, so
- * that a migration adds, and what nobody uses any more goes with a later one. Throws an Error with a sentence when the
- * schema is newer than this code.
+ * Runs the pending migrations. Any number of processes may do this at the same time: the first holds a lock, the others
+ * wait and find that nothing is left. Nodes of the previous version run on meanwhile, so a migration only adds; what is
+ * no longer used is dropped by a later one. Throws an Error with a sentence when the schema is newer than this code.
  */
 export async function migrate(input: {
   url: string;
-  /** Of that database: asked whether there is anything to do, most of the time there is not. */
+  /** Used to check whether any migration is pending; most of the time none is. */
   pool: pg.Pool;
   log: Logger;
-  /** Where the .sql files are, if not in `migrations/`. */
+  /** Where the .sql files are; `migrations/` by default. */
   directory?: string;
 }): Promise<void> {
   const { url, log, directory = MIGRATIONS } = input;
   const migrations = listMigrations(directory);
   const newest = migrations.at(-1)?.number ?? 0;
-  // Without a lock, and without making the table: who may not make tables can still use them.
+  // Without a lock, and without creating a table: users who may not create tables can still run the service.
   const { found } = await readSchema(new Database(input.pool), directory);
   refuseNewer(found, newest);
   if (found === newest) return;
   const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
   try {
-    // Two that make the table at the same moment: PostgreSQL refuses one of them, and then it is there.
+    // When two processes create the table at the same moment, PostgreSQL refuses one of them, which tries again.
     for (;;) {
       try {
         await inTransaction(pool, (db) => run(db, { migrations, newest, log }), {
@@ -111,7 +110,7 @@ async function run(
     'create table if not exists schema_version (number integer primary key, migrated_at bigint not null)',
   );
   await db.exec('lock table schema_version in exclusive mode');
-  // Another process may have run them while this one waited.
+  // Another process may have run them while this one waited for the lock.
   const found = await versionOf(db);
   refuseNewer(found, newest);
   for (const { number, sql } of migrations) {

@@ -1,6 +1,6 @@
 /**
- * Giving up old versions. `oldest_version` moves first, so that readers can tell that they were overtaken; then
- * the rows go that no readable version has, a little at a time. `pruned_version` says how far that has come.
+ * Deletes old versions. First `oldest_version` moves on, so that readers notice that their version is gone; then the
+ * rows that no readable version has are deleted in small steps. `pruned_version` says how far that has come.
  */
 import type { Retention } from '../record-operations.ts';
 import { countPrunable } from '../version-row.ts';
@@ -10,7 +10,7 @@ import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
 import type { Tx, View } from './transaction.ts';
 import { lockWorkflow } from './workflows.ts';
 
-// A version is given up when the one that superseded it was published long enough ago.
+// A version may be deleted when the version after it was published long enough ago.
 export async function prunable(
   view: View,
   { limit, keepVersions, keepMs, graceMs }: Retention & { limit: number },
@@ -30,7 +30,7 @@ export async function prunable(
   );
 }
 
-/** The row that the deleting has come to. */
+/** The cursor of the deletion: the last row that was deleted. */
 export interface PrunePlace {
   teamId: string;
   workflowId: string;
@@ -42,8 +42,8 @@ export interface PrunePlace {
 export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
 
 /**
- * Takes one step; `next` is where the one after it goes on, which must not come by all rows again that are deleted but
- * may not go as long as somebody holds an old transaction open.
+ * Takes one step; `next` is where the next one goes on. Without that cursor each step would read all deleted rows again,
+ * which stay in the index while somebody holds an old transaction open.
  */
 export async function prune(
   tx: Tx,
@@ -71,7 +71,7 @@ export async function prune(
   return { done: oldest.done, next: PRUNE_START };
 }
 
-/** Looks at no more than `limit` versions; `done` says whether that were all that could be given up. */
+/** Looks at no more than `limit` versions; `done` says whether those were all that can be deleted. */
 async function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
@@ -99,7 +99,7 @@ async function moveOldest(
   return { version, done: prunable < successors.length || successors.length < limit };
 }
 
-/** Deletes rows that were closed up to a version, behind a place; answers whether none is left, or where to go on. */
+/** Deletes rows behind the cursor that were closed up to a version; returns whether none is left, and the new cursor. */
 async function deleteRecords(
   tx: Tx,
   { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },

@@ -1,4 +1,4 @@
-/** Pushes: jobs that begin to run at once, because whoever begins them already has the records. */
+/** Pushes: jobs that run from the start, because their caller already has the records. */
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
@@ -17,7 +17,7 @@ export async function begin(tx: Tx, input: BeginInput): ReturnType<JobOperations
     unfinishedJobs(tx, input),
   ]);
   if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
-  // The key is stored with a job that may yet fail: only the transaction that publishes makes it count.
+  // The idempotency key is stored with a job that may still fail: it only counts once the job has published.
   if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
   const workflow = toWorkflow(row);
   if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
@@ -30,10 +30,10 @@ export async function begin(tx: Tx, input: BeginInput): ReturnType<JobOperations
   return { outcome: 'begun', claimed: await start(tx, input, row) };
 }
 
-/** The reaper does the same, but only where a server runs: `flowhook data import` works without one. */
+/** The reaper does the same, but only where a server runs; `flowhook data import` works without one. */
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
   if (!isLost(tx, job)) return false;
-  // Looked at once more when it is locked: its holder may have been heard of at this moment.
+  // Checked again under the lock: its holder may have renewed the lease at this moment.
   const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
   const locked = await lockRunning(tx, held);
   if (locked === undefined || !isLost(tx, locked.job)) return false;

@@ -1,4 +1,4 @@
-/** The smaller door to a database: for threads that only look things up, and start sooner with little to load. */
+/** Read-only access for threads: it loads few modules, so that they start quickly. */
 import { silentLogger } from '../../observe/log.ts';
 import type { StoreReader } from '../store.ts';
 import { compare } from './compare.ts';
@@ -8,7 +8,7 @@ import type { View } from './transaction.ts';
 import * as versions from './versions.ts';
 import { asProblem } from './write.ts';
 
-/** One that reads while another one waits for a long page. */
+/** One for lookups while the other one waits for a long page. */
 const POOL_SIZE = 2;
 
 /** Connects to a database that `openPostgres` has migrated. */
@@ -18,7 +18,7 @@ export function openPostgresReader(url: string): StoreReader {
     <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
       try {
-        // None of these asks for the time.
+        // None of these operations needs the time.
         return await operation({ db: new Database(pool, { reads: true }), now: 0 }, input);
       } catch (error) {
         throw asProblem(error);

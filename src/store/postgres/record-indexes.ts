@@ -1,9 +1,9 @@
 /**
- * Which index of `record` a statement uses is said by the statement. Left to itself the planner takes any of which it
- * believes that there are few rows in it, which of a new workflow it always does (measured: 1,600 instead of 23,000
- * records/s, and worse with every batch). So each index but the primary key begins with its name, team and workflow in
- * one, and those of a part of the rows have a condition that is put differently in each: a statement that goes by the
- * primary key says `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which lead to none of them.
+ * Each statement says which index of `record` it uses. Left to itself, the planner takes any index that it believes to
+ * hold few rows, which is what it believes of every new workflow (measured: 1,600 instead of 23,000 records/s, and worse
+ * with every batch). So each index except the primary key starts with one expression of its name, team and workflow,
+ * and each partial index has its condition in a form of its own. Statements that use the primary key write
+ * `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which match none of them.
  */
 import type { Database } from './database.ts';
 
@@ -15,8 +15,7 @@ const ONLY = {
 };
 
 /**
- * The conditions that a row, by its alias or by none, is of the team `$1` and of a workflow, an SQL expression, and
- * that it stands in this index.
+ * The conditions that select the rows of a workflow of the team `$1` by this index. `workflow` is an SQL expression.
  */
 export function ofWorkflow(index: keyof typeof ONLY, workflow: string, alias = 'record'): string {
   const key = (team: string, id: string) => `'${index} ' || ${team} || ' ' || ${id}`;
@@ -27,22 +26,22 @@ export function ofWorkflow(index: keyof typeof ONLY, workflow: string, alias = '
   );
 }
 
-/** The condition that a row has an id, for `current` and `closed`; `value` is an SQL expression. */
+/** The condition that a row has an id, in the form of the indexes `current` and `closed`; `value` is an SQL expression. */
 export function hasId(value: string, alias = 'record'): string {
   return `${idKey(`${alias}.id`)} = ${idKey(value)} and ${alias}.id = ${value}`;
 }
 
 /**
- * An id as the indexes have it: a short one itself, of a long one its beginning and a digest, because an index row may
- * have some 2,700 bytes, and an id 1,024 characters. No long id has the key of a short one.
+ * An id as the indexes hold it: a long one is shortened to its beginning and a digest, because an index row holds some
+ * 2,700 bytes at most, and an id may have 1,024 characters. No long id has the key of a short one.
  */
 function idKey(id: string): string {
   return `case when octet_length(${id}) <= 256 then ${id} else left(${id}, 256) || md5(${id}) end`;
 }
 
 /**
- * To be asked for in a transaction that wants the first rows of an index: the planner would gather all of them and sort
- * them, where it believes that there are few (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
+ * Call it in a transaction that reads the first rows of an index: where the planner expects few rows, it would fetch
+ * and sort all of them (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
  */
 export function inOrder(db: Database): Promise<void> {
   return db.exec('set local enable_bitmapscan = off');

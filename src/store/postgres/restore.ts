@@ -1,5 +1,5 @@
 /**
- * Taking changes of a run back. Rows are found one by one in the primary key and changed by it: see `stage.ts`.
+ * Reverts changes of a run. Rows are found and changed one by one by the primary key: see `stage.ts`.
  */
 import type { StagedWrite } from '../../model/staging.ts';
 import { notCompared, ofKind, type Run, type Written } from './staging-run.ts';
@@ -26,7 +26,7 @@ const DELETE = `
     returning octet_length(body) as bytes)
   select count(*) as rows, coalesce(sum(bytes), 0) as bytes from deleted`;
 
-/** Takes changes back: deletes what the run has written and opens again what it had closed. */
+/** Reverts changes: deletes the rows that the run has written, and reopens those that it had closed. */
 export async function restore(
   tx: Tx,
   run: Run,
@@ -49,7 +49,7 @@ export async function restore(
   const closed: { seq: number; addedIn: number; bytes: number }[] = [];
   for (const { seq, closedAddedIn, closedBytes, currentAddedIn } of rows) {
     if (closedAddedIn !== null) closed.push({ seq, addedIn: closedAddedIn, bytes: closedBytes ?? 0 });
-    // That a row is open that an earlier run wrote means that this one has restored it already.
+    // An open row of an earlier run means that this run has restored it already.
     else if (currentAddedIn === null || currentAddedIn === run.version) throw notCompared(run, seq);
   }
   for (const write of writes) seqs.set(write, write.seq);
@@ -72,7 +72,7 @@ const REOPEN = `
   from unnest($4::bigint[], $5::integer[]) as old (seq, added_in)
   on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = null`;
 
-/** Opens rows that a run has closed in its version; they must be there. */
+/** Reopens rows that a run has closed in its version; they must exist. */
 export async function reopen(
   tx: Tx,
   at: { teamId: string; workflowId: string; version: number },

@@ -1,19 +1,19 @@
 /**
- * Brings erased content out of the tables' files, as far as that is in a client's hands: an ordinary deletion leaves
- * its bytes there until something else takes their place. What PostgreSQL keeps elsewhere (its write-ahead log,
- * replicas, backups) nobody can reach from here.
+ * Removes erased content from the tables' files, as far as a client can: an ordinary deletion leaves the bytes there
+ * until they are overwritten. The copies in the write-ahead log, replicas and backups cannot be reached from here.
  */
 import type { Logger } from '../../observe/log.ts';
 import type { Scrubbed } from '../erasure-operations.ts';
 import { Database, inTransaction, isOutside, openPool } from './database.ts';
 import { CONTENT_TABLES } from './find-content.ts';
 
-/** Everybody else waits behind a lock that is waited for. */
-const LOCK_MS = 2_000;
-/** To rewrite a table takes some 1 s for each 100 MB. */
+/** Rewriting a table takes about 1 s for each 100 MB. */
 const REWRITE_MS = 3_600_000;
 
-/** Rewrites the tables if they are not larger than `rewriteBytes`; each is locked while that lasts. */
+/**
+ * Rewrites the tables unless they are larger than `rewriteBytes`. Each is locked meanwhile; when one cannot be locked
+ * within 2 s it is left, because everybody else would wait behind this one.
+ */
 export async function scrub({
   url,
   log,
@@ -30,21 +30,17 @@ export async function scrub({
        from pg_class where oid = any($1::regclass[])`,
       CONTENT_TABLES,
     );
-    let rewritten = size?.ours === true && size.bytes <= rewriteBytes;
-    for (const table of CONTENT_TABLES) {
-      // `vacuum full` would do as well, but takes no part in a transaction, which a limit of the waiting needs.
-      rewritten &&= await inTransaction(pool, (db) => rewrite(db, table), { statementMs: REWRITE_MS });
+    const isAllowed = size?.ours === true && size.bytes <= rewriteBytes;
+    for (const table of isAllowed ? CONTENT_TABLES : []) {
+      // Not `vacuum full`, which cannot run in a transaction and so cannot limit how long it waits for the lock.
+      const rewrite = `cluster ${table} using ${table}_pkey`;
+      await inTransaction(pool, (db) => db.exec(rewrite), { statementMs: REWRITE_MS });
     }
-    return { logEmptied: null, rewritten, tracesLeft: null };
+    return { logEmptied: null, rewritten: isAllowed, tracesLeft: null };
   } catch (error) {
     if (!isOutside(error)) throw error;
     return { logEmptied: null, rewritten: false, tracesLeft: null };
   } finally {
     await pool.end();
   }
-}
-
-async function rewrite(db: Database, table: string): Promise<true> {
-  await db.exec(`set local lock_timeout = ${LOCK_MS}; cluster ${table} using ${table}_pkey`);
-  return true;
 }

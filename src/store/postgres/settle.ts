@@ -1,23 +1,23 @@
 /**
- * Writing down what became of attempts: a batch at a time, in few statements however many webhooks it concerns.
+ * Records the results of attempts: a batch at a time, in a few statements however many webhooks are concerned.
  *
- * A success is true whoever saw it, and is always taken. Everything else counts only as long as nobody else has taken
- * the lane since, and the delivery has seen one attempt less: what a node says that was away for a while is stale.
- * Rows are touched in one order, webhooks before deliveries, so that two batches do not wait for each other.
+ * A success is true whoever reports it, and is always recorded. Any other result counts only if no other node has taken
+ * the lane since, and if it is the delivery's next attempt: reports of a node that was away for a while are stale. Rows
+ * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
 import { withoutAnswer } from '../../model/delivery.ts';
 import type { Settlement } from '../webhook-operations.ts';
 import type { Tx } from './transaction.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
 
-/** Answers whether something is left that waits for webhooks which this has removed: `removed.ts` cancels it. */
+/** Returns whether deliveries still wait for webhooks that this has removed; `removed.ts` cancels them. */
 export async function settle(
   tx: Tx,
   { settlements }: { settlements: readonly Settlement[] },
 ): Promise<{ more: boolean }> {
   const byWebhook = settlements.toSorted((a, b) => compare(webhookOf(a), webhookOf(b)));
   for (const settlement of byWebhook) await noteHealth(tx, settlement);
-  // An endpoint that says that it is gone is gone, also when the delivery was canceled or given up meanwhile.
+  // An endpoint that answers 410 is gone, even if the delivery was canceled or given up meanwhile.
   const gone: Settlement[] = [];
   for (const settlement of byWebhook) {
     if (settlement.next.state !== 'canceled' || !(await isHolder(tx, settlement))) continue;
@@ -39,7 +39,7 @@ async function isHolder(tx: Tx, { teamId, webhookId, epoch }: Settlement): Promi
   return row?.holds === true;
 }
 
-/** What an attempt has shown of the endpoint is so even when the delivery has been settled otherwise. */
+/** Updates the health of the webhook, which an attempt shows even if its delivery was settled otherwise. */
 async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health }: Settlement): Promise<void> {
   if (health === 'failing') {
     await tx.db.run(
@@ -62,7 +62,7 @@ async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health }: Settleme
   }
 }
 
-/** What came back is not kept where an erasure has rewritten events of the team since the delivery was loaded. */
+/** Drops the response when an erasure has rewritten events of the team since the delivery was loaded. */
 async function withoutErased(tx: Tx, settlements: readonly Settlement[]): Promise<readonly Settlement[]> {
   const teamIds = [...new Set(settlements.map(({ teamId }) => teamId))];
   const teams = await tx.db.all<{ id: string; rewrites: number }>(
@@ -77,7 +77,7 @@ async function withoutErased(tx: Tx, settlements: readonly Settlement[]): Promis
   );
 }
 
-/** Puts a batch into parts in which every delivery comes once: nearly always one part. */
+/** Splits a batch into parts in which every delivery occurs once; nearly always one part. */
 function rounds(settlements: readonly Settlement[]): Settlement[][] {
   const parts: Settlement[][] = [];
   const seen = new Map<string, number>();
@@ -90,8 +90,8 @@ function rounds(settlements: readonly Settlement[]): Settlement[][] {
   return parts;
 }
 
-// A failed one gives way to what has just happened; a replayed one stays behind both. A success that comes late,
-// under a number that is taken, replaces the failure that was noted there.
+// A failed delivery goes behind new ones, into the class of retries; a replayed one stays behind both. A success that
+// comes late, under the number of another attempt, replaces the failure that was recorded there.
 const SETTLE = `
   with given as materialized (
     select * from unnest(

@@ -1,12 +1,12 @@
 /**
- * Writing a run's records under the next version N, unseen by readers, as `model/staging.ts` has decided.
+ * Writes a run's records under the next version N, which readers do not see yet, as `model/staging.ts` has decided.
  *
- * What changes is counted in the workflow's row at once, so that publishing need not count. A row that is not
- * what was compared ends the run: only one attempt writes at a time, so it would be a mistake of ours.
+ * Changes are counted in the workflow's row at once, so that publishing need not count them. A row that differs from
+ * what the run compared ends the run: only one attempt writes at a time, so this would be a bug.
  *
- * Rows are changed by `insert … on conflict do update`: it finds each of them in the primary key, whatever the planner
- * believes of the table, where an `update … from unnest(…)` may walk through all records of a workflow. A row that was
- * proposed instead of found has an empty body or id, which no record has.
+ * Rows are changed by `insert … on conflict do update`, which finds each of them by the primary key, whatever the
+ * planner believes of the table; an `update … from unnest(…)` may scan all records of a workflow. If a row did not
+ * exist, the inserted one has an empty body or id, which no record has.
  */
 import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
@@ -19,7 +19,7 @@ import type { Tx } from './transaction.ts';
 /** Records that one transaction may write: it keeps its locks until it ends. */
 export const MAX_BATCH = 500;
 
-/** Makes the writes; answers their `seq`s. */
+/** Makes the writes; returns the `seq` of each. */
 export async function stage(
   tx: Tx,
   { held, writes }: { held: Held; writes: readonly StagedWrite[] },
@@ -36,7 +36,7 @@ export async function stage(
     grown: 0,
   };
   const seqs = new Map<StagedWrite, number>();
-  // One after the other: what one of them throws must find no other one at work.
+  // One after the other, so that none is still running when another one throws.
   for (const make of [insert, supersede, rewrite, restore]) await make(tx, run, writes, seqs);
   await tx.db.run(
     `update workflow
@@ -96,7 +96,7 @@ const CLOSE = `
       where record.removed_in is null and record.id = excluded.id
     returning octet_length(body) as bytes)
   select count(*) as rows, coalesce(min(bytes), 1) as shortest, coalesce(sum(bytes), 0) as bytes from closed`;
-// Only to rows that this run has closed.
+// Only for rows that this run has closed.
 const SUCCEED = `
   with succeeded as (
     insert into record (team_id, workflow_id, seq, added_in, id, body)
@@ -146,7 +146,7 @@ async function supersede(
   run.grown += succeeded.bytes - closed.bytes;
 }
 
-/** Rows that were changed, and the length of what tells whether one of them was not there. */
+/** Rows that were changed; `shortest` is 0 when one of them did not exist before. */
 interface Touched extends Written {
   shortest: number;
 }
@@ -200,7 +200,7 @@ const WRITTEN = `
       and added_in = $3 and body = wanted.body and seq = coalesce(wanted.seq, seq)
     limit 1) as current`;
 
-/** The `seq`s of rows that this run wrote already: the answer to its first asking was lost. */
+/** Finds the `seq`s of rows that this run has written already, when the answer to its first call was lost. */
 async function findWritten(
   tx: Tx,
   run: Run,

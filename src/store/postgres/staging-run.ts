@@ -1,7 +1,7 @@
-/** One run as it writes one batch, and what is said when a row is not what it had compared. */
+/** The state of a run while it writes one batch, shared by `stage.ts` and `restore.ts`. */
 import type { StagedWrite } from '../../model/staging.ts';
 
-/** A run as it writes one batch. */
+/** A run while it writes one batch: what it has written so far is counted here. */
 export interface Run {
   teamId: string;
   workflowId: string;
@@ -10,7 +10,7 @@ export interface Run {
   nextSeq: number;
   added: number;
   changed: number;
-  /** By how many bytes there are more of records now. */
+  /** By how many bytes the records have grown. */
   grown: number;
 }
 

@@ -1,4 +1,4 @@
-/** Closing what a run did not bring, and undoing what an attempt wrote that did not publish. */
+/** Closes the records that a run did not bring, and undoes what an attempt wrote without publishing. */
 import type { Held } from '../../model/job.ts';
 import { lockHeld } from './jobs.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
@@ -9,7 +9,7 @@ import type { Tx } from './transaction.ts';
 /** Bytes of records that one transaction deletes or opens again, one record at least. */
 export const MAX_BATCH_BYTES = 1_048_576;
 
-// The rows are found one by one in the primary key and changed by it: see `stage.ts`.
+// Rows are found and changed one by one by the primary key: see `stage.ts`.
 const CLOSE = `
   with closed as (
     insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
@@ -93,7 +93,7 @@ export async function sweep(
   return { done: true };
 }
 
-/** The first rows, as many as it takes to have so many bytes. */
+/** The first rows, until they have so many bytes together; one at least. */
 export function fitting<Row extends { bytes: number }>(rows: readonly Row[], bytes: number): Row[] {
   let before = 0;
   return rows.filter((row) => {

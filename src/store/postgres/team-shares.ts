@@ -1,15 +1,15 @@
 /**
- * What one team may hold of the connections: while its rows are locked its calls wait with a connection each, and
- * those of other teams would find none.
+ * Limits how many connections of the pool one team holds. While rows of a team are locked, each of its calls waits with
+ * a connection; without a limit the calls of other teams would find none.
  */
 import { Problem } from '../../model/error.ts';
 
-/** Who has waited for so long is refused: longer than for a connection, since there are fewer turns. */
+/** A call that has waited this long is refused; longer than for a connection, since there are fewer turns. */
 const WAIT_MS = 10_000;
 
 interface Share {
   running: number;
-  /** Who comes next, in the order in which they came. */
+  /** Resolves each waiting call, oldest first. */
   waiting: Set<() => void>;
 }
 
@@ -22,7 +22,7 @@ export class TeamShares {
     this.#most = most;
   }
 
-  /** Runs a call when fewer than `most` of its team run; one of no team at once. */
+  /** Runs a call as soon as fewer than `most` of its team run; a call of no team runs at once. */
   async run<Result>(teamId: string | undefined, call: () => Promise<Result>): Promise<Result> {
     if (teamId === undefined) return call();
     const share = this.#shares.get(teamId) ?? { running: 0, waiting: new Set() };
@@ -39,7 +39,7 @@ export class TeamShares {
   #giveBack(teamId: string, share: Share): void {
     for (const next of share.waiting) {
       share.waiting.delete(next);
-      // It runs in the place of the one that has ended.
+      // It takes the place of the call that has ended, so `running` stays the same.
       next();
       return;
     }
@@ -62,7 +62,7 @@ function turn({ waiting }: Share): Promise<void> {
   });
 }
 
-/** The team that the input of an operation is about, if it is about one. */
+/** The team in the input of an operation, if there is one. */
 export function teamOf(input: unknown): string | undefined {
   const { teamId, held } = (input ?? {}) as { teamId?: unknown; held?: { teamId?: unknown } };
   const team = teamId ?? held?.teamId;

@@ -1,29 +1,29 @@
-/** What the functions of the store are handed: a connection, the time, and what a commit will have touched. */
+/** What every operation gets: a connection, the time and, for writes, what the commit will have touched. */
 import type { Quotas } from '../../model/quota.ts';
 import type { Touched } from '../store.ts';
 import type { Database } from './database.ts';
 
 /**
- * For reading: every statement by itself, on any connection; what must fit together goes into `db.snapshot`. `now` is
- * in epoch milliseconds.
+ * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other go into
+ * `db.snapshot`. `now` is in epoch milliseconds.
  */
 export interface View {
   readonly db: Database;
   readonly now: number;
 }
 
-/** For writing, inside a transaction. It may be run once more: what it does outside the database must not count. */
+/** For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. */
 export interface Tx extends View {
-  /** Where the service is reached from outside; stands in the bodies of events. */
+  /** The URL of the service as others reach it, for the bodies of events. */
   readonly publicUrl: string;
-  /** What teams may have of which nothing else was said. */
+  /** For teams without quotas of their own. */
   readonly quotas: Quotas;
-  /** What the watchers will be told after the commit. */
+  /** What watchers are told after the commit. */
   readonly touched: Touched;
-  /** The last number that an event of a team has been given here: nobody else gives any until the commit. */
+  /** The last sequence number assigned to an event of each team: until the commit nobody else assigns any. */
   readonly sequences: Map<string, Promise<number>>;
-  /** When it changes keys: how often they have been changed then. */
+  /** The counter of key changes, when this transaction changes keys. */
   keysChanged?: number;
-  /** The operation has found done what it was asked for, by an earlier call: whatever it tells was told then. */
+  /** An earlier call has done this already, so that no audit line is written. */
   repeated?: boolean;
 }

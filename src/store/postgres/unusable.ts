@@ -1,14 +1,14 @@
-/** A database that cannot be used from the start: what its user is told. */
+/** Explains why a database cannot be opened. */
 import { Problem } from '../../model/error.ts';
 import { isOutside } from './database.ts';
 
-/** SQLSTATEs of what is wrong with the URL or the account, not with a statement of ours. */
+/** SQLSTATEs about the URL or the account, not about a statement of ours. */
 const OF_THE_URL = new Set([
   '3D000', // there is no such database
   '42501', // not allowed
 ]);
 
-/** The same error as a sentence with the next step in it, if it speaks of the way to the database. */
+/** Turns an error of the connection into a Problem with the next step; returns any other error unchanged. */
 export function unusable(error: unknown): unknown {
   if (error instanceof Problem) return error;
   const { code } = error as { code?: unknown };
@@ -19,7 +19,7 @@ export function unusable(error: unknown): unknown {
   });
 }
 
-/** Of a host with several addresses each has a reason of its own: the first will do. */
+/** A host with several addresses has one error for each: the first is enough. */
 function reasonOf(error: unknown): string {
   const { message, errors } = error as Error & { errors?: Error[] };
   return message !== '' ? message : (errors?.[0]?.message ?? 'no connection');
