@@ -1,4 +1,4 @@
-/** Applying files to a real store: what is made, changed, archived and refused. */
+/** Applying files to a real store: workflows are created, changed, archived and refused. */
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -61,7 +61,7 @@ function short(report: ApplyReport): Record<string, unknown> {
   );
 }
 
-test('makes teams and workflows, and changes only what changed', async (t) => {
+test('creates teams and workflows, and writes only changed ones', async (t) => {
   const { apply, write, active, store } = await bench(t, {
     'acme/a.yaml': YAML,
     'acme/b.mts': 'export default () => [];',
@@ -143,7 +143,7 @@ test('more workflows than one batch holds are all applied', async (t) => {
   assert.equal((await apply()).unchanged, 130);
 });
 
-test('a schedule is due for the first time after it is applied, and a workflow without one never', async (t) => {
+test('a schedule is first due after it is applied, and a workflow without one is never due', async (t) => {
   const { store, apply } = await bench(t, {
     'acme/daily.yaml': `${YAML}schedule: { every: 1d }\n`,
     'acme/never.yaml': YAML,

@@ -9,7 +9,7 @@ function parse(text: string) {
   return parseYamlDefinition(text, { file: 'acme/one.yaml' });
 }
 
-test('an address alone is a definition', () => {
+test('a URL alone is a complete definition', () => {
   const parsed = parse(SOURCE);
   assert.ok('definition' in parsed);
   assert.deepEqual(parsed.definition.source, {
@@ -38,7 +38,7 @@ test('an address alone is a definition', () => {
   });
 });
 
-test('a form or a body makes the method POST, and numbers of a query are texts', () => {
+test('a form or a body makes the method POST, and numbers in a query become texts', () => {
   const parsed = parse(`${SOURCE}  query: { limit: 200 }\n  body: { query: "{ people { id } }" }\n`);
   assert.ok('definition' in parsed && parsed.definition.source.type === 'http');
   assert.equal(parsed.definition.source.method, 'POST');

@@ -1,4 +1,4 @@
-/** What commands and taps may be given, what a push has no place for, and the sentences for the rest. */
+/** Definitions of commands, taps and pushes, and each mistake in them with its message. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const command = (more: string) => `source:\n  type: command\n  command: [tap, "\
 const singer = (more: string) =>
   `source:\n  type: command\n  command: [tap, "--state", "\${state}"]\n  protocol: singer\n${more}`;
 
-test('a tap names its streams in the plural or in the singular', () => {
+test('a tap may name its streams with `stream` or `streams`', () => {
   for (const [written, streams] of [
     ['  stream: users\n', ['users']],
     ['  streams: [users, teams, users]\n', ['users', 'teams']],

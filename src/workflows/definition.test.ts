@@ -1,4 +1,4 @@
-/** Every mistake that a definition can hold, with its line and its sentence. */
+/** Definitions: their defaults, and each possible mistake with its line and message. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ function mistakesOf(text: string): string[] {
   return parsed.mistakes.map(({ line, message }) => `${line}: ${message}`);
 }
 
-test('the shortest definition has every default', () => {
+test('the shortest definition gets all defaults', () => {
   const parsed = parseYamlDefinition(SOURCE, { file: 'acme/crm contacts.yaml' });
   assert.deepEqual(parsed, {
     definition: {
@@ -44,7 +44,7 @@ test('the shortest definition has every default', () => {
   });
 });
 
-test('everything that can be set is taken', () => {
+test('every setting is read', () => {
   const text = `
 name: CRM contacts
 source:
@@ -88,7 +88,7 @@ retries: { max: 0, backoff: 250ms }
   });
 });
 
-test('an empty run may not erase data unless the run only adds', () => {
+test('minRecords is 1 by default for replace, so that an empty run erases nothing, and 0 otherwise', () => {
   for (const [mode, minRecords] of [
     ['replace', 1],
     ['upsert', 0],

@@ -38,14 +38,14 @@ async function run(id: string, workflowsDirectory: string, change = (definition:
   return { records: lines.map((line) => JSON.parse(line) as Record<string, unknown>), end };
 }
 
-/** The examples, standing alone in a new directory. */
+/** A copy of the examples outside of this repository. */
 async function copied(t: TestContext): Promise<string> {
   const directory = await directoryOf(t, {});
   await cp(EXAMPLES, directory, { recursive: true });
   return directory;
 }
 
-test('package-authors yields the people of what is installed, each with an id of its own', async () => {
+test('package-authors yields the authors of the installed packages with unique ids', async () => {
   const { records, end } = await run('package-authors', EXAMPLES);
   assert.equal(end.ok, true);
   assert.ok(records.length > 20);
@@ -58,7 +58,7 @@ test('package-authors yields the people of what is installed, each with an id of
   assert.equal(matteo?.licence, 'MIT');
 });
 
-test('commit-authors yields one record for each author of the repository it stands in', async (t) => {
+test('commit-authors yields one record for each author of the repository that contains it', async (t) => {
   const directory = await copied(t);
   const git = (name: string, email: string, date: string, ...args: string[]) =>
     execFileSync('git', ['-c', `user.name=${name}`, '-c', `user.email=${email}`, ...args], {

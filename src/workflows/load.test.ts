@@ -1,4 +1,4 @@
-/** Loading a directory: what is found, what is left alone, what is wrong. */
+/** Loading a directory: the files that are found, ignored and refused. */
 import assert from 'node:assert/strict';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ function load(directory: string, known: Record<string, string> = {}) {
   return loadWorkflows({ directory, known: (team, id) => known[`${team}/${id}`], log: silentLogger });
 }
 
-test('finds the workflows of each team and leaves everything else alone', async (t) => {
+test('finds the workflows of each team and ignores everything else', async (t) => {
   const directory = await directoryOf(t, {
     'README.md': '',
     'acme/crm contacts.yaml': YAML,
@@ -45,7 +45,7 @@ test('finds the workflows of each team and leaves everything else alone', async 
   );
 });
 
-test('what is known by its hash is not read again', async (t) => {
+test('files whose hash is known are not parsed again', async (t) => {
   const directory = await directoryOf(t, { 'acme/a.yaml': YAML, 'acme/b.mts': MODULE });
   const first = await load(directory);
   const known = Object.fromEntries(first.found.map(({ team, id, hash }) => [`${team}/${id}`, hash]));
@@ -93,7 +93,7 @@ test('files that cannot be used are mistakes, and do not count as missing', asyn
   );
 });
 
-test('a module that cannot be used is a mistake, and the others are read all the same', async (t) => {
+test('a module that cannot be used is a mistake, and the others are loaded all the same', async (t) => {
   const directory = await directoryOf(t, {
     'acme/a-exits.mts': 'process.exit(0);',
     'acme/b-throws.mts': "\nthrow new Error('no database');",
@@ -131,7 +131,7 @@ test('a module that cannot be used is a mistake, and the others are read all the
   assert.equal(mistakes.at(-2)?.line, 2);
 });
 
-test('a module that never ends its import is ended, named, and does not stop the others', async (t) => {
+test('a module whose import hangs is killed and named, and the others are loaded', async (t) => {
   const directory = await directoryOf(t, {
     // Blocks its thread as an endless loop would, without taking a processor from other tests.
     'hangs.mts': 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);',
@@ -143,7 +143,7 @@ test('a module that never ends its import is ended, named, and does not stop the
   assert.deepEqual(settings.get(files[1] ?? ''), { settings: { name: 'Named' } });
 });
 
-test('a missing directory is a sentence that says what to do', async (t) => {
+test('the error for a missing directory says what to do', async (t) => {
   const directory = await directoryOf(t, { file: '' });
   await assert.rejects(
     load(join(directory, 'file')),

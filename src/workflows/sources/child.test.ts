@@ -1,4 +1,4 @@
-/** Child processes and their groups: stopped, killed, orphaned. Deadlines only end a test that failed. */
+/** How child processes and their groups are stopped, killed and orphaned. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { directoryOf, finish, runs, start, until } from './trial.ts';
 
-/** A family whose members ignore SIGTERM and which tells its pids: `[leader, child, grandchild]`. */
+/** Three generations of processes that ignore SIGTERM. Prints their pids: `[leader, child, grandchild]`. */
 const STUBBORN = `trap '' TERM; sh -c "trap '' TERM; sh -c \\"trap '' TERM; echo [\\$\\$, \\$PPID, $$]; exec sleep 1000 >&-\\"; true"; true`;
 
 async function firstLine(batches: AsyncIterable<string[]>): Promise<string> {
@@ -15,7 +15,7 @@ async function firstLine(batches: AsyncIterable<string[]>): Promise<string> {
   return value[0];
 }
 
-test('stop asks politely, and kills the whole group when the grace is over', async (t) => {
+test('stop sends SIGTERM, and kills the whole group after the grace period', async (t) => {
   const run = await start(t, { command: ['sh', '-c', STUBBORN], killGraceMs: 50 });
   const pids: number[] = JSON.parse(await firstLine(run.batches));
   assert.equal(pids.length, 3);
@@ -45,7 +45,7 @@ test('a stop at the very start ends the run', async (t) => {
   assert.equal(end.ok, false);
 });
 
-test('when the command has ended, what it left in its group is killed', async (t) => {
+test('processes that a command leaves in its group are killed when it has ended', async (t) => {
   const script = `(trap '' TERM HUP; exec sleep 1000) & echo "[$!]"`;
   const { lines, end } = await finish(await start(t, { command: ['sh', '-c', script] }));
   assert.equal(end.ok, true);
@@ -67,7 +67,7 @@ test('a program that waits for all of its children does not wait for the watcher
   assert.deepEqual(lines, ['{}']);
 });
 
-test('a run that ended by itself can be given up unread', async (t) => {
+test('a run that has ended by itself can be killed with its output unread', async (t) => {
   const run = await start(t, { command: ['sh', '-c', 'echo {}'] });
   await until('the command to be gone', () => !existsSync(`/proc/${run.process.pid}`));
   run.kill();
@@ -75,7 +75,7 @@ test('a run that ended by itself can be given up unread', async (t) => {
   assert.equal(end.ok, false);
 });
 
-test('standard error without end neither fills the memory nor holds up the run', async (t) => {
+test('megabytes of standard error without a line break keep the error message short', async (t) => {
   const script = `process.stderr.write('x'.repeat(3 * 2 ** 20) + '\\nlast words', () => process.exit(1))`;
   const { end } = await finish(await start(t, { command: ['node', '-e', script] }));
   assert.ok(!end.ok);
@@ -83,7 +83,7 @@ test('standard error without end neither fills the memory nor holds up the run',
   assert.ok(end.error.length < 9_000);
 });
 
-test('when the server is killed, nothing of its runs is left', async (t) => {
+test('when the server is killed, all processes of its runs end', async (t) => {
   const directory = await directoryOf(t, {
     'server.mts': `
       import { startChild } from ${JSON.stringify(join(import.meta.dirname, 'child.ts'))};

@@ -10,7 +10,7 @@ import { directoryOf, finish, start, until } from './trial.ts';
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];
 
-test('a command gives its lines; blank ones are skipped, CRLF and an unfinished last line are fine', async (t) => {
+test('blank lines are skipped; CRLF, a byte order mark and an unfinished last line are accepted', async (t) => {
   const script = String.raw`printf '\357\273\277{"id":"1"}\r\n\n   \n{"id":"2"}\n{"id":"3"}'`;
   const { lines, end } = await finish(await start(t, { command: sh(script) }));
   assert.deepEqual(lines, ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}']);
@@ -33,7 +33,7 @@ test('output that was written before anybody reads is kept when the command has 
   assert.equal(end.ok, true);
 });
 
-test('half a record of a command that failed while it wrote is not taken for one', async (t) => {
+test('half a record of a command that failed while writing is dropped', async (t) => {
   for (const command of [sh(`printf '{}\\n{"id":'; exit 1`), sh(`printf '{}\\n{"id":'; kill -KILL $$`)]) {
     const { lines, end } = await finish(await start(t, { command }));
     assert.ok(lines.every((line) => line === '{}'));
@@ -80,7 +80,7 @@ test('bytes that are not UTF-8 end the run with the reason output', async (t) =>
   assert.match(end.error, /not UTF-8/);
 });
 
-test('a command that writes without end is held up when nobody reads', async (t) => {
+test('a command that writes without end is blocked while nobody reads', async (t) => {
   const directory = await directoryOf(t, { count: '' });
   const file = join(directory, 'count');
   // Each write is counted once it has gone through, so a count that stands still is a writer that waits.
@@ -129,7 +129,7 @@ test('the environment is clean, and says which run it is', async (t) => {
   assert.match(TMPDIR, /flowhook-job_trial-1-/);
 });
 
-test('TMPDIR is a directory of its own, with nothing but its input and its state, that is gone when the run has ended', async (t) => {
+test('TMPDIR is a new directory with only the input and the state, removed after the run', async (t) => {
   const command = sh(
     `ls -A "$TMPDIR" | wc -l; echo "\\"$TMPDIR\\""; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"`,
   );
@@ -161,12 +161,12 @@ test('a failure names the exit code and the last lines of standard error, withou
   assert.match(end.error, /no access with \*\*\*$/);
 });
 
-test('a command that a signal ends is a failure that names the signal', async (t) => {
+test('the error of a command that a signal ended names the signal', async (t) => {
   const { end } = await finish(await start(t, { command: sh('kill -SEGV $$') }));
   assert.ok(!end.ok && /was ended by the signal SIGSEGV/.test(end.error));
 });
 
-test('what cannot start is refused with a sentence', async (t) => {
+test('a command that cannot start is refused with the reason', async (t) => {
   const directory = await directoryOf(t, { 'plain.txt': 'not a program' });
   await chmod(join(directory, 'plain.txt'), 0o644);
   const cases: [input: Parameters<typeof start>[1], sentence: RegExp][] = [

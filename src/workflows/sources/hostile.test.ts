@@ -1,4 +1,4 @@
-/** Sources that mean harm, or behave as if: each ends within its limit, with a reason that can be read. */
+/** Sources that misbehave: each ends within its limits, with an error that says why. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
@@ -8,7 +8,7 @@ import { directoryOf, finish, runs, start, until } from './trial.ts';
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];
 
-/** Starts a source that runs on until its time is over, and ends it as the deadline does, once it says `ready`. */
+/** Starts a source, and stops it as a deadline does once it has logged `ready`. */
 async function endedByDeadline(t: TestContext, command: string[], killGraceMs = 50) {
   const ready = Promise.withResolvers<void>();
   const run = await start(t, {
@@ -32,7 +32,7 @@ async function ended(run: Run): Promise<RunEnd> {
   return (await finish(run)).end;
 }
 
-test('one that prints without end is cut off at its output limit', async (t) => {
+test('a source that prints without end is cut off at its output limit', async (t) => {
   const run = await start(t, {
     command: sh('yes "{}"'),
     limits: { outputBytes: 5_000_000 },
@@ -42,12 +42,12 @@ test('one that prints without end is cut off at its output limit', async (t) => 
   assert.ok(run.bytes > 5_000_000 && run.bytes < 6_000_000, `${run.bytes} bytes`);
 });
 
-test('one that closes its output early and hangs ends at its deadline', async (t) => {
+test('a source that closes its output early and hangs ends at its deadline', async (t) => {
   const { end } = await endedByDeadline(t, sh('echo {}; exec >&-; echo ready >&2; exec sleep 1000'));
   assertFailed(end, 'error', /was stopped before it had finished/);
 });
 
-test('of one that leaves grandchildren behind when it ends, none lives on', async (t) => {
+test('grandchildren that a source leaves behind are killed when it ends', async (t) => {
   const script = `for n in 1 2 3; do sh -c 'trap "" TERM HUP; sleep 1000 >&- & echo "[$!]"; wait' & done; sleep 0.2`;
   const { lines, end } = await finish(await start(t, { command: sh(script) }));
   assert.equal(end.ok, true);
@@ -55,7 +55,7 @@ test('of one that leaves grandchildren behind when it ends, none lives on', asyn
   assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
 });
 
-test('one that forks on and on is ended with all that it has started', async (t) => {
+test('a source that keeps forking is killed with everything that it has started', async (t) => {
   const fork = `const { spawn } = require('node:child_process');
     for (let n = 0; n < 40; n++) console.log(JSON.stringify([spawn('sleep', ['1000'], { stdio: 'ignore' }).pid]));
     console.error('ready'); process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
@@ -64,7 +64,7 @@ test('one that forks on and on is ended with all that it has started', async (t)
   assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
 });
 
-test('one that allocates Buffers without end is killed at its memory limit', async (t) => {
+test('a source that allocates Buffers without end is killed at its memory limit', async (t) => {
   const run = await start(t, {
     command: node('const all = []; setInterval(() => all.push(Buffer.alloc(8e6, 1)), 5)'),
     limits: { memoryBytes: 150_000_000 },
@@ -84,13 +84,13 @@ test('memory counts over all processes of a run, and a child cannot hide it', as
   assertFailed(await ended(run), 'memory', /`limits\.memory` is 200 MB/);
 });
 
-test('one that writes a line of 100 MB is cut off after 1 MiB of it', async (t) => {
+test('a source that writes a line of 100 MB is cut off after 1 MiB of it', async (t) => {
   const run = await start(t, { command: sh('head -c 100000000 /dev/zero | tr "\\0" x'), killGraceMs: 50 });
   assertFailed(await ended(run), 'output', /Line 1 is longer than 1048576 bytes/);
   assert.ok(run.bytes < 2_000_000, `${run.bytes} bytes`);
 });
 
-test('one that floods standard error is slowed down, and its end is still told', async (t) => {
+test('a source that floods standard error is throttled, and its last words are still logged', async (t) => {
   let bytes = 0;
   const command = sh(
     'yes "noise that nobody wants to read" | head -c 1000000 >&2; echo the last words >&2; exit 1',
@@ -102,7 +102,7 @@ test('one that floods standard error is slowed down, and its end is still told',
   assert.ok(bytes > 900_000, `${bytes} bytes of log`);
 });
 
-test('one that floods standard error with tiny lines does not keep the server busy', async (t) => {
+test('a source that floods standard error with tiny lines does not keep the server busy', async (t) => {
   let lines = 0;
   let linesInTurn = 0;
   let most = 0;
@@ -127,7 +127,7 @@ test('one that floods standard error with tiny lines does not keep the server bu
   assert.ok(most <= 1_000, `${most} lines in one turn of the event loop`);
 });
 
-test('one that floods standard error without a line break is told in pieces', async (t) => {
+test('a flood of standard error without line breaks is logged in pieces', async (t) => {
   const longest: number[] = [];
   const command = sh('head -c 2000000 /dev/zero | tr "\\0" x >&2; exit 1');
   const run = await start(t, { command, onLog: ({ text }) => longest.push(text.length) });
@@ -135,7 +135,7 @@ test('one that floods standard error without a line break is told in pieces', as
   assert.ok(Math.max(...longest) <= 8_192);
 });
 
-test('one that deletes its working directory and its TMPDIR ends as if nothing were', async (t) => {
+test('a source that deletes its working directory and its TMPDIR still ends well', async (t) => {
   const workflowsDirectory = await directoryOf(t, { 'here/now': '' });
   const command = sh('rm -rf "$TMPDIR" ../here; echo "\\"$TMPDIR\\""');
   const { lines, end } = await finish(
@@ -149,14 +149,14 @@ test('one that deletes its working directory and its TMPDIR ends as if nothing w
   );
 });
 
-test('one that puts a pipe or a link in the place of its state does not hold up its end', async (t) => {
+test('a source that replaces its state file by a pipe, a link or a directory fails at once', async (t) => {
   for (const trick of ['mkfifo', 'ln -s /dev/zero', 'mkdir']) {
     const command = sh(`rm "$FLOWHOOK_STATE" && ${trick} "$FLOWHOOK_STATE"`);
     assertFailed(await ended(await start(t, { command })), 'error', /is not a file of at most 1 MiB/);
   }
 });
 
-test('of many that stop their own group at once, each is still started and killed', async (t) => {
+test('many sources that stop their own groups at once are all started and killed', async (t) => {
   const runs = await Promise.all(
     Array.from({ length: 10 }, () => start(t, { command: ['sh', '-c', 'kill -STOP 0; sleep 600'] })),
   );
@@ -164,7 +164,7 @@ test('of many that stop their own group at once, each is still started and kille
   for (const { end } of await Promise.all(runs.map(finish))) assert.equal(end.ok, false);
 });
 
-test('one that stops its own group is still killed', async (t) => {
+test('a source that stops its own group is still killed', async (t) => {
   const run = await start(t, { command: sh('echo {}; kill -STOP 0'), killGraceMs: 50 });
   const finished = finish(run);
   await until('the group to be stopped', () => run.bytes > 0);

@@ -1,4 +1,4 @@
-/** What an earlier server left behind is killed, and nothing else. */
+/** Processes and directories that an earlier server left behind are removed, and no others. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { killLeftover, removeLeftoverFiles, temporaryPrefix } from './leftover.t
 import { markOf } from './process-mark.ts';
 import { runs } from './trial.ts';
 
-/** A process group without a watcher, as it would be left behind: its mark, and a second member's pid. */
+/** Starts a process group without a watcher. Returns the mark of its leader and the pid of a second member. */
 async function leaveBehind(
   t: TestContext,
 ): Promise<{ mark: ProcessMark; member: number; reaped: Promise<unknown> }> {
@@ -30,7 +30,7 @@ async function leaveBehind(
   return { mark, member, reaped };
 }
 
-test('kills the whole group of a process that is still itself', async (t) => {
+test('kills the whole group of a recorded process', async (t) => {
   const { mark, member, reaped } = await leaveBehind(t);
   assert.equal(await killLeftover(mark), true);
   assert.deepEqual([runs(mark.pid), runs(member)], [false, false]);
@@ -38,7 +38,7 @@ test('kills the whole group of a process that is still itself', async (t) => {
   assert.equal(await killLeftover(mark), false);
 });
 
-test('leaves a process alone that only has the same pid', async (t) => {
+test('leaves a process alone that only has the pid of a recorded one', async (t) => {
   const { mark, member } = await leaveBehind(t);
   assert.equal(await killLeftover({ ...mark, startedAt: mark.startedAt.replace(/\d+$/, '1') }), false);
   assert.equal(await killLeftover({ ...mark, startedAt: 'another boot/1' }), false);

@@ -1,4 +1,4 @@
-/** The watch over the memory of whole process groups, with real processes. */
+/** The memory limit of process groups, with real processes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { watchMemory } from './memory-watch.ts';
 import { finish, start } from './trial.ts';
 
-/** A group of its own that holds some memory, once this returns. */
+/** Starts a process group, and resolves with its id once the script has printed something. */
 async function holder(t: TestContext, script: string): Promise<number> {
   const child = spawn(process.execPath, ['-e', script], {
     detached: true,
@@ -21,7 +21,7 @@ async function holder(t: TestContext, script: string): Promise<number> {
 
 const HOLDS = "const held = Buffer.alloc(100e6, 1); console.log('ready'); setInterval(() => held[0], 1000)";
 
-test('tells once of the group that holds too much, and of no other', async (t) => {
+test('reports a group over its limit once, and no other group', async (t) => {
   const [large, small] = await Promise.all([
     holder(t, HOLDS),
     holder(t, "console.log('ready'); setInterval(() => {}, 1000)"),
@@ -45,7 +45,7 @@ test('tells once of the group that holds too much, and of no other', async (t) =
   for (const end of ends) end();
 });
 
-test('what processes share after a fork is counted once', async (t) => {
+test('memory that processes share after a fork is counted once', async (t) => {
   // sh holds 60 MB in a variable and forks five times: together the copies would be 300 MB more.
   const script = `x=$(head -c 60000000 /dev/zero | tr '\\0' x); for n in 1 2 3 4 5; do (read -r _ <&3; : "$x") & done; echo ready; wait`;
   const child = spawn('/bin/sh', ['-c', script], {
@@ -68,7 +68,7 @@ test('what processes share after a fork is counted once', async (t) => {
   sentinel();
 });
 
-test('a child is more expendable to the kernel than the server', async (t) => {
+test('the kernel kills a child before the server when memory runs out', async (t) => {
   const own = readFileSync('/proc/self/oom_score_adj', 'utf8').trim();
   const { lines } = await finish(
     await start(t, { command: ['sh', '-c', 'echo "[$(cat /proc/self/oom_score_adj)]"'] }),
@@ -77,7 +77,7 @@ test('a child is more expendable to the kernel than the server', async (t) => {
   assert.notEqual(own, '300');
 });
 
-/** The watch does not keep its process running; here nothing else would. */
+/** Keeps this process running: the watch does not, and nothing else does here. */
 async function keepAlive<T>(promise: Promise<T>): Promise<T> {
   const timer = setInterval(() => {}, 1_000);
   try {

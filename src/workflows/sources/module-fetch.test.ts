@@ -1,4 +1,4 @@
-/** `ctx.fetch`: where it may connect to, how it introduces itself, and how patient and modest it is. */
+/** `ctx.fetch`: its address guard, user agent, per-host limit and retries. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
@@ -30,7 +30,7 @@ function politeFetch(
   });
 }
 
-test('a module fetches by name of Flowhook where the policy allows it', async (t) => {
+test('a module fetches with the user agent of Flowhook, only where the policy allows it', async (t) => {
   const url = await serve(t, (request, response) =>
     response.end(JSON.stringify({ id: request.headers['user-agent'] })),
   );
@@ -64,7 +64,7 @@ test('a redirect to an address that is not allowed is refused too', async (t) =>
   await assert.rejects(politeFetch()(url), (error: Error) => /link-local/.test(String(error.cause)));
 });
 
-test('of one host no more than four answers are waited for at once', async (t) => {
+test('at most four requests to one host wait for a response at once', async (t) => {
   const waiting: (() => void)[] = [];
   let most = 0;
   const four = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ test('of one host no more than four answers are waited for at once', async (t) =
   assert.equal(most, 4);
 });
 
-test('a host that asks to wait is asked again, with the same body, a bounded number of times', async (t) => {
+test('a request is repeated with its body when the host asks to wait, a bounded number of times', async (t) => {
   const bodies: string[] = [];
   const said: string[] = [];
   let refusals = 2;
@@ -108,7 +108,7 @@ test('a host that asks to wait is asked again, with the same body, a bounded num
   assert.equal(bodies.length, 3 + 6);
 });
 
-test('an answer without a time to wait, with too long a one, or to a stream, is the caller’s', async (t) => {
+test('a 503 without Retry-After, with too long a one, or for a streamed body, is passed to the caller', async (t) => {
   let asked = 0;
   let retryAfter: string | undefined;
   const url = await serve(t, (request, response) => {
@@ -126,7 +126,7 @@ test('an answer without a time to wait, with too long a one, or to a stream, is 
   assert.equal(asked, 3);
 });
 
-test('its signal ends requests under way, those that wait for their turn and those that wait for the host', async (t) => {
+test('the signal aborts requests that are in progress, queued, or waiting for a retry', async (t) => {
   const stop = new AbortController();
   let asked = 0;
   const url = await serve(t, (request, response) => {
@@ -146,7 +146,7 @@ test('its signal ends requests under way, those that wait for their turn and tho
   assert.equal(asked, 4);
 });
 
-test('modules share the turns at a host with the other jobs of the server', async (t) => {
+test('modules share the limit of a host with the other jobs of the server', async (t) => {
   const waiting: (() => void)[] = [];
   const four = Promise.withResolvers<void>();
   let most = 0;

@@ -1,4 +1,4 @@
-/** Modules: what they may yield, print and leave, and how they are stopped. */
+/** Modules: what they may yield and print, their state, and how they are stopped. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -48,12 +48,12 @@ test('a module, and what it starts, finds a clean environment', async (t) => {
   assert.ok(own.includes('FLOWHOOK_JOB') && child.includes('FLOWHOOK_JOB'));
 });
 
-test('state that is not touched is reported as unchanged, and any iterable will do', async (t) => {
+test('a module may return any iterable, and state that it does not set is unchanged', async (t) => {
   const run = await startModule(t, 'export default () => [{ id: "a" }];', { state: { n: 1 } });
   assert.deepEqual(await finish(run), { lines: ['{"id":"a"}'], end: { ok: true, state: undefined } });
 });
 
-test('whatever a module prints goes to the log and never between the records', async (t) => {
+test('everything that a module prints goes to the log, never between the records', async (t) => {
   const said: string[] = [];
   const progress: object[] = [];
   const run = await startModule(
@@ -94,7 +94,7 @@ test('whatever a module prints goes to the log and never between the records', a
   assert.ok(progress.length < 20, `told ${progress.length} times`);
 });
 
-test('mistakes of a module end its run with a sentence', async (t) => {
+test('mistakes of a module fail its run with an error that names them', async (t) => {
   const cases: [module: string, sentence: RegExp][] = [
     [
       'export default function* () { yield { id: "a" }; throw new Error("boom"); }',
@@ -140,7 +140,7 @@ test('a module that is not there is refused before anything starts', async (t) =
   await assert.rejects(start(t, { workflowsDirectory }), /one\.mts cannot be read on this machine/);
 });
 
-test('a module that asks for the signal can clean up when it is stopped', async (t) => {
+test('a module that uses the signal can clean up when it is stopped', async (t) => {
   const run = await startModule(
     t,
     `import { once } from 'node:events';
@@ -161,7 +161,7 @@ test('a module that asks for the signal can clean up when it is stopped', async 
   assert.ok(!end.ok && /was stopped before it had finished.*cleaned up$/s.test(end.error));
 });
 
-test('a module that never asks for the signal ends at once when it is stopped', async (t) => {
+test('a module that never uses the signal ends at once when it is stopped', async (t) => {
   const run = await startModule(
     t,
     'export default async function* () { yield { id: "a" }; await new Promise(() => setInterval(() => {}, 1000)); }',
@@ -173,7 +173,7 @@ test('a module that never asks for the signal ends at once when it is stopped', 
   assert.equal((await run.end).ok, false);
 });
 
-test('a module that yields without end is held up when nobody reads, and still hears the signal', async (t) => {
+test('a module that yields without end is blocked while nobody reads, and still gets the signal', async (t) => {
   const run = await startModule(
     t,
     `export default async function* (ctx: any) {
