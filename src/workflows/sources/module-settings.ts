@@ -60,7 +60,7 @@ async function readInOneChild(
   const child = await startChild({
     launch: () => ({ argv: [process.execPath, PROGRAM], environment: cleanEnvironment(new Map()) }),
     directory: options.directory,
-    temporaryPrefix: 'flowhook-describe-',
+    temporaryPrefix: 'flowhook-settings-',
     stdin: JSON.stringify(input),
     harness: true,
     limits: DEFAULT_LIMITS,
