@@ -81,6 +81,10 @@ for (const { path, command } of leaves) {
   });
 }
 
+test('asking for the version loads no command', async () => {
+  assert.deepEqual((await programOf('--version')).commands, []);
+});
+
 test('every example belongs to a command', () => {
   const paths = leaves.map(({ path }) => path);
   assert.deepEqual(
