@@ -7,6 +7,7 @@ import type { Definition, Mode } from '../../model/workflow.ts';
 import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
 import type { Store } from '../store.ts';
 import type { StoredEvent } from '../webhook-operations.ts';
+import type { TableCounts } from './table-counts.ts';
 
 /** An empty store with a clock of its own. */
 export interface Opened {
@@ -16,73 +17,12 @@ export interface Opened {
   /** Closes the store and opens the same database again: what `store` was must no longer be used. */
   reopen(): Promise<Store>;
   /** Reads from the tables what no operation returns. */
-  inspect(at: { teamId: string; workflowId: string }): Promise<Inspected>;
+  inspect(at: { teamId: string; workflowId: string }): Promise<TableCounts>;
   /** How many rows each table has that teams have rows in. */
   rows(): Promise<Record<string, number>>;
   /** Opens the same database once more, as another process would. */
   another(): Promise<Store>;
   close(): Promise<void>;
-}
-
-/** What the tables say of a workflow. */
-export interface Inspected {
-  /** What the run under way has written: as it was counted, and as the rows show. */
-  counted: Written;
-  found: Written;
-  /** Rows of records that are or were published, and rows of versions. */
-  rows: number;
-  versions: number;
-}
-
-interface Written {
-  added: number;
-  changed: number;
-  removed: number;
-  /** By how many bytes of records there are more. */
-  grown: number;
-  /** The size of the current version. */
-  bytes: number;
-}
-
-/** What a driver's test reads from the tables in one statement, for `inspectedFrom`. */
-export interface InspectedRow {
-  /** As counted while the run writes, and in the row of the current version. */
-  stagedAdded: number | null;
-  stagedChanged: number | null;
-  stagedRemoved: number | null;
-  stagedBytes: number | null;
-  versionBytes: number | null;
-  /** Rows that the run has added, has closed, and has closed and replaced. */
-  written: number;
-  closed: number;
-  replaced: number;
-  writtenBytes: number | null;
-  closedBytes: number | null;
-  currentBytes: number | null;
-  rows: number;
-  versions: number;
-}
-
-/** Counts as publishing would have to if nothing were counted while it is written. */
-export function inspectedFrom(row: InspectedRow): Inspected {
-  return {
-    counted: {
-      added: row.stagedAdded ?? 0,
-      changed: row.stagedChanged ?? 0,
-      removed: row.stagedRemoved ?? 0,
-      grown: row.stagedBytes ?? 0,
-      bytes: row.versionBytes ?? 0,
-    },
-    found: {
-      added: row.written - row.replaced,
-      changed: row.replaced,
-      removed: row.closed - row.replaced,
-      grown: (row.writtenBytes ?? 0) - (row.closedBytes ?? 0),
-      bytes: row.currentBytes ?? 0,
-    },
-    rows: row.rows,
-    versions: row.versions,
-  };
 }
 
 /** An opened store: each case finds its tables empty. */

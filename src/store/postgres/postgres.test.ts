@@ -2,14 +2,9 @@
 import { after, describe } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
-import {
-  caseClock,
-  type Inspected,
-  type InspectedRow,
-  inspectedFrom,
-  PUBLIC_URL,
-} from '../conformance/setup.ts';
+import { caseClock, PUBLIC_URL } from '../conformance/setup.ts';
 import { type Reusable, testStore } from '../conformance/suite.ts';
+import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
 import { openStore } from '../open.ts';
 import { TEAM_TABLES } from '../team-tables.ts';
 import { Database, openPool } from './database.ts';
@@ -82,7 +77,7 @@ async function rows(): Promise<Record<string, number>> {
   return Object.fromEntries(found.map(({ name, count }) => [name, count]));
 }
 
-const INSPECTED = `
+const TABLE_COUNTS = `
   with r as (
     select *, length(convert_to(body, 'UTF8')) as bytes from record where team_id = $1 and workflow_id = $2
   )
@@ -102,6 +97,6 @@ const INSPECTED = `
   left join version on version.team_id = $1 and version.workflow_id = $2 and version.number = current_version
   where workflow.team_id = $1 and workflow.id = $2`;
 
-async function inspect({ teamId, workflowId }: { teamId: string; workflowId: string }): Promise<Inspected> {
-  return inspectedFrom((await db.get<InspectedRow>(INSPECTED, teamId, workflowId)) as InspectedRow);
+async function inspect({ teamId, workflowId }: { teamId: string; workflowId: string }): Promise<TableCounts> {
+  return toTableCounts((await db.get<TableCountsRow>(TABLE_COUNTS, teamId, workflowId)) as TableCountsRow);
 }

@@ -8,14 +8,9 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { testPublishing } from '../conformance/publishing.ts';
-import {
-  caseClock,
-  type Inspected,
-  type InspectedRow,
-  inspectedFrom,
-  PUBLIC_URL,
-} from '../conformance/setup.ts';
+import { caseClock, PUBLIC_URL } from '../conformance/setup.ts';
 import { type Reusable, sharing, testStore } from '../conformance/suite.ts';
+import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
 import { openStore } from '../open.ts';
 import { TEAM_TABLES } from '../team-tables.ts';
 import { Database } from './database.ts';
@@ -75,7 +70,7 @@ function rows(db: Database): Record<string, number> {
   return Object.fromEntries(found.map(({ name, count }) => [name, count]));
 }
 
-const INSPECTED = `
+const TABLE_COUNTS = `
   select staged_added as stagedAdded, staged_changed as stagedChanged, staged_removed as stagedRemoved,
     staged_bytes as stagedBytes, version.bytes as versionBytes,
     (select count(*) from record where workflow = w.number and added_in = current_version + 1) as written,
@@ -95,6 +90,6 @@ const INSPECTED = `
   left join version on version.team_id = w.team_id and version.workflow_id = w.id and version.number = current_version
   where w.team_id = ? and w.id = ?`;
 
-function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflowId: string }): Inspected {
-  return inspectedFrom(db.get<InspectedRow>(INSPECTED, teamId, workflowId) as InspectedRow);
+function inspect(db: Database, { teamId, workflowId }: { teamId: string; workflowId: string }): TableCounts {
+  return toTableCounts(db.get<TableCountsRow>(TABLE_COUNTS, teamId, workflowId) as TableCountsRow);
 }
