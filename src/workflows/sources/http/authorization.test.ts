@@ -65,6 +65,18 @@ test('an OAuth 2 token serves the whole run, and is renewed when it is refused',
   );
 });
 
+test('a server that slowly refuses every new token ends the run', async (t) => {
+  let nowMs = 0;
+  const { url, asked } = await site(t, (request, response) => {
+    if (request.url === '/token') return json(response, `{"access_token":"t${asked.length}"}`);
+    nowMs += 20_000;
+    response.writeHead(401).end();
+  });
+  const auth = { type: 'oauth2', tokenUrl: `${url}/token`, clientId: 'a', clientSecret: 'b' };
+  await assert.rejects(take({ source: { url, auth } }, { deps: { now: () => nowMs } }), /401 Unauthorized/);
+  assert.equal(asked.filter((one) => one === 'GET /').length, 5);
+});
+
 test('requests that are refused together renew the token once', async (t) => {
   let issued = 0;
   let valid = 1;

@@ -7,6 +7,9 @@ import type { HttpRequest } from './request.ts';
 import type { RobotsCheck } from './robots-check.ts';
 import { SourceError } from './source-error.ts';
 
+/** Bounds the renewals of a token for one request, for a server that takes its time to refuse every token. */
+const MAX_TRIES = 5;
+
 export interface Exchange {
   /** @throws SourceError */
   ask(request: HttpRequest, accepted: readonly number[]): Promise<Answer>;
@@ -26,12 +29,13 @@ export function createExchange(input: {
   return {
     async ask(request, accepted) {
       await robots.before(request.url);
-      for (;;) {
+      for (let tries = 1; ; tries++) {
         const signed = await auth.sign(request);
         try {
           return await client.send(signed, { accepted });
         } catch (error) {
-          if (!(error instanceof SourceError) || error.status !== 401 || !auth.refused(signed)) throw error;
+          const isRefused = error instanceof SourceError && error.status === 401;
+          if (!isRefused || tries === MAX_TRIES || !auth.refused(signed)) throw error;
         }
       }
     },
