@@ -12,12 +12,12 @@ import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { InFlight } from './limits/in-flight.ts';
 import type { Overload } from './limits/overload.ts';
 
-/** The highest count of jobs and deliveries. */
+/** Jobs and deliveries are not counted beyond this. */
 const MOST = 10_000;
 /** How long a reading of the database is kept, and how long a scrape waits for one. */
-const READ = { keepMs: 3_000, withinMs: 2_000 };
+const DATABASE_READ = { keepMs: 3_000, withinMs: 2_000 };
 /** The same for disks and directories. */
-const LOOK = { keepMs: 30_000, withinMs: 1_000 };
+const DISK_READ = { keepMs: 30_000, withinMs: 1_000 };
 
 export interface MeasuredNode {
   version: string;
@@ -34,15 +34,16 @@ export interface MeasuredNode {
   backups: { directory: string; everyMs: number | null } | undefined;
 }
 
+/** Registers the gauges of a node. */
 export function nodeMetrics(metrics: Metrics, node: MeasuredNode): void {
-  ofItself(metrics, node);
-  ofRequests(metrics, node);
-  ofTheDatabase(metrics, node.store);
-  ofLanes(metrics, node.lanes);
-  ofDisks(metrics, node);
+  registerBuild(metrics, node);
+  registerRequests(metrics, node);
+  registerDatabase(metrics, node.store);
+  registerLanes(metrics, node.lanes);
+  registerDisks(metrics, node);
 }
 
-/** In addition, what only the HTTP application knows. */
+/** Registers what only the HTTP application knows. */
 export function streamMetrics(metrics: Metrics, streams: { readonly size: number }): void {
   metrics.gauge({
     name: 'flowhook_streams_open',
@@ -51,7 +52,7 @@ export function streamMetrics(metrics: Metrics, streams: { readonly size: number
   });
 }
 
-function ofItself(metrics: Metrics, { version, role, databaseKind, isReady }: MeasuredNode): void {
+function registerBuild(metrics: Metrics, { version, role, databaseKind, isReady }: MeasuredNode): void {
   const labels = { version, node_version: process.versions.node, role, database: databaseKind };
   metrics.gauge({
     name: 'flowhook_build_info',
@@ -66,7 +67,7 @@ function ofItself(metrics: Metrics, { version, role, databaseKind, isReady }: Me
   });
 }
 
-function ofRequests(metrics: Metrics, { overload, inFlight, representations }: MeasuredNode): void {
+function registerRequests(metrics: Metrics, { overload, inFlight, representations }: MeasuredNode): void {
   metrics.gauge({
     name: 'http_server_active_requests',
     help: 'Requests whose answer is not complete, streams and waits included.',
@@ -95,8 +96,8 @@ function ofRequests(metrics: Metrics, { overload, inFlight, representations }: M
   });
 }
 
-function ofTheDatabase(metrics: Metrics, store: Store): void {
-  const latest = metrics.source({ ...READ, read: () => readAll(store) });
+function registerDatabase(metrics: Metrics, store: Store): void {
+  const latest = metrics.source({ ...DATABASE_READ, read: () => readAll(store) });
   metrics.gauge({
     name: 'flowhook_database_up',
     help: 'Whether the database answered within 2 s: 1 or 0. While it does not, what stands in it is missing here.',
@@ -170,7 +171,7 @@ async function readAll({ status }: Store) {
   return { database, work, due: await status.due() };
 }
 
-function ofLanes(metrics: Metrics, lanes: DeliveryEngine): void {
+function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   metrics.gauge({
     name: 'flowhook_lanes',
     help: 'Webhooks that this node sends to or has lately, by the state of their circuit: `closed`, `half_open`, `open` (left alone for now).',
@@ -192,30 +193,30 @@ function ofLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   });
 }
 
-function ofDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): void {
-  const disk = metrics.source({ ...LOOK, read: () => statfs(dataDirectory) });
+function registerDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): void {
+  const disk = metrics.source({ ...DISK_READ, read: () => statfs(dataDirectory) });
   metrics.gauge({
     name: 'flowhook_disk_free_bytes',
     help: 'What is free for this process where the data directory is.',
-    read: () => of(disk(), ({ bavail, bsize }) => bavail * bsize),
+    read: () => ifKnown(disk(), ({ bavail, bsize }) => bavail * bsize),
   });
   metrics.gauge({
     name: 'flowhook_disk_bytes',
     help: 'How large the disk is where the data directory is.',
-    read: () => of(disk(), ({ blocks, bsize }) => blocks * bsize),
+    read: () => ifKnown(disk(), ({ blocks, bsize }) => blocks * bsize),
   });
   if (backups === undefined) return;
   const { directory, everyMs } = backups;
-  const newest = metrics.source({ ...LOOK, read: async () => listBackups(directory)[0] });
+  const newest = metrics.source({ ...DISK_READ, read: async () => listBackups(directory)[0] });
   metrics.gauge({
     name: 'flowhook_backup_interval_seconds',
     help: 'How often a backup is to be made; missing where `FLOWHOOK_BACKUP_EVERY` is off, and on PostgreSQL.',
-    read: () => of(everyMs ?? undefined, (ms) => ms / 1_000),
+    read: () => ifKnown(everyMs ?? undefined, (ms) => ms / 1_000),
   });
   metrics.gauge({
     name: 'flowhook_backup_newest_timestamp_seconds',
     help: 'When the newest backup was made, in seconds since 1970; missing where there is none.',
-    read: () => of(newest(), ({ createdAt }) => createdAt / 1_000),
+    read: () => ifKnown(newest(), ({ createdAt }) => createdAt / 1_000),
   });
   metrics.gauge({
     name: 'flowhook_backup_newest_bytes',
@@ -224,6 +225,6 @@ function ofDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNode): vo
   });
 }
 
-function of<T>(value: T | undefined, show: (value: T) => number): number | undefined {
+function ifKnown<T>(value: T | undefined, show: (value: T) => number): number | undefined {
   return value === undefined ? undefined : show(value);
 }

@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import { isoTime, isoTimeOrNull, jsonResponse, objectSchema } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
-/** The highest count of jobs, deliveries and endpoints. */
+/** Jobs, deliveries and endpoints are not counted beyond this. */
 const MOST = 10_000;
 
 /** The state of this node that is not in the database. */
