@@ -1,10 +1,11 @@
 /**
- * What is on the screen stays true: the stream names what has changed, and what shows it is read again.
+ * Keeps what is on the screen up to date: the stream names what has changed, and the queries that show it are refetched.
  *
  * ```
- *  paused ──one looks at the tab, or resumes──▶ reconnecting ──hello──▶ live
- *     ▲                                          ▲     │                 │
- *     └───────────the tab is hidden, or one pauses─────┴────broken off───┘
+ *  paused ──tab is visible, or user resumes──▶ reconnecting ──hello──▶ live
+ *     ▲                                         │        ▲               │
+ *     ├─────────tab is hidden, or user pauses───┘        └──broken off───┤
+ *     └─────────tab is hidden, or user pauses────────────────────────────┘
  * ```
  */
 import { Unauthorized } from 'flowhook-client';
@@ -15,14 +16,14 @@ import { readAgain, readFailedAgain } from './queries/read-again.ts';
 
 export type Connection = 'live' | 'reconnecting' | 'paused';
 
-/** The service says something every 15 s: after this long without a word the connection is dead. */
+/** The service sends a heartbeat every 15 s: after this long without anything the connection is dead. */
 const SILENCE_MS = 40_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
 class Live {
   #connection: Connection = 'reconnecting';
-  /** The place to come back to. */
+  /** The position to resume the stream from. */
   #sequence: number | undefined;
   #abort: AbortController | undefined;
   #isPausedByHand = false;
@@ -37,7 +38,7 @@ class Live {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Listens for as long as somebody looks. Starting twice is harmless. */
+  /** Listens while the tab is visible. Starting twice is harmless. */
   readonly start = (): void => {
     if (this.#abort !== undefined || this.#isPausedByHand || document.hidden) return;
     const abort = new AbortController();
@@ -51,14 +52,14 @@ class Live {
     this.#is('paused');
   };
 
-  /** Until one resumes: what is on the screen stays as it is. */
+  /** Pauses by hand, or resumes; a tab that becomes visible does not resume it. */
   readonly toggle = (): void => {
     this.#isPausedByHand = !this.#isPausedByHand;
     if (this.#isPausedByHand) this.stop();
     else this.start();
   };
 
-  /** Does not wait for the next try. */
+  /** Reconnects without waiting for the next attempt. */
   readonly again = (): void => {
     this.stop();
     this.start();
@@ -73,9 +74,9 @@ class Live {
         this.#sequence = sequence;
         this.#is('live');
         readFailedAgain();
-        // While the tab was hidden, another one may have signed in as somebody else.
+        // Meanwhile another tab may have signed in as somebody else.
         if (!isFirst) lookAtSession();
-        // What was read before the stream began may have changed in between.
+        // What was fetched before the stream was open may have changed since.
         if (isFirst) readAgain({ kind: null, ids: null });
       };
       try {
@@ -85,7 +86,7 @@ class Live {
           readAgain(item);
         }
       } catch (error) {
-        // Broken off, refused or unreachable: one tries again, unless the session has ended.
+        // Broken off, refused or unreachable: try again, unless the session has ended.
         if (error instanceof Unauthorized) lookAtSession();
       }
       if (!signal.aborted) await pause(waitMs(failures), signal);
@@ -101,7 +102,7 @@ class Live {
 
 export const live = new Live();
 
-/** Listens while the page is shown and the tab is looked at. */
+/** Listens while the component is mounted and the tab is visible. */
 export function useLive(): void {
   useEffect(() => {
     const look = () => (document.hidden ? live.stop() : live.start());
@@ -116,17 +117,17 @@ export function useLive(): void {
   }, []);
 }
 
-/** How the page hears of changes at the moment. */
+/** The state of the live updates. */
 export function useConnection(): Connection {
   return useSyncExternalStore(live.subscribe, () => live.connection);
 }
 
-/** Doubled with each failure, and a random share of it: not all tabs come back at once after a restart. */
+/** Exponential backoff with full jitter: not all tabs come back at once after a restart. */
 function waitMs(failures: number): number {
   return Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
 }
 
-/** Ends early with the signal, and when the machine is on a network again. */
+/** Ends early with the signal, and when the browser is online again. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

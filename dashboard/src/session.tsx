@@ -1,4 +1,4 @@
-/** Who is signed in. Without a session there is the sign-in page, and nothing else is asked of the service. */
+/** Who is signed in. Without a session only the sign-in page is shown, and nothing else is requested. */
 import { Center, Loader } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Scope } from 'flowhook-client';
@@ -11,7 +11,7 @@ import { queryClient } from './queries/query-client.ts';
 export interface Session {
   team: { id: string; name: string; slug: string };
   key: { id: string; name: string; scopes: Scope[] };
-  /** Without a further call. */
+  /** Unless a further call renews it. */
   expiresAt: string | null;
 }
 
@@ -29,9 +29,9 @@ const sessionQuery = queryOptions({
     if (session.key.id !== queryClient.getQueryData<Session>([SESSION_KEY])?.key.id) forget();
     return session;
   },
-  // A service that is starting again is found without pressing anything.
+  // A service that restarts is found again by itself.
   refetchInterval: ({ state }) => (state.status === 'error' ? LOOK_MS : false),
-  // Nor does one sign in again in each of several tabs.
+  // Signing in in one tab is enough for all.
   refetchOnWindowFocus: 'always',
 });
 
@@ -68,7 +68,7 @@ export function SessionGate({ token, children }: { token: string | null; childre
       </Center>
     );
   }
-  // Who is signed in is known, while a service that starts again does not answer: what is shown stays.
+  // While a service restarts, the session is still known, and the page stays.
   if (session === undefined) {
     return error === null ? null : <ErrorBox error={error} onRetry={() => void refetch()} isPage />;
   }
@@ -103,7 +103,7 @@ export async function signOut(): Promise<void> {
     const response = await fetch(SESSION, { method: 'DELETE' });
     if (!response.ok && response.status !== 401) await read(response);
   } catch (error) {
-    // Whoever leaves the machine must know that the session goes on.
+    // Whoever leaves the machine must know that the session still exists.
     sayRefused(error as Error);
     return;
   }
@@ -115,7 +115,7 @@ function forget(): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== SESSION_KEY });
 }
 
-/** The token in the address, which then no longer stands there: neither history nor a screenshot shows it. */
+/** Takes the token out of the address, so that neither the history nor a screenshot shows it. */
 export function takeToken(): string | null {
   const [, token] = /^#\/welcome\/([\w-]+)$/.exec(location.hash) ?? [];
   if (token === undefined) return null;
@@ -142,7 +142,7 @@ async function read(response: Response): Promise<Session> {
   throw new Error(typeof sentence === 'string' ? sentence : `The service answered ${response.status}`);
 }
 
-/** As the service has it: `admin` includes every scope of the team, `operator` all. */
+/** The same rule as in the service: `admin` includes every scope of the team, `operator` all. */
 function allows(scopes: readonly Scope[], needed: Scope): boolean {
   if (scopes.includes(needed) || scopes.includes('operator')) return true;
   return needed !== 'operator' && scopes.includes('admin');

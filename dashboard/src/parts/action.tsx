@@ -1,4 +1,4 @@
-/** Doing something: a button's call, its success told in a message, its refusal too. */
+/** Actions of buttons: the call, and a notification of its success or failure. */
 import { Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { notifications } from '@mantine/notifications';
@@ -8,11 +8,11 @@ import { readAgain } from '../queries/read-again.ts';
 
 export interface Action<Input, Output> {
   run: (input: Input) => Promise<Output>;
-  /** What is said when it is done; nothing unless told. */
+  /** The notification of success; none unless told. */
   done?: (output: Output, input: Input) => string | undefined;
-  /** Kinds whose queries are read again, without waiting for the stream. */
+  /** Kinds of queries to refetch at once, without waiting for the stream. */
   changes?: readonly string[];
-  /** The page itself says why it was refused, by the `error` of the action. */
+  /** The page shows `error` itself, so that no notification is needed. */
   isRefusalShown?: boolean;
   /** After it is done, such as going somewhere. */
   onDone?: (output: Output, input: Input) => void;
@@ -22,7 +22,7 @@ export interface Action<Input, Output> {
 export function useAction<Output, Input = void>(action: Action<Input, Output>) {
   const { mutate, isPending, error } = useMutation<Output, Error, Input>({
     mutationFn: action.run,
-    // What a call brought, such as a secret, is not kept for longer than its button is shown.
+    // A result, such as a secret, is not kept longer than its button is mounted.
     gcTime: 0,
     onSuccess: (output, input) => {
       for (const kind of action.changes ?? []) readAgain({ kind, ids: null });
@@ -37,12 +37,12 @@ export function useAction<Output, Input = void>(action: Action<Input, Output>) {
   return { act: mutate, isActing: isPending, error };
 }
 
-/** Says something in the corner, for some seconds; screen readers hear it. */
+/** Shows a notification for some seconds; screen readers announce it. */
 export function say(message: string): void {
   notifications.show({ message, withBorder: true });
 }
 
-/** Says why something did not work. */
+/** Shows why something failed. */
 export function sayRefused(error: Error): void {
   notifications.show({
     title: 'That did not work',

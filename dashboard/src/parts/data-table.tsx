@@ -1,4 +1,4 @@
-/** A list as a table, or as cards where the window is narrow. Of however many rows only those in sight are drawn. */
+/** A list as a table, or as cards in a narrow window. Virtualized: only the rows in sight are rendered. */
 import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
@@ -67,16 +67,16 @@ export interface RowsProps<Row> {
   selection: Selection | undefined;
   sort: Sort | undefined;
   maxHeight: string;
-  /** Of the row with the focus; −1: none. */
+  /** Index of the row with the focus; −1: none. */
   active: number;
   onActive: (index: number) => void;
-  /** Away from the top, or back to it. */
+  /** Called with whether the list is scrolled away from its top. */
   onScrolled: (isAway: boolean) => void;
   /** The last row is near. */
   onEnd: () => void;
 }
 
-/** More is asked for when so many rows are left below. */
+/** The next page is loaded when this many rows are left below. */
 export const NEAR_END = 20;
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
@@ -200,14 +200,14 @@ function Filled<Row>({
   );
 }
 
-/** With or without one of them. */
+/** The ids with this one added, or removed if it was among them. */
 export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const changed = new Set(ids);
   if (!changed.delete(id)) changed.add(id);
   return changed;
 }
 
-/** A click on a link or a button in a row, or the end of choosing text, does not open the row. */
+/** A click on a link or a button in a row, or the end of selecting text, does not open the row. */
 export function isOnRowItself(target: EventTarget): boolean {
   if (!(target instanceof Element)) return false;
   return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);

@@ -1,4 +1,4 @@
-/** Filters live in the address: they survive a reload, the back button and being sent to a colleague. */
+/** Filters are kept in the URL: they survive a reload and the back button, and can be shared as a link. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 

@@ -1,9 +1,9 @@
-/** Rows that stay where they are while one reads them. */
+/** Keeps rows in place while somebody reads them. */
 import { useEffect, useMemo, useRef } from 'react';
 
 /**
- * While one reads, rows keep their places and are only brought up to date; what came above them is counted. Otherwise
- * they are as the list has them.
+ * While somebody reads, rows keep their places and are only updated; new rows above them are counted. Otherwise the rows
+ * are those of the list.
  *
  * @param isReading whether somebody has scrolled, chosen or focused rows
  */
@@ -13,7 +13,7 @@ export function useHeldRows<Row>(
 ): { shown: readonly Row[]; waiting: number } {
   const held = useRef<readonly Row[]>(rows);
   const name = useRef(idOf);
-  // Of a hundred thousand rows not at every move of the focus.
+  // Too slow for every move of the focus, with a hundred thousand rows.
   const result = useMemo(
     () => (isReading ? hold(held.current, rows, name.current) : { shown: rows, waiting: 0 }),
     [rows, isReading],
@@ -25,7 +25,7 @@ export function useHeldRows<Row>(
   return result;
 }
 
-/** What was shown, brought up to date, and what has come below it. A row that is gone stays as it was last. */
+/** The rows that were shown, updated, and new rows below them. A row that is gone stays as it was. */
 export function hold<Row>(
   held: readonly Row[],
   rows: readonly Row[],

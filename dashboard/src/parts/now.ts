@@ -1,4 +1,4 @@
-/** One clock for the page: every age on it ticks at once, each second, and not at all while nobody looks. */
+/** One clock for the page: all ages tick together, each second, and not while the tab is hidden. */
 import { useSyncExternalStore } from 'react';
 
 const listeners = new Set<() => void>();

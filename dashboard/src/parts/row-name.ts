@@ -1,7 +1,7 @@
-/** What the virtualizer knows rows by. */
+/** Stable row keys for the virtualizer. */
 import { useCallback, useEffect, useRef } from 'react';
 
-/** A function that is another one only for other rows: for another function every row would be placed anew. */
+/** The function changes only with the rows: for a new function the virtualizer would measure every row again. */
 export function useRowName<Row>(rows: readonly Row[], idOf: (row: Row) => string): (index: number) => string {
   const latest = useRef(idOf);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** How something stands: always a picture, a word and a colour, so that none of them is needed alone. */
+/** A state, always as an icon, a word and a colour, so that none of them is needed alone. */
 import { Group, Text } from '@mantine/core';
 import { Icon, type IconName } from './icon.tsx';
 

@@ -2,7 +2,7 @@
 
 const KINDS_WITHOUT_TEXT = ['checkbox', 'radio', 'button', 'submit', 'reset', 'range', 'file'];
 
-/** Keys that are typed somewhere are no shortcuts. */
+/** Keys typed into a field or an open dialog are no shortcuts. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest('[role="dialog"], [role="menu"], [role="listbox"]') !== null) return true;

@@ -1,11 +1,11 @@
-/** Copies to the clipboard, which browsers keep from pages over plain HTTP: there by the older way. */
+/** Copies to the clipboard. Over plain HTTP browsers offer no clipboard API: there `execCommand` is used. */
 import { useEffect, useState } from 'react';
 import { sayRefused } from './action.tsx';
 
-/** So long a button says that it has copied, in milliseconds. */
+/** How long a button shows that it has copied, in milliseconds. */
 const SAYS_MS = 1_500;
 
-/** Copies a text; where neither way is open, it says so. */
+/** Copies a text; shows an error if neither way works. */
 export function useCopy(): { copied: boolean; copy: (text: string) => void } {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
@@ -29,7 +29,7 @@ async function isCopied(text: string): Promise<boolean> {
   }
 }
 
-/** Beside what has the focus: a dialog or a row of a table would take it for being left. */
+/** The field is put beside the focused element: a dialog or a table row would otherwise notice the focus leaving. */
 function isCopiedFromField(text: string): boolean {
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement : null;
   const field = document.createElement('textarea');

@@ -1,8 +1,6 @@
 /** What pages ask about the audit. */
-import type { AuditLine } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { listQuery } from './list.ts';
-import type { ListPage } from './merge-pages.ts';
+import { filledPage, listQuery } from './list.ts';
 
 export interface AuditFilter {
   action?: string | undefined;
@@ -15,12 +13,6 @@ export interface AuditFilter {
 export const auditList = (filter: AuditFilter) =>
   listQuery(
     ['audit', 'list', filter],
-    async (cursor, signal): Promise<ListPage<AuditLine>> => {
-      const pages = flowhook.audit({ ...filter, signal });
-      // What fits may lie further back than one page looks.
-      let page = await pages.page(cursor);
-      while (page.items.length === 0 && page.next !== null) page = await pages.page(page.next);
-      return page;
-    },
+    (cursor, signal) => filledPage(flowhook.audit({ ...filter, signal }), cursor),
     { newestFirst: ({ id }) => id },
   );

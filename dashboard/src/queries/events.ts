@@ -2,8 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { listQuery } from './list.ts';
-import type { ListPage } from './merge-pages.ts';
+import { filledPage, listQuery } from './list.ts';
 
 export interface EventFilter {
   workflowId?: string | undefined;
@@ -16,13 +15,7 @@ export interface EventFilter {
 export const eventList = (filter: EventFilter) =>
   listQuery(
     ['events', 'list', filter],
-    async (cursor, signal): Promise<ListPage<FlowhookEvent>> => {
-      const pages = flowhook.events.history({ ...filter, signal });
-      // What fits may lie further back than one page looks.
-      let page = await pages.page(cursor);
-      while (page.items.length === 0 && page.next !== null) page = await pages.page(page.next);
-      return page;
-    },
+    (cursor, signal) => filledPage(flowhook.events.history({ ...filter, signal }), cursor),
     { newestFirst: ({ id }) => id },
   );
 

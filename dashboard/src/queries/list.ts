@@ -1,4 +1,4 @@
-/** Lists that come in pages: as many as one has scrolled to. */
+/** Infinite lists: pages are loaded as one scrolls. */
 import { infiniteQueryOptions, keepPreviousData, type Query, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { type ListPage, merged, type Pages } from './merge-pages.ts';
@@ -11,21 +11,21 @@ interface Reading<Row> {
 
 export interface ListQueryOptions<Row> {
   /**
-   * Of a list whose newest row comes first: what a row is known by. When something changes, only its first page is
-   * read again, and what is new goes above the rest.
+   * For a list that begins with the newest row: the id of a row. When something changes, only the first page is fetched
+   * again, and new rows are put above the rest.
    */
   newestFirst?: (row: Row) => string;
-  /** Reads one row again that stands further down. */
+  /** Fetches one row again that is further down. */
   one?: (id: string) => Promise<Row>;
 }
 
-/** Of these rows further down each is read by itself when it changes; of more, none. */
+/** At most this many changed rows further down are fetched again, one by one. */
 const MAX_SINGLE = 20;
 
 /**
  * The query of a list.
  *
- * @param key `[kind, 'list', …filters]`, with a kind of `News`, so that what changes is read again
+ * @param key `[kind, 'list', …filters]`, with a kind of `News`, so that it is fetched again when something changes
  * @param load one page: the first, or that of a cursor
  */
 export function listQuery<Row>(
@@ -39,7 +39,7 @@ export function listQuery<Row>(
     queryFn: ({ pageParam, signal }) => load(pageParam, signal),
     initialPageParam: undefined,
     getNextPageParam: (last) => last.next ?? undefined,
-    // While other filters are asked for, what was there stays, paler.
+    // While the rows for other filters load, the old ones stay, dimmed.
     placeholderData: keepPreviousData,
     meta,
   });
@@ -55,11 +55,11 @@ export interface List<Row> {
   hasMore: boolean;
   isLoadingMore: boolean;
   loadMore: () => void;
-  /** How many there are in all; null where nobody tells. */
+  /** How many there are in all; null if unknown. */
   total: number | null;
-  /** These are the rows of the list before: those of this one are on their way. */
+  /** These are still the rows of the previous list, while this one loads. */
   isOld?: boolean;
-  /** Of which list: another one begins at its top. */
+  /** Identifies the list: another one begins at its top. */
   name: string;
 }
 
@@ -84,7 +84,7 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
     hasMore: hasNextPage,
     isLoadingMore: isFetchingNextPage,
     loadMore: () => {
-      // What is read again at the moment would be broken off by it.
+      // It would otherwise cancel a refetch under way.
       if (!isFetchingNextPage) void fetchNextPage({ cancelRefetch: false });
     },
     total: data?.pages[0]?.total ?? null,
@@ -93,7 +93,17 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
   };
 }
 
-/** Rows that are there as a whole, as a list. */
+/** The first page from a cursor on that has items: a filter may leave pages empty although more follow. */
+export async function filledPage<Row>(
+  pages: { page: (cursor?: string) => Promise<ListPage<Row>> },
+  cursor: string | undefined,
+): Promise<ListPage<Row>> {
+  let page = await pages.page(cursor);
+  while (page.items.length === 0 && page.next !== null) page = await pages.page(page.next);
+  return page;
+}
+
+/** Rows that are loaded as a whole, as a list. */
 export function listOf<Row>(rows: readonly Row[]): List<Row> {
   return {
     rows,
@@ -109,8 +119,8 @@ export function listOf<Row>(rows: readonly Row[]): List<Row> {
 }
 
 /**
- * Reads a list again that is on the screen: as a whole, or, of one that has grown long and begins with the newest, its
- * first page and the rows that are known to have changed.
+ * Fetches a list on the screen again: all of it, or, if it begins with the newest and several pages are loaded, its first
+ * page and the rows that are known to have changed.
  *
  * @param ids what has changed; null: anything
  */

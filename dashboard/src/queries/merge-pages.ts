@@ -1,4 +1,4 @@
-/** Puts the first page of a list, read again, above what was read further down. */
+/** Merges the first page of a list, fetched again, with the pages that were loaded before. */
 import type { InfiniteData } from '@tanstack/react-query';
 
 export interface ListPage<Row> {
@@ -11,7 +11,7 @@ export interface ListPage<Row> {
 /** As the query keeps them, each with the cursor that it began at. */
 export type Pages<Row> = InfiniteData<ListPage<Row>, string | undefined>;
 
-/** The rows that a page has pushed out of itself go to the top of the rest; of those that it has lost, none is kept. */
+/** Rows that new ones have pushed off the first page head the rest; rows that have vanished from it are dropped. */
 export function merged<Row>(
   list: Pages<Row>,
   {
@@ -23,7 +23,7 @@ export function merged<Row>(
   const fresh = new Set(first.items.map(idOf));
   const before = list.pages.flatMap(({ items }) => items);
   const lastShared = before.findLastIndex((row) => fresh.has(idOf(row)));
-  // Nothing in common: more is new than a page holds, and what lies between is not known.
+  // No row in common: more than a page is new, and the rows in between are unknown.
   if (lastShared < 0) return { pages: [first], pageParams: [undefined] };
   const rest = before
     .slice(lastShared + 1)
@@ -31,7 +31,7 @@ export function merged<Row>(
     .map((row) => single.get(idOf(row)) ?? row);
   const last = list.pages.at(-1);
   return {
-    // Two pages: what is read again each time, and the rest, which reading on goes on from.
+    // Two pages: the one that is fetched again each time, and the rest, from whose cursor loading continues.
     pages: [first, { items: rest, next: last?.next ?? null }],
     pageParams: [undefined, first.next ?? undefined],
   };

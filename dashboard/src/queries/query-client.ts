@@ -1,4 +1,4 @@
-/** What is known of the service, and when it is asked again. */
+/** The query cache: how long answers are fresh, and what an ended session does. */
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { Unauthorized } from 'flowhook-client';
 
@@ -7,22 +7,22 @@ export const queryClient = new QueryClient({
   mutationCache: new MutationCache({ onError: onRefusal }),
   defaultOptions: {
     queries: {
-      // The stream tells what has changed; without it, what is older than this is asked for again on return.
+      // The stream says what has changed; without it, older answers are refetched when one comes back to them.
       staleTime: 30_000,
       gcTime: 5 * 60_000,
-      // The client tries again by itself, where that is safe.
+      // The client retries by itself where that is safe.
       retry: false,
       refetchOnWindowFocus: false,
     },
   },
 });
 
-/** 401 is also said of a key that lacks a scope: only the session itself knows whether it has ended. */
+/** A key that lacks a scope is answered 401, too: only the session query can say whether the session has ended. */
 function onRefusal(error: unknown): void {
   if (error instanceof Unauthorized) lookAtSession();
 }
 
-/** Asks whether there still is a session; without one the sign-in page shows. */
+/** Fetches the session again; without one the sign-in page is shown. */
 export function lookAtSession(): void {
   void queryClient.invalidateQueries({ queryKey: ['session'] });
 }

@@ -1,6 +1,6 @@
 /**
- * Reads again what has changed and is on the screen: a kind at most four times a second, never faster than the service
- * answers, and whatever is told while it is being read, after that.
+ * Refetches what has changed and is on the screen: each kind at most four times a second, never faster than the service
+ * answers. What changes during a refetch is fetched after it.
  */
 import type { Query } from '@tanstack/react-query';
 import { readListAgain } from './list.ts';
@@ -13,18 +13,18 @@ export interface Changed {
 }
 
 const LEAST_MS = 250;
-/** A kind rests for this many times as long as its last reading took: large lists do not keep the service busy. */
+/** The pause after a refetch, as a multiple of how long it took: large lists do not keep the service busy. */
 const REST = 3;
-/** Kinds that the stream does not name, what they are made from, and how long they rest at least, in milliseconds. */
+/** Kinds that the stream does not name, the kinds they depend on, and the least pause between refetches, in milliseconds. */
 const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
   { kind: 'events', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
   { kind: 'usage', from: ['jobs', 'deliveries'], restMs: 10_000 },
   { kind: 'counts', from: ['jobs'], restMs: 1_000 },
 ];
 
-/** What waits to be read again, by kind; null: all ids. */
+/** What is to be refetched, by kind; null: all ids. */
 const waiting = new Map<string, Set<string> | null>();
-/** Kinds that are being read, or rest. */
+/** Kinds that are being refetched, or pause after it. */
 const busy = new Set<string>();
 
 /** Something may have changed. */
@@ -37,7 +37,7 @@ export function readAgain({ kind, ids }: Changed): void {
   for (const derived of DERIVED) if (derived.from.includes(kind)) note(derived.kind, null);
 }
 
-/** What could not be read while the service was away. */
+/** Refetches what failed while the service was not reachable. */
 export function readFailedAgain(): void {
   void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
 }
@@ -65,7 +65,7 @@ async function read(kind: string): Promise<void> {
 
 async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<void> {
   const touched = queryClient.getQueryCache().findAll({ predicate: (query) => isTouched(query, kind, ids) });
-  // A reading that had begun may have seen what was before: it is let end, and done once more.
+  // A fetch under way may have seen the old state: let it end, then fetch once more.
   await Promise.allSettled(
     touched.filter(({ state }) => state.fetchStatus === 'fetching').map(({ promise }) => promise),
   );
@@ -77,10 +77,10 @@ async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<
   );
 }
 
-/** `[kind, 'one', id, …]` is touched by its id alone, everything else of a kind by any. */
+/** `[kind, 'one', id, …]` is affected by its own id only, all other queries of a kind by any id. */
 function isTouched(query: Query, kind: string, ids: ReadonlySet<string> | null): boolean {
   const [of, form, id] = query.queryKey;
-  // What happened stays as it is: once read, it is not read again.
+  // Immutable: fetched once, never again.
   const isFinal = query.state.data !== undefined && query.isStatic();
   if (of !== kind || isFinal) return false;
   return ids === null || form !== 'one' || ids.has(String(id));

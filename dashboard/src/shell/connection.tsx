@@ -1,4 +1,4 @@
-/** How the page hears of changes: live, reconnecting or paused. A press pauses and resumes. */
+/** The state of live updates, as a button that pauses and resumes them. */
 import { Box, Tooltip, UnstyledButton } from '@mantine/core';
 import { type Connection, live, useConnection } from '../live.ts';
 import styles from './shell.module.css';

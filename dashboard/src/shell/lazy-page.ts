@@ -1,7 +1,7 @@
-/** A page whose file is loaded when one goes there. */
+/** Pages whose code is loaded on demand. */
 import { lazyRouteComponent } from '@tanstack/react-router';
 
-/** Its file did not come. The router itself would load the whole page anew at once, and show nothing at all. */
+/** The code of a page could not be loaded. The router itself would reload the document at once and show nothing. */
 export class PageNotLoaded extends Error {}
 
 /** @param name what the file exports */

@@ -1,4 +1,4 @@
-/** Where one can go: what the key of the session may see. */
+/** The navigation: the pages that the session may see. */
 import { NavLink, type NavLinkProps, ScrollArea } from '@mantine/core';
 import { createLink } from '@tanstack/react-router';
 import type { Scope } from 'flowhook-client';
@@ -19,7 +19,7 @@ export interface Destination {
     | '/system';
   label: string;
   icon: IconName;
-  /** Without it there is nothing to see there; undefined: there is for everybody. */
+  /** The scope that the page needs; undefined: none. */
   scope?: Scope;
   /** After `g`. */
   letter: string;

@@ -1,4 +1,4 @@
-/** What is shown may be old: said once the service has not answered for a moment, beside the page and not in it. */
+/** A note beside the page that its data may be old, shown when the service has not answered for a moment. */
 import { Button, Group, Paper, Text } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { live, useConnection } from '../live.ts';
@@ -7,7 +7,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Time } from '../parts/time.tsx';
 import styles from './shell.module.css';
 
-/** A restart of the service that is shorter than this is not worth a word, in milliseconds. */
+/** Shorter outages, such as a restart, are not mentioned, in milliseconds. */
 const PATIENCE_MS = 3_000;
 
 export function OfflineNote() {

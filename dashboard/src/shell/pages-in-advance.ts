@@ -1,8 +1,8 @@
-/** Loads the pages that one may go to next: going there then waits for nothing, also while the service is away. */
+/** Preloads the code of all pages: navigating then waits for nothing, also while the service is not reachable. */
 import { useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
 
-/** Once the first page stands and has asked what it needs, in milliseconds. */
+/** After the first page has loaded its data, in milliseconds. */
 const AFTER_MS = 1_500;
 
 export function usePagesInAdvance(): void {
@@ -11,7 +11,7 @@ export function usePagesInAdvance(): void {
     const load = async () => {
       for (const route of Object.values(router.routesById)) await router.loadRouteChunk(route);
     };
-    // What cannot be loaded now says so when one goes there.
+    // A page that cannot be preloaded says so when it is opened.
     const timer = setTimeout(() => void load().catch(() => {}), AFTER_MS);
     return () => clearTimeout(timer);
   }, [router]);

@@ -1,4 +1,4 @@
-/** The page that one has gone to, if the key of the session may read at all: most pages show nothing else. */
+/** The current page, unless it needs the scope `read` and the session lacks it. */
 import { Outlet, useLocation } from '@tanstack/react-router';
 import { NeedsScope } from '../parts/needs-scope.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
@@ -9,7 +9,7 @@ export function ReadablePage() {
   const { can } = useSession();
   const [, place = ''] = useLocation({ select: ({ pathname }) => pathname }).split('/');
   const destination = DESTINATIONS.find(({ to }) => to === `/${place}`);
-  // What takes another scope says so by itself.
+  // Pages that need another scope say so themselves.
   if (destination?.scope !== 'read' || can('read')) return <Outlet />;
   const { label } = destination;
   return (

@@ -1,16 +1,16 @@
-/** Keys that do something: those of the frame, and those of the page that is shown. */
+/** Keyboard shortcuts: those of the shell, and those of the current page. */
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { isTyping } from '../parts/typing.ts';
 
 export interface Shortcut {
   /** One key, or several with spaces between: `?`, `g w`. */
   keys: string;
-  /** What it does, for the list of all: `Go to Workflows`. */
+  /** What it does, for the list of shortcuts: `Go to Workflows`. */
   label: string;
   run: () => void;
 }
 
-/** A second key counts for so long after the first, in milliseconds. */
+/** The longest time between the keys of a sequence, in milliseconds. */
 const SEQUENCE_MS = 1_500;
 const STORED = 'flowhook-shortcuts';
 
@@ -20,7 +20,7 @@ let shown: readonly Shortcut[] = [];
 let isOn = stored();
 let pressed: { keys: string; atMs: number } | undefined;
 
-/** As long as the component is shown, the keys do this. */
+/** Registers a shortcut while the component is mounted. */
 export function useShortcut(keys: string, label: string, run: () => void): void {
   const latest = useRef(run);
   useEffect(() => {
@@ -37,12 +37,12 @@ export function useShortcut(keys: string, label: string, run: () => void): void 
   }, [keys, label]);
 }
 
-/** All that do something at the moment. */
+/** All shortcuts of the moment. */
 export function useShortcuts(): readonly Shortcut[] {
   return useSyncExternalStore(subscribe, () => shown);
 }
 
-/** Whether single keys do anything: for those who speak to their computer they must be able not to. */
+/** Whether single-key shortcuts are on: users of speech input must be able to turn them off (WCAG 2.1.4). */
 export function useShortcutsOn(): boolean {
   return useSyncExternalStore(subscribe, () => isOn);
 }
@@ -70,7 +70,7 @@ function press(event: KeyboardEvent): void {
     return;
   const before = pressed !== undefined && event.timeStamp - pressed.atMs < SEQUENCE_MS ? pressed.keys : '';
   const keys = [before, event.key].filter((key) => key !== '').join(' ');
-  // The last one that was added: a page's own goes before the frame's; but `g r` is never the `r` of a page.
+  // The last one registered: a page's own has precedence over the shell's; but `g r` is never the `r` of a page.
   const called = (name: string) => [...all].findLast((shortcut) => shortcut.keys === name);
   const found = called(keys) ?? called(event.key);
   pressed = undefined;

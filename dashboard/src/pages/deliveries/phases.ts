@@ -8,13 +8,13 @@ export interface Phase {
   /** Milliseconds from the moment that the attempt was due. */
   fromMs: number;
   toMs: number;
-  /** CSS colour by what it is: ours, the network's, the receiver's. */
+  /** Who took the time: our queue, the network, or the receiver. */
   kind: 'queue' | 'network' | 'receiver';
 }
 
 /**
- * The phases of an attempt in their order. Those that did not come to pass are left out: a connection that was open
- * already needs neither name nor handshake, and what failed has no answer.
+ * The phases of an attempt in order. Those that did not happen are left out: an open connection needs neither a lookup
+ * nor a handshake, and a failed request has no answer.
  */
 export function phasesOf({ durationMs, timing }: Pick<Attempt, 'durationMs' | 'timing'>): Phase[] {
   if (timing === null) return [];

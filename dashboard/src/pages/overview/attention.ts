@@ -6,15 +6,15 @@ export type Trouble =
   | { kind: 'workflow'; id: string; sinceMs: number; why: string; jobId: string }
   | { kind: 'webhook'; id: string; sinceMs: number; why: string; url: string; state: 'failing' | 'paused' };
 
-/** How many workflows are looked at once more. */
+/** At most this many workflows are checked. */
 export const LOOKED_AT = 20;
 
-/** Of which workflows a run has failed: each once, by its newest failure. */
+/** The workflows of failed runs, each once, by its newest failure. */
 export function suspects(failed: readonly Job[]): string[] {
   return [...new Set(failed.map(({ workflowId }) => workflowId))].slice(0, LOOKED_AT);
 }
 
-/** @param workflows those that may be in trouble: they are, if the last run that has ended failed */
+/** @param workflows candidates: those whose last finished run failed are in trouble */
 export function troubles(workflows: readonly Workflow[], webhooks: readonly WebhookDetail[]): Trouble[] {
   const found: Trouble[] = [];
   for (const { id, lastJob } of workflows) {

@@ -1,11 +1,12 @@
-/** All that is known of a run in one file, for whoever is asked for help. */
+/** Everything known about a run in one file, to send along when asking for help. */
 import type { Job, LogLine } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
+import { attemptLog } from './attempt-log.ts';
 
-/** The newest lines that are taken along. */
+/** At most this many of the newest lines. */
 const LOG_LINES = 1_000;
 
-/** JSON: the job, the end of its last log, what it told, and its workflow. */
+/** JSON: the job, the end of its last log, its events, and its workflow. */
 export async function debugBundle(job: Job): Promise<string> {
   const [log, events, workflow] = await Promise.all([
     job.attempt === 0 ? [] : lastLines(job),
@@ -16,11 +17,10 @@ export async function debugBundle(job: Job): Promise<string> {
 }
 
 async function lastLines({ id, attempt }: Job): Promise<LogLine[]> {
-  let kept: LogLine[] = [];
-  for (let after = 0; ; ) {
-    const { lines, next } = await flowhook.jobs.logs(id, { attempt, after });
-    kept = [...kept, ...lines].slice(-LOG_LINES);
-    if (next === null || lines.length === 0) return kept;
-    after = next;
+  const kept: LogLine[] = [];
+  for await (const line of attemptLog(id, { attempt })) {
+    kept.push(line);
+    if (kept.length >= 2 * LOG_LINES) kept.splice(0, LOG_LINES);
   }
+  return kept.slice(-LOG_LINES);
 }

@@ -1,4 +1,4 @@
-/** Where the time of a run went, from the queue to its receivers: bars on one axis. */
+/** The timeline of a run, from the queue to its deliveries, as bars on one axis. */
 import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
 import type { State } from '../../parts/state-badge.tsx';
 
@@ -55,7 +55,7 @@ function barOf(event: FlowhookEvent, delivery: Delivery): Bar {
   };
 }
 
-/** From where to where the axis goes. A delivery may wait for days: beside it the run itself must still be seen. */
+/** The range of the axis. It ends early enough that the run stays visible beside a delivery that waits for days. */
 export function axisOf(bars: readonly Bar[], nowMs: number): { fromMs: number; toMs: number } {
   const fromMs = Math.min(...bars.map((bar) => bar.fromMs));
   const toMs = Math.max(...bars.map((bar) => bar.toMs ?? nowMs));

@@ -1,19 +1,21 @@
-/** The log of one attempt of a run: as a whole, and as it grows. */
-import type { Job, LogLine } from 'flowhook-client';
+/** The log of a run: of one attempt as a whole, or following the current one as it grows. */
+import type { Job } from 'flowhook-client';
 import { useEffect, useState } from 'react';
 import { flowhook } from '../../client.ts';
+import type { Line } from '../../parts/log-rows.ts';
+import { attemptLog } from './attempt-log.ts';
 
 export interface JobLog {
-  lines: readonly (LogLine & { attempt: number })[];
+  lines: readonly Line[];
   error: Error | null;
   isLoading: boolean;
 }
 
-/** What comes within so many milliseconds is shown at once. */
+/** Lines that arrive within this many milliseconds are rendered together. */
 const GATHER_MS = 100;
 const NOTHING: JobLog = { lines: [], error: null, isLoading: true };
 
-/** @param attempt one that has ended; undefined: the one under way, and those that follow it */
+/** @param attempt one that has ended; undefined: the current one and those after it */
 export function useJobLog(job: Job, attempt: number | undefined): JobLog {
   const [log, setLog] = useState<JobLog>(NOTHING);
   const jobId = job.id;
@@ -23,7 +25,7 @@ export function useJobLog(job: Job, attempt: number | undefined): JobLog {
     const leaving = new AbortController();
     const { signal } = leaving;
     let lines: JobLog['lines'] = [];
-    let fresh: (LogLine & { attempt: number })[] = [];
+    let fresh: Line[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const show = (changes: Partial<JobLog> = {}) => {
       clearTimeout(timer);
@@ -36,10 +38,10 @@ export function useJobLog(job: Job, attempt: number | undefined): JobLog {
       const source =
         attempt === undefined
           ? flowhook.jobs.followLogs(jobId, { signal })
-          : linesOf(jobId, { attempt, signal });
+          : attemptLog(jobId, { attempt, signal });
       timer = setTimeout(show, GATHER_MS);
       for await (const line of source) {
-        fresh.push(line);
+        fresh.push(attempt === undefined ? line : { ...line, attempt });
         timer ??= setTimeout(show, GATHER_MS);
       }
     };
@@ -54,13 +56,4 @@ export function useJobLog(job: Job, attempt: number | undefined): JobLog {
     };
   }, [jobId, attempt, hasStarted]);
   return log;
-}
-
-async function* linesOf(jobId: string, options: { attempt: number; signal: AbortSignal }) {
-  for (let after = 0; ; ) {
-    const { lines, next } = await flowhook.jobs.logs(jobId, { ...options, after });
-    for (const line of lines) yield { ...line, attempt: options.attempt };
-    if (next === null || lines.length === 0) return;
-    after = next;
-  }
 }

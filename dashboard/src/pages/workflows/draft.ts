@@ -1,5 +1,5 @@
-/** A workflow that is being made in a form: what is wrong with it, and the definition that it comes to. */
-import type { Workflow } from 'flowhook-client';
+/** A workflow as entered in a form: its mistakes, and the definition that results. */
+import type { Definition, Workflow } from 'flowhook-client';
 
 /** As it is typed. */
 export interface Draft {
@@ -19,7 +19,7 @@ export interface Draft {
   every: string;
 }
 
-/** What is seen to be wrong before the service is asked, by the name of the input. */
+/** Mistakes that can be found without asking the service, by the name of the input. */
 export function mistakesIn(draft: Draft): { [name in keyof Draft]?: string } {
   const mistakes: { [name in keyof Draft]?: string } = {};
   const id = draft.id.trim();
@@ -34,11 +34,8 @@ export function mistakesIn(draft: Draft): { [name in keyof Draft]?: string } {
   return mistakes;
 }
 
-/** As the client takes it. */
-type Sent = { source: { type: string } & Record<string, unknown> } & Record<string, unknown>;
-
-/** What a workflow file would hold. Only of a draft without mistakes. */
-export function definitionFrom(draft: Draft): Sent {
+/** The same as a workflow file. Only for a draft without mistakes. */
+export function definitionFrom(draft: Draft): Definition {
   const key = partsOf(draft.key);
   const shared = {
     ...(draft.name.trim() === '' ? {} : { name: draft.name.trim() }),

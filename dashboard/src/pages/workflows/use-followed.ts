@@ -1,7 +1,7 @@
-/** Which version is shown while new ones come: the newest, but never another one under the eyes of somebody. */
+/** Which version to show while new ones are published: the newest, but never replacing one that is being read. */
 import { useEffect, useState } from 'react';
 
-/** The newest version, until one has begun to read: then the one that one reads. */
+/** The newest version, until somebody begins to read: then that one stays. */
 export function useFollowed(newest: number): [version: number, set: (version: number) => void] {
   const [followed, setFollowed] = useState(newest);
   useEffect(() => {
