@@ -98,7 +98,18 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
     /default\/people +active +job\.finished/,
   );
   assert.match((await flowhook(['webhooks', 'secret', id], there())).stdout, /^whsec_/);
-  assert.match((await flowhook(['webhooks', 'show', id], there())).stdout, /timeoutMs/);
+  const set = await flowhook(['webhooks', 'set', id, '--rate', '5'], there());
+  assert.match(set.stdout, /^ratePerSecond +5$/m, set.stderr);
+  for (const [args, sentence] of [
+    [['set', id, '--rate', 'fast'], /`ratePerSecond` must be a number/],
+    [['rotate', id, '--overlap-hours', 'soon'], /--overlap-hours must be a number from 0 to 168/],
+  ] as const) {
+    const { code, stderr } = await flowhook(['webhooks', ...args], there());
+    assert.equal(code, 2);
+    assert.match(stderr, sentence);
+  }
+  const shown = (await flowhook(['webhooks', 'show', id], there())).stdout;
+  assert.match(shown, /^ratePerSecond +5$/m, 'a number that is none removes no limit');
   assert.equal((await flowhook(['webhooks', 'unsubscribe', id], there())).code, 0);
   assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
 });

@@ -6,7 +6,7 @@ import { withoutTeam } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
-import { eventNames, settingsFrom } from './webhook-flags.ts';
+import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
 import { webhookCells } from './webhook-words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
@@ -77,8 +77,8 @@ export const WEBHOOK_COMMANDS_AT = {
     print(options, await server.webhooks.resume(id), [`resumed ${id}`]);
   },
   async rotate(server, id, options) {
-    const hours = options.overlapHours === undefined ? {} : { overlapHours: Number(options.overlapHours) };
-    const { secret, overlapUntil } = await server.webhooks.rotate(id, hours);
+    const overlapHours = overlapHoursFrom(options);
+    const { secret, overlapUntil } = await server.webhooks.rotate(id, { overlapHours });
     print(options, { id, secret, overlapUntil }, [secret]);
     say(`The old secret also signs until ${overlapUntil}`);
   },

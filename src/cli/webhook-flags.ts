@@ -1,6 +1,8 @@
 /** The flags of `flowhook webhooks`. */
 import type { WebhookSettings } from 'flowhook-client';
 import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
+import { changesFrom } from '../webhooks/change.ts';
+import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../webhooks/rotate.ts';
 import { UsageError } from './exit.ts';
 import { someOf, timeFrom, wholeNumber } from './flag-values.ts';
 import type { Options } from './settings.ts';
@@ -12,14 +14,24 @@ export function eventNames(options: Options): string[] {
     .map((name) => name.trim());
 }
 
-/** What `set` changes; what is not named stays as it is. @throws UsageError */
+/** What `set` changes; what is not named stays as it is. @throws UsageError; Problem `field_invalid` */
 export function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookSettings {
-  return {
+  // Checked here also for a server: as JSON, a number that is none would be null, which means no limit.
+  return changesFrom({
     ...(ordered === undefined ? {} : { ordered: ordered === true }),
     ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
     ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),
     ...(headers === false ? { headers: null } : header === undefined ? {} : { headers: headersFrom(header) }),
-  };
+  });
+}
+
+/** For how long the old secret also signs. @throws UsageError */
+export function overlapHoursFrom(options: Options): number {
+  const hours = Number(options.overlapHours ?? DEFAULT_OVERLAP_HOURS);
+  if (hours >= 0 && hours <= MAX_OVERLAP_HOURS) return hours;
+  throw new UsageError(
+    `--overlap-hours must be a number from 0 to ${MAX_OVERLAP_HOURS}, found "${options.overlapHours}"`,
+  );
 }
 
 function headersFrom(lines: unknown): Record<string, string> {

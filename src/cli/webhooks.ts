@@ -8,7 +8,7 @@ import { createResolver } from '../net/resolver.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
-import { changesFrom, changeWebhook } from '../webhooks/change.ts';
+import { changeWebhook } from '../webhooks/change.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../webhooks/rotate.ts';
 import { webhookSecret } from '../webhooks/secret.ts';
@@ -26,7 +26,7 @@ import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
-import { eventNames, settingsFrom } from './webhook-flags.ts';
+import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
 
 const BY = 'Paused at the command line';
@@ -208,7 +208,7 @@ async function unsubscribe({ teamId, id }: Webhook, { store }: Deps, options: Op
 }
 
 async function setWebhook({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
-  const changes = changesFrom({ ...settingsFrom(options) });
+  const changes = settingsFrom(options);
   await showWebhook(await changeWebhook(deps, { teamId, id, changes }), deps, options);
 }
 
@@ -233,12 +233,7 @@ async function printSecret({ teamId, id }: Webhook, deps: Deps, options: Options
 }
 
 async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
-  const overlapHours = Number(options.overlapHours ?? DEFAULT_OVERLAP_HOURS);
-  if (!(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
-    throw new UsageError(
-      `--overlap-hours must be a number from 0 to ${MAX_OVERLAP_HOURS}, found "${options.overlapHours}"`,
-    );
-  }
+  const overlapHours = overlapHoursFrom(options);
   const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
   print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
   if (overlapHours > 0) say(`The old secret also signs until ${toIso(overlapUntil)}`);
