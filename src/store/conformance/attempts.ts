@@ -1,4 +1,4 @@
-/** What every driver must do with attempts: claiming, holding and letting go. */
+/** Attempts: claiming, heartbeats, reclaiming, releasing, and fencing of stale ones. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { type Held, type Job, MAX_CRASHES } from '../../model/job.ts';
@@ -50,7 +50,7 @@ export function testAttempts(open: Open): void {
     const claimed = await Promise.all(
       ['node-a', 'node-b', 'node-c'].map((nodeId) => store.jobs.claim({ ...CLAIM, nodeId, limit: 2 })),
     );
-    // What somebody else has locked is passed over, also by two who pass over each other's.
+    // Jobs that another claim has locked are skipped, so that two claims may skip each other's.
     claimed.push(await store.jobs.claim(CLAIM));
     assert.deepEqual(claimed.flatMap((jobs) => jobs.map(({ job }) => job.id)).sort(), ids);
   });

@@ -1,4 +1,4 @@
-/** What every driver must do with the audit. */
+/** The audit: which changes write a line, what it says, and how lines are found and pruned. */
 import assert from 'node:assert/strict';
 import type { Author } from '../../model/audit.ts';
 import { authoredBy } from '../audited.ts';
@@ -53,7 +53,7 @@ export function testAudit(open: Open): void {
     await ada.keys.revoke({ id: keyId });
     const before = await actions(store);
     assert.equal(before.length, 5, before.join());
-    // In the very millisecond of the change too: one batch has one time.
+    // Also within the millisecond of the change: all calls of a batch have one time.
     for (const laterMs of [0, 1_000]) {
       advance(laterMs);
       await ada.teams.ensure({ slug: 'default' });
@@ -140,7 +140,7 @@ export function testAudit(open: Open): void {
   it('keeps the line of a change only when the change is kept', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const ada = authoredBy(store, ADA);
-    // Nobody can be told a number as a name: the statement fails after another one of its transaction.
+    // Null as a name makes the statement fail, after others of its transaction.
     const bad = { teamId, name: 'x', hash: 'h', prefix: '', scopes: [], expiresAt: null };
     const both = await Promise.allSettled([
       ada.keys.create({ ...bad, name: null as unknown as string }),

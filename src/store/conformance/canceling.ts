@@ -1,4 +1,4 @@
-/** What every driver must do when somebody wants a job canceled, or run now. */
+/** Canceling a job, and bringing a waiting one forward. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { Held } from '../../model/job.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do when nodes claim jobs: fair between teams, by priority within one. */
+/** Claims: fair between teams, by priority within one. */
 import assert from 'node:assert/strict';
 import type { Job } from '../../model/job.ts';
 import type { Store } from '../store.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with deliveries. */
+/** Deliveries: fan-out, loading, settling and listing. */
 import assert from 'node:assert/strict';
 import type { Attempt } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';

@@ -1,4 +1,4 @@
-/** A store in a directory of its own, which goes with the test. */
+/** An empty SQLite store for tests elsewhere, in a temporary directory that is removed with the test. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

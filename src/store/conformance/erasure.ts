@@ -1,4 +1,4 @@
-/** What every driver must do when a person is erased. */
+/** Erasing a person: finding and removing records, and suppressing new ones. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { ChangesCursor } from '../record-operations.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with texts that may tell of a person, wherever they are kept. */
+/** Texts that may name a person, wherever they are kept: finding and replacing them. */
 import assert from 'node:assert/strict';
 import type { AttemptDetails } from '../../model/delivery.ts';
 import type { TextPlace } from '../erasure-operations.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with inspectors and what they are sent. */
+/** Inspectors and the requests that they keep. */
 import assert from 'node:assert/strict';
 import type { InspectedRequest } from '../../model/inspector.ts';
 import type { Store } from '../store.ts';

@@ -1,4 +1,4 @@
-/** What runs say in the model check of jobs: each answer must be heard exactly while its attempt runs. */
+/** What runs report in the model check of jobs: each report must be accepted exactly while its attempt runs. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { afterFailure, type Held } from '../../model/job.ts';

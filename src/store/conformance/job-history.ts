@@ -1,4 +1,4 @@
-/** What every driver must do with lists of jobs, and with those that nobody needs any more. */
+/** Lists and counts of jobs, and pruning old ones. */
 import assert from 'node:assert/strict';
 import type { Job, JobState } from '../../model/job.ts';
 import type { Store } from '../store.ts';

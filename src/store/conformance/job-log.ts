@@ -1,4 +1,4 @@
-/** What every driver must do with what an attempt says while it runs: progress and log. */
+/** What an attempt reports while it runs: progress and log. */
 import assert from 'node:assert/strict';
 import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
 import type { Store } from '../store.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do when jobs are queued. */
+/** Queueing jobs: slots, overlap, idempotency keys and events. */
 import assert from 'node:assert/strict';
 import type { Enqueued } from '../job-operations.ts';
 import {

@@ -1,4 +1,4 @@
-/** What every driver must do to find what is due, and for whom. */
+/** Lanes: which webhooks have something due, and what is loaded first. */
 import assert from 'node:assert/strict';
 import { LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../model/webhook.ts';
@@ -171,7 +171,7 @@ export function testLanes(open: Open): void {
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     await settle(store, first, 2, { state: 'delivered' });
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
-    // What is sent once more takes the place of its event.
+    // A replay has the place of its event.
     const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
     assert.deepEqual([(await inOrder())[0]?.id], replayed);
   });
@@ -212,7 +212,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual(await classes(), all);
     assert.deepEqual(await dueLanes(store), new Set([webhookId, ordered]));
     assert.equal((await store.deliveries.lane({ teamId, webhookId, ...HOLDER }))?.webhookId, webhookId);
-    // What is due by the clock as it is now goes first.
+    // What is due by the present clock goes first.
     await queueAndFail(store, at, 1);
     const due = await load(store, teamId, webhookId);
     assert.deepEqual(

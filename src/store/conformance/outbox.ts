@@ -1,4 +1,4 @@
-/** What every driver must do with events: their order, their numbers, who hears of them, how long they stay. */
+/** The outbox: the order and numbers of events, who gets them, and how long they are kept. */
 import assert from 'node:assert/strict';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import type { Store } from '../store.ts';

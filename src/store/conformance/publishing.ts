@@ -1,4 +1,4 @@
-/** What every driver must do when a run publishes: its guards, what it leaves behind, what is told of it. */
+/** Publishing a run: guards, the state for the next run, and events. */
 import assert from 'node:assert/strict';
 import {
   allEvents,

@@ -1,4 +1,4 @@
-/** What every driver must do with pushes. */
+/** Pushes: jobs that run from the first moment, held by the process that has the request. */
 import assert from 'node:assert/strict';
 import type { JobOperations } from '../job-operations.ts';
 import {

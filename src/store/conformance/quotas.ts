@@ -1,4 +1,4 @@
-/** What every driver must do with quotas of teams. */
+/** Quotas of teams. */
 import assert from 'node:assert/strict';
 import type { OwnQuotas } from '../../model/quota.ts';
 import type { Store } from '../store.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with versions that are there: tell of them, search them, tell them apart. */
+/** Reading versions: lists, search, and changes between two of them. */
 import assert from 'node:assert/strict';
 import type { Store } from '../store.ts';
 import { caseWith, makeWorkflow, type Open, publishRun, readChanges } from './setup.ts';

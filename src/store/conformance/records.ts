@@ -1,4 +1,4 @@
-/** What every driver must do with records: what a version holds, and in which order. */
+/** Records: what a version holds, and in which order. */
 import assert from 'node:assert/strict';
 import type { Held } from '../../model/job.ts';
 import type { Store } from '../store.ts';
@@ -195,7 +195,7 @@ export function testRecords(open: Open): void {
 
   it('tells the longest ids apart, also by their last character', async ({ store }) => {
     const at = await makeWorkflow(store);
-    // As long as an id may be in bytes, and nothing that a database could compress.
+    // As many bytes as an id may have, none of which a database could compress.
     const long = Array.from({ length: 1_023 }, (_, n) =>
       String.fromCharCode(0x4e00 + ((n * 7_919) % 20_000)),
     );

@@ -1,4 +1,4 @@
-/** What every driver must do when a team is deleted. */
+/** Deleting a team. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { InspectedRequest } from '../../model/inspector.ts';

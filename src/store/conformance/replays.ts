@@ -1,4 +1,4 @@
-/** What every driver must do to send events once more. */
+/** Replays: sending events once more, by name or by selection. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
 import type { Store } from '../store.ts';
@@ -71,7 +71,7 @@ export function testReplays(open: Open): void {
       made.push(first);
     }
     assert.equal(await count(), 2 + 2 + 1 + 1);
-    // What could not be done is not remembered.
+    // A call that failed is not remembered by its key.
     const foreign = { teamId, webhookId: 'wh_x', states: ['dead'] as DeliveryState[], idempotencyKey };
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
@@ -169,7 +169,7 @@ export function testReplays(open: Open): void {
     assert.equal((await load(store, teamId, webhookId)).length, 3);
     await endAll(store, at, 'delivered');
     await stepAll();
-    // What it has made itself is not made once more, and the second one takes what room there is.
+    // It does not replay its own replays, and the second one takes the room that is left.
     assert.deepEqual(await states(), ['done 5', 'running 1']);
     for (let n = 0; n < 2; n++) {
       await endAll(store, at, 'delivered');

@@ -1,4 +1,4 @@
-/** What every driver must do with old versions: keep them as long as is asked, then give up what only they had. */
+/** Retention: how long old versions are kept, and how they are pruned. */
 import assert from 'node:assert/strict';
 import type { Retention } from '../record-operations.ts';
 import type { Store } from '../store.ts';
@@ -62,7 +62,7 @@ export function testRetention(open: Open): void {
       ({ done } = await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 3 }));
       seen.push([(await store.records.version(at))?.oldest, (await inspect(at)).rows]);
     }
-    // Ten rows to begin with, and one of them goes with each version but the first, which is empty.
+    // Ten rows at first; one goes with each version but the first, which is empty.
     assert.deepEqual(seen.slice(0, 3), [
       [3, 8],
       [6, 5],

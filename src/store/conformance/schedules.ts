@@ -1,4 +1,4 @@
-/** What every driver must do with schedules, and with workflows that are paused. */
+/** Schedules, and pausing workflows. */
 import assert from 'node:assert/strict';
 import type { Schedule } from '../../model/workflow.ts';
 import type { Store } from '../store.ts';

@@ -31,9 +31,9 @@ export const FAILED: Attempt = {
   details: null,
 };
 
-/** Who sends in the cases. */
+/** The node that sends in the cases. */
 export const HOLDER = { nodeId: 'node-a', leaseMs: 15_000, limit: 1_000 };
-/** Of a settlement whose holder is not what the case is about: no lane has come to anybody since. */
+/** For settlements in cases that are not about epochs: later than that of any lane. */
 const ANY_EPOCH = Number.MAX_SAFE_INTEGER;
 
 export interface Due {
@@ -62,7 +62,7 @@ export async function settle(
   await store.deliveries.settle({ settlements: [settlement(due as Due, attempt, next, log)] });
 }
 
-/** Subscribes a URL that names the events; answers the webhook's id. */
+/** Subscribes a URL that names the events; returns the webhook's id. */
 export async function subscribe(
   store: Store,
   at: { teamId: string; workflowId: string | null },

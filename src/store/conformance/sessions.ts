@@ -1,4 +1,4 @@
-/** What every driver must do with sessions of the dashboard, and with the links that begin one. */
+/** Sessions of the dashboard, and the links that begin one. */
 import assert from 'node:assert/strict';
 import { MAX_SESSIONS_OF_KEY } from '../../model/session.ts';
 import type { ApiKey } from '../../model/team.ts';
@@ -112,7 +112,7 @@ export function testSessions(open: Open): void {
     advance(1);
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: false });
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: true });
-    // Their names are free again: nothing of them is left.
+    // Their hashes are free again: nothing is left of them.
     assert.notEqual(await store.sessions.begin({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.makeLink({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.byHash({ hash: 'stays' }), undefined);

@@ -1,4 +1,4 @@
-/** What every driver must do while a run compares and stages: exactly what was decided, or nothing. */
+/** Comparing and staging: exactly what was decided is written, or nothing. */
 import assert from 'node:assert/strict';
 import type { StagedWrite } from '../../model/staging.ts';
 import {

@@ -1,4 +1,4 @@
-/** What every driver must tell of the database and of the work in it. */
+/** The status of the database and of the work in it. */
 import assert from 'node:assert/strict';
 import { FAILED, load, settlement, subscribe } from './sending.ts';
 import { caseWith, failAttempt, makeJob, makeRunning, makeWorkflow, type Open } from './setup.ts';
@@ -65,7 +65,7 @@ export function testStatus(open: Open): void {
       await store.deliveries.settle({ settlements: [failed] });
     }
     advance(1_000);
-    // What stands first in an ordered lane is not due yet, and the rest waits behind it.
+    // The first of an ordered lane is not due yet, and the others wait behind it.
     const one = { webhooks: 1, oldestDueAt: dueAt };
     assert.deepEqual(await store.status.due(), { well: one, failing: one });
     advance(60_000);

@@ -1,4 +1,7 @@
-/** Everything that a driver must do: the list of all cases, which both databases run. */
+/**
+ * What every driver of the store must do: the list of all cases, which both databases run. A file of cases has the name
+ * of what it is about; it registers them with the `open` that it is given.
+ */
 import { after } from 'node:test';
 import type { Store } from '../store.ts';
 import { testAttempts } from './attempts.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with the instance, teams and keys. */
+/** The instance, teams and keys. */
 import assert from 'node:assert/strict';
 import { caseWith, type Open } from './setup.ts';
 

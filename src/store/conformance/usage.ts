@@ -1,4 +1,4 @@
-/** What every driver must do to tell how much teams have done. */
+/** Usage: counting what teams have done, by hours and days. */
 import assert from 'node:assert/strict';
 import { LATENCY_BOUNDS_MS, type UsageCounts, type UsageKind, type UsagePeriod } from '../../model/usage.ts';
 import type { Store } from '../store.ts';
@@ -77,7 +77,7 @@ export function testUsage(open: Open): void {
     await countAll(store);
     assert.deepEqual(await read(store, teamId, 'team', '', 'hour'), []);
     advance(3);
-    // Several of one moment are counted together, however few fit into a step.
+    // Those of one millisecond are counted together, however small the step.
     while (!(await store.usage.count({ ...GRACE, limit: 1 })).done);
     assert.equal((await store.usage.read(query(store, teamId))).countedUntil, from + 2);
     const latency = LATENCY_BOUNDS_MS.map((ms) => (ms === 200 ? 1 : 0)).concat(0);

@@ -1,4 +1,4 @@
-/** What every driver must do with several stores on one database, and with whoever watches. */
+/** Watchers, several stores on one database, and closing. These cases need a store of their own. */
 import assert from 'node:assert/strict';
 import { Problem } from '../../model/error.ts';
 import type { Store, Touched } from '../store.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with a webhook that is there: rotation, settings, pauses, tests, health. */
+/** Changing a webhook: rotation, settings, pauses, tests and health. */
 import assert from 'node:assert/strict';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
@@ -53,7 +53,7 @@ export function testWebhookChanges(open: Open): void {
     const secrets = async () => (await store.deliveries.lanes(HOLDER))[0]?.secrets;
     await store.webhooks.rotate({ teamId, id, secret: 'second', overlapMs: 1_000 });
     await store.webhooks.rotate({ teamId, id, secret: 'third', overlapMs: 1_000 });
-    // Nobody may have seen the second: its answer may have been lost, and the call made again.
+    // Receivers may not know the second: its response may have been lost and the call repeated.
     assert.deepEqual(await secrets(), ['third', 'sealed']);
     await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
     assert.deepEqual(await secrets(), ['fourth']);
@@ -102,7 +102,7 @@ export function testWebhookChanges(open: Open): void {
     }
     assert.deepEqual(await store.deliveries.list({ teamId, webhookId: webhook.id, limit: 9 }), []);
 
-    // One that hears of the whole team is the business of those who do so too.
+    // The pause of a webhook of the whole team concerns the others of the whole team.
     await store.webhooks.pause({ teamId, id: wide, reason: 'By hand' });
     assert.equal((await allEvents(store, teamId)).at(-1)?.workflowId, null);
     assert.equal((await load(store, teamId, neighbour)).length, 1);

@@ -1,4 +1,4 @@
-/** What every driver must do with webhooks. */
+/** Subscribing and unsubscribing webhooks. */
 import assert from 'node:assert/strict';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import { HOLDER } from './sending.ts';

@@ -1,4 +1,4 @@
-/** What every driver must do with workflows. */
+/** Workflows: applying, listing and archiving definitions. */
 import assert from 'node:assert/strict';
 import { caseWith, definition, makeWorkflow, type Open } from './setup.ts';
 
