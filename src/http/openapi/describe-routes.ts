@@ -26,7 +26,7 @@ export function describeRoutes(routes: readonly Route[]) {
         'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each may answer 405 ' +
         'with `allow` to a method that its path does not take, and 503 while the service starts, stops, is ' +
         'overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` where there ' +
-        'is one. Nothing is answered with 429.',
+        'is one. Where the operator has set rate limits, it may also answer 429 with `retry-after`.',
     },
     tags: [...new Set(routes.map((route) => route.operation.group)), 'Events'].map((name) => ({ name })),
     paths,

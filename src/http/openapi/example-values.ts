@@ -286,8 +286,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'listEventHistory.type': 'workflow_failed',
   'listEventHistory.cursor': makeIdCursor(EVENT),
   'listEventDeliveries.cursor': makeIdCursor(DELIVERY),
-  'openStream.answer.text/event-stream':
-    'event: invalidate\nid: 42\ndata: {"kind":"jobs","workflowId":"people"}\n\n',
+  'openStream.answer.text/event-stream': `event: invalidate\nid: 42\ndata: {"kind":"jobs","ids":["${JOB}"]}\n\n`,
   'listJobs.state': 'failed,canceled',
   'listJobs.cursor': makeIdCursor(JOB),
   'countJobs.answer.application/json': {
@@ -303,7 +302,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readJobLogs.next': 13,
   'readJobLogs.answer.application/x-ndjson': line(logLine),
   'readJobLogs.answer.text/plain': `${STARTED} info Reading page 1\n`,
-  'readJobLogs.answer.text/event-stream': `event: line\nid: 1.1\ndata: ${JSON.stringify(logLine)}\n\n`,
+  'readJobLogs.answer.text/event-stream': `event: line\nid: 1.1\ndata: ${JSON.stringify({ attempt: 1, ...logLine })}\n\n`,
   'cancelJob.answer.application/json': {
     message: 'Job canceled',
     job: { ...job, state: 'canceled', version: null, records: null, error: 'Canceled over the API' },
