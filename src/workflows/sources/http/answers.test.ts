@@ -297,7 +297,7 @@ test('a line of 10 MB is read when only some of its fields are taken', async (t)
 });
 
 test('deep nesting, entity bombs and compression bombs do no harm', async (t) => {
-  const deep = `${'<div>'.repeat(20_000)}x`;
+  const deep = `${'<div>'.repeat(12_000)}x`;
   const { records } = await read(
     t,
     deep,
