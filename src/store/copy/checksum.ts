@@ -1,10 +1,10 @@
-/** What a table holds as one number, in whatever order its rows come and whichever database they are in. */
+/** A checksum of a table that depends neither on the order of its rows nor on the kind of database. */
 import { hash } from 'node:crypto';
 import type { Cell, Column, Page, Place, Table, TableReader } from './tables.ts';
 
 const MODULUS = 2n ** 128n;
 
-/** Reads a whole table; told after each page how many rows it had. */
+/** Reads a whole table; calls `onRead` after each page with its number of rows. */
 export async function checksumOf(
   reader: TableReader,
   table: Table,
@@ -21,7 +21,7 @@ export async function checksumOf(
   }
 }
 
-/** Counts rows, and adds up 128 bits of the SHA-256 of each. */
+/** Counts rows, and sums 128 bits of the SHA-256 of each. */
 class Checksum {
   #rows = 0;
   #sum = 0n;
@@ -42,7 +42,7 @@ class Checksum {
   }
 }
 
-/** A row as text. PostgreSQL's texts hold no NUL: U+FFFD stands for it there, and so it does here. */
+/** A row as text. PostgreSQL cannot store NUL: U+FFFD takes its place there, and so it does here. */
 function canonical(row: readonly Cell[]): string {
   return JSON.stringify(
     row.map((cell) =>

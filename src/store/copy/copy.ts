@@ -1,8 +1,8 @@
 /**
- * Copies a database into another one, of whichever kind: table by table in pages, from one state of the source. Each
- * page is one transaction with the marker that says where the next one begins, so that a copy which was killed goes
- * on there. At the end both are read once more and compared; only then the marker goes, without which nobody opens
- * the copy.
+ * Copies a database into another one, of either kind: table by table in pages, from one snapshot of the source. Each
+ * page is written in one transaction with a marker that says where the next page begins, so that a copy that was killed
+ * can go on there. At the end both databases are read again and compared. Only then is the marker deleted; a database
+ * with a marker is never opened.
  */
 import { InUseError } from '../../model/error.ts';
 import { checksumOf } from './checksum.ts';
@@ -12,17 +12,17 @@ import { type Column, type Page, TABLES, type Table, type TableReader, type Tabl
 export interface CopyReport {
   tables: { name: string; rows: number; checksum: string }[];
   rows: number;
-  /** Rows that this run wrote: fewer when it went on with a copy that was broken off. */
+  /** Rows that this run wrote: fewer when it resumed an interrupted copy. */
   written: number;
 }
 
-/** Told after each page: how many rows are there (of both databases, while they are compared), of how many. */
+/** Called after each page: how many rows are done, of how many (of both databases, while they are compared). */
 export type OnCopied = (progress: { doing: 'copy' | 'compare'; done: number; total: number }) => void;
 
 type ColumnsOf = ReadonlyMap<string, readonly Column[]>;
 
 /**
- * @param input.force copies although nodes may be writing into the source: what they write is not in the copy
+ * @param input.force copies although nodes may write into the source: what they write meanwhile is not in the copy
  * @throws InUseError when the source is in use, or the destination holds something else
  * @throws Error with a sentence when the copy is not what the source is
  */
@@ -33,8 +33,8 @@ export async function copyTables(input: {
   onCopied: OnCopied;
 }): Promise<CopyReport> {
   const { source, target, force, onCopied } = input;
-  const users = force ? undefined : await source.users();
-  if (users !== undefined) throw new InUseError(users);
+  const inUse = force ? undefined : await source.inUse();
+  if (inUse !== undefined) throw new InUseError(inUse);
   if ((await source.marker()) !== undefined) throw new Error(`--from: ${REFUSAL}`);
   const columnsOf = await sameColumns(source, target);
   return source.snapshot(async (reader) => {
@@ -53,14 +53,14 @@ export async function copyTables(input: {
         onCopied({ doing: 'copy', done, total });
       }
     }
-    await target.settle();
+    await target.analyze();
     const tables = await compare({ reader, target, columnsOf, onCopied, total });
     await copy.end();
     return { tables, rows: sum(tables.map(({ rows }) => rows)), written };
   });
 }
 
-/** Notes in an empty database that it is a copy, or reads how far it is. */
+/** Marks an empty database as an unfinished copy, or reads the marker of one. */
 async function begin(target: Tables, source: string, columnsOf: ColumnsOf): Promise<string> {
   const found = await target.marker();
   if (found !== undefined) {
@@ -87,7 +87,7 @@ async function begin(target: Tables, source: string, columnsOf: ColumnsOf): Prom
   return becomes;
 }
 
-/** The side that is written, with its marker. */
+/** The target of a copy, with its marker. */
 class Copy {
   readonly #target: Tables;
   #marker: string;
@@ -97,13 +97,13 @@ class Copy {
     this.#marker = marker;
   }
 
-  /** Rows that an earlier run has written. */
+  /** The number of rows that an earlier run has written. */
   async alreadyThere(): Promise<number> {
     if (Object.keys(this.#progress.tables).length === 0) return 0;
     return sum((await this.#target.snapshot(countRows)).values());
   }
 
-  /** Writes what is missing of a table; answers after each page how many rows it had. */
+  /** Writes the rest of a table; yields the number of rows of each page. */
   async *rest(reader: TableReader, table: Table, columns: readonly Column[]): AsyncGenerator<number> {
     let after = this.#progress.tables[table.name];
     if (after === null) return;
@@ -141,7 +141,7 @@ class Copy {
   }
 }
 
-/** The columns of every table, which both must have: their tables have the same version. */
+/** The columns of every table, which must be the same in both, since both have the same schema version. */
 async function sameColumns(source: Tables, target: Tables): Promise<ColumnsOf> {
   const found = new Map<string, readonly Column[]>();
   for (const table of TABLES) {
@@ -160,7 +160,7 @@ async function countRows(reader: TableReader): Promise<Map<string, number>> {
   return counts;
 }
 
-/** Reads all of both, and believes nothing of what was written. */
+/** Reads all of both databases and compares the checksums of their tables. */
 async function compare(input: {
   reader: TableReader;
   target: Tables;

@@ -1,25 +1,25 @@
-/** The row that says that a database is a copy which is not finished, and how far it has come. */
+/** The marker of an unfinished copy: which database is being copied, and how far the copy is. */
 import { createHash } from 'node:crypto';
 import { checksumOf } from './checksum.ts';
 import { type Column, type Place, TABLES, type TableReader } from './tables.ts';
 
 export interface Progress {
-  /** Of the database that is copied, when the copy began. */
+  /** The fingerprint of the source when the copy began. */
   source: string;
-  /** Where each table that was begun goes on; null when all of its rows are there. */
+  /** Where each table that was begun goes on; null when it is complete. */
   tables: Record<string, Place | null>;
 }
 
-/** Why such a database is not opened. */
+/** Why a database with a marker is not opened. */
 export const REFUSAL =
   'This database is a copy that is not finished. Run the same `flowhook database copy` once more, which goes on where ' +
   'it was broken off and then compares both; or make the database anew';
 
-/** Tables that change whenever anything happens: each event counts on its team. */
+/** Tables in which every later change of a database shows. */
 const TELLING = ['instance', 'team', 'api_key'];
 
 /**
- * Tells one state of one database from others without reading all of it.
+ * Identifies one state of one database without reading all of it.
  *
  * @param counts how many rows each table has
  */

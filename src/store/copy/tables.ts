@@ -1,19 +1,19 @@
-/** What a copy of a database moves: every table with its key, and what each driver must be able to do with it. */
+/** The tables that a copy of a database consists of, and what each driver implements to read and write them. */
 
-/** What stands in one column of one row. */
+/** A value of one column in one row. */
 export type Cell = string | number | null;
 
 export interface Table {
   name: string;
-  /** Its primary key, in which it is read. */
+  /** Its primary key: the order in which it is read. */
   key: readonly string[];
-  /** Columns that may be long: pages are bounded by their bytes. */
+  /** Columns with long values, whose bytes limit the size of a page. */
   long?: readonly string[];
-  /** Rows that stay where they are, as a condition in SQL. */
+  /** A condition in SQL for rows that are not copied. */
   except?: string;
 }
 
-/** The row of `instance` that says that a database is a copy which is not finished. */
+/** The name of the row in `instance` that marks an unfinished copy. */
 export const MARKER = 'unfinished_copy';
 
 /**
@@ -43,13 +43,13 @@ export const TABLES: readonly Table[] = [
   { name: 'usage', key: ['team_id', 'kind', 'subject', 'period', 'start'] },
 ];
 
-/** What inspectors were sent: for a day, at an address of the servers that use this database. */
+/** Not copied: inspectors last a day, and belong to the address of the servers that use this database. */
 export const INSPECTOR_TABLES: readonly Table[] = [
   { name: 'inspector', key: ['id'] },
   { name: 'inspected_request', key: ['team_id', 'inspector_id', 'number'], long: ['request', 'body'] },
 ];
 
-/** Who does what at this moment, who is signed in, and how far the tables have come: true of one database only. */
+/** Not copied: leases, sessions and the schema version are true of one database only. */
 export const LEFT_BEHIND: readonly string[] = [
   'session',
   'sign_in_link',
@@ -59,7 +59,7 @@ export const LEFT_BEHIND: readonly string[] = [
   ...INSPECTOR_TABLES.map(({ name }) => name),
 ];
 
-/** A page may have so many rows, and so many bytes in its long columns (or one row). */
+/** The maximum size of a page: in rows, and in bytes of its long columns, unless it is one row. */
 export const PAGE_ROWS = 1_000;
 export const PAGE_BYTES = 4_194_304;
 
@@ -68,19 +68,19 @@ export interface Column {
   isNumber: boolean;
 }
 
-/** Where a page ended, in the words of the driver that read it. */
+/** A cursor: where a page ended, in a form that only the driver that read it understands. */
 export type Place = readonly Cell[];
 
 export interface Page {
-  /** In the order of the columns that were asked for. */
+  /** Values in the order of the requested columns. */
   rows: Cell[][];
-  /** Where the next one begins; null when this was the last. */
+  /** The cursor for the next page; null when this was the last. */
   next: Place | null;
 }
 
-/** Reads of one state of a database. */
+/** Reads one snapshot of a database. */
 export interface TableReader {
-  /** How many rows are copied. */
+  /** How many rows of a table are copied. */
   count(table: Table): Promise<number>;
   page(table: Table, columns: readonly Column[], after: Place | null): Promise<Page>;
 }
@@ -89,8 +89,8 @@ export interface TableReader {
 export interface Tables {
   /** The columns of a table by name, as PostgreSQL has them. */
   columns(table: Table): Promise<Column[]>;
-  /** Which servers use it, as a sentence; nothing where nobody is known to. */
-  users(): Promise<string | undefined>;
+  /** Says in a sentence which servers use the database; undefined when none is known to. */
+  inUse(): Promise<string | undefined>;
   snapshot<Result>(read: (reader: TableReader) => Promise<Result>): Promise<Result>;
   marker(): Promise<string | undefined>;
   /**
@@ -102,12 +102,12 @@ export interface Tables {
     insert?: { table: Table; columns: readonly Column[]; rows: readonly Cell[][] };
     marker: { was: string | undefined; becomes: string | undefined };
   }): Promise<void>;
-  /** Lets the database learn how much it has been given. */
-  settle(): Promise<void>;
+  /** Updates the statistics of the planner after many rows were written. */
+  analyze(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How many of these rows make a page, of which only the lengths are known yet. */
+/** How many of the next rows make a page, given the bytes of each; one at least, unless there is none. */
 export function rowsOfPage(bytes: readonly number[]): number {
   let sum = 0;
   for (const [place, own] of bytes.entries()) {

@@ -1,9 +1,9 @@
 /**
- * What became of records between two versions, from the indexes by the version that added and that removed a row.
+ * The changes of records between two versions, by the indexes on the version that added and that removed a row.
  *
- * A row that was added in between and can be seen at the later version is a record added or changed; no id has
- * two of them. A row that can be seen at the earlier version, was closed in between and has no row of its id at
- * the later one is a record removed. Each call walks on through one of the indexes.
+ * A row that was added in between and is visible at the later version is a record added or changed; an id has at most
+ * one such row. A row that is visible at the earlier version, was closed in between and has no row of its id at the
+ * later one is a record removed. Each call reads on in one of the indexes.
  */
 import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
 import { hasId, inOrder, ofWorkflow } from './record-indexes.ts';
@@ -12,7 +12,7 @@ import type { View } from './transaction.ts';
 /** Bytes of records that one call may answer, before and after taken together. */
 const MAX_BYTES = 8_388_608;
 
-// What a row was or became is looked up row by row; a `limit` is what the planner may not look through.
+// The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
 const WRITTEN = `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
          (select old.body from record old
@@ -85,7 +85,7 @@ export async function changes(
   };
 }
 
-/** Not what came and went, nor what changed and changed back. */
+/** Leaves out what was added and removed again, and what changed and changed back. */
 function isWritten({ before, after }: Row): boolean {
   return after !== null && after !== before;
 }
@@ -94,7 +94,7 @@ function isRemoved({ before }: Row): boolean {
   return before !== null;
 }
 
-/** The longest record of the later version. It never gets shorter. */
+/** The length of the longest record of the later version; it never decreases from version to version. */
 function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },

@@ -1,4 +1,4 @@
-/** What a run must look up before it knows what to write. */
+/** What a run reads before it can decide what to write: the rows of given ids, and all current rows. */
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
 import type { Compared } from '../record-operations.ts';
@@ -8,7 +8,7 @@ import { beforeNext } from './records.ts';
 import { MAX_BATCH } from './stage.ts';
 import type { View } from './transaction.ts';
 
-/** The workflow that an attempt writes to; no row when the attempt does not run any more. */
+/** The workflow that an attempt writes to; no row when the attempt no longer runs. */
 const HELD = `
   held as materialized (
     select workflow.id as workflow_id, workflow.current_version + 1 as version, workflow.next_seq
@@ -16,7 +16,7 @@ const HELD = `
     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
     where job.team_id = $1 and job.id = $2 and job.attempt = $3 and job.state = 'running')`;
 
-// Each id is looked up by itself: a `limit` is what the planner may not look through, to join with the whole workflow.
+// Each id is looked up by itself: because of the `limit` the planner cannot turn this into a join with all records.
 const COMPARE = `
   with ${HELD}
   select held.version, found.id, found.seq, found."addedIn", found.body, found.published
@@ -38,7 +38,7 @@ const COMPARE = `
   ) as found on true
   order by found.place`;
 
-/** Of a long body `octet_length` reads only the head. */
+/** The body if it has the wanted size, else an empty text: `octet_length` does not read a long body. */
 function bodyOfSize(body: string): string {
   return `case when octet_length(${body}) <> wanted.size then '' else ${body} end`;
 }

@@ -18,10 +18,10 @@ import { Database, inTransaction, openPool } from './database.ts';
 import { migrate } from './migrate.ts';
 import { unusable } from './unusable.ts';
 
-/** Counting the rows of a large table takes longer than any statement of the service may. */
+/** In ms. Counting the rows of a large table takes longer than a statement of the service may. */
 const STATEMENT_MS = 3_600_000;
 
-/** @param options.make whether to make the tables where there are none */
+/** @param options.make whether to create the tables when there are none */
 export async function openPostgresTables(options: {
   url: string;
   log: Logger;
@@ -38,13 +38,13 @@ export async function openPostgresTables(options: {
   }
   return {
     columns: (table) => columns(new Database(pool), table),
-    users: () => inTransaction(pool, users),
+    inUse: () => inTransaction(pool, inUse),
     snapshot: (read) =>
       inTransaction(
         pool,
         async (db) => {
-          // It waits for the other database as long as that takes. Tables are walked along their keys, whatever the
-          // planner believes of those that were filled a moment ago.
+          // It may wait for the other database for long. Tables are read by their primary keys, whatever the planner
+          // believes of tables that were filled a moment ago.
           await db.exec(
             'set local idle_in_transaction_session_timeout = 0; set local enable_seqscan = off; ' +
               'set local enable_bitmapscan = off; set local enable_sort = off',
@@ -57,7 +57,7 @@ export async function openPostgresTables(options: {
       (await new Database(pool).get<{ value: string }>('select value from instance where name = $1', MARKER))
         ?.value,
     write: (step) => inTransaction(pool, (db) => write(db, step), { statementMs: STATEMENT_MS }),
-    settle: () => new Database(pool).exec(`analyze ${TABLES.map(({ name }) => name).join(', ')}`),
+    analyze: () => new Database(pool).exec(`analyze ${TABLES.map(({ name }) => name).join(', ')}`),
     close: () => pool.end(),
   };
 }
@@ -74,10 +74,10 @@ async function columns(db: Database, { name }: Table): Promise<Column[]> {
 }
 
 /**
- * Leases show nodes wherever they are, and those that have nothing to do show their connections, unless a pooler
- * stands in between. Connections of this process are younger.
+ * Nodes are known by their leases, and idle ones by their connections, unless a pooler is in between. Connections of
+ * this process are younger than 2 s.
  */
-async function users(db: Database): Promise<string | undefined> {
+async function inUse(db: Database): Promise<string | undefined> {
   const found = await db.get<{ leases: number; connections: number }>(
     `with present as (select (extract(epoch from clock_timestamp()) * 1000)::bigint as at)
      select
@@ -136,7 +136,7 @@ async function page(
   };
 }
 
-/** What another column or table says better: here events are counted on from the newest, on SQLite in the team's row. */
+/** Columns that are read differently: on SQLite a team's row counts its events, here the newest event has the number. */
 const READ_AS: Readonly<Record<string, string>> = {
   'team.last_sequence': `
     greatest(last_sequence,

@@ -37,7 +37,7 @@ export interface PoolOptions {
   /** Connections at most. */
   size: number;
   log: Logger;
-  /** How long the answer to a statement may take, in milliseconds: for statements that take longer than the service's. */
+  /** How long the answer to a statement may take, in milliseconds; for statements longer than the service's. */
   answerMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Erasing a person: what is written for it, each in one short transaction. `find-content.ts` looks. */
+/** Erases a person: the writes, each in one short transaction. `find-content.ts` finds what to erase. */
 import type { AfterFailure } from '../../model/job.ts';
 import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
@@ -12,7 +12,7 @@ import { UNFINISHED } from './unfinished.ts';
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
 
-/** Records that one transaction removes. */
+/** How many records one transaction removes at most. */
 const MAX_REMOVED = 100;
 
 export function workflows(view: View, { teamId }: Input<'workflows'>): Promise<Result<'workflows'>> {
@@ -24,7 +24,7 @@ export function workflows(view: View, { teamId }: Input<'workflows'>): Promise<R
 
 export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): Promise<number> {
   const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
-  // A run under way has read the state, and would write it back.
+  // A run under way has read the state and would write it back, so it is ended.
   const of = keyed.map(({ keys }) => String(keys[0]));
   const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
   let changed = 0;
@@ -32,7 +32,7 @@ export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>
     changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
   }
   await interrupt(tx, running);
-  // Bodies that wait in memory are given back, and of those under way no answer is kept.
+  // Nodes drop the bodies that they have loaded, and keep no response of those they are sending.
   if (place === 'event' && changed > 0) {
     await tx.db.run('update team set rewrites = rewrites + 1 where id = $1', teamId);
     touchAllLanes(tx);
@@ -92,7 +92,7 @@ const UNCOUNT = `
                                        where number = version.number))
   where team_id = $1 and workflow_id = $2`;
 
-/** Takes records, given with all their rows, out of the counts of every version. */
+/** Subtracts records, given with all their rows, from the counts of every version. */
 async function takeOutOfCounts(
   tx: Tx,
   { teamId, workflowId }: { teamId: string; workflowId: string },
@@ -102,7 +102,7 @@ async function takeOutOfCounts(
   const began = new Set(rows.map((row) => mark(row, row.addedIn)));
   const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
   const addedIn = rows.map((row) => row.addedIn);
-  // A row that ends where another one of its record begins is a change.
+  // A row that starts where another one of its record ends is a change.
   const changes = rows.filter((row) => ended.has(mark(row, row.addedIn)));
   const additions = rows.filter((row) => !changes.includes(row));
   const removals = rows.filter((row) => row.removedIn !== null && !began.has(mark(row, row.removedIn)));
@@ -120,8 +120,8 @@ async function takeOutOfCounts(
 }
 
 /**
- * Keeps runs of workflows from starting until the commit, and answers those that are under way. Both locks are
- * needed: nobody queues a job while its workflow is locked, and nobody claims one while it is locked itself.
+ * Keeps runs of workflows from starting until the commit, and returns those under way. Both locks are needed: nobody
+ * queues a job while its workflow is locked, and nobody claims a job while it is locked itself.
  */
 async function lockRuns(
   tx: Tx,
@@ -144,9 +144,8 @@ async function lockRuns(
 }
 
 /**
- * Ends attempts that run: they may have compared records that are no longer there, and have read those of a
- * person who has been suppressed since. The fence keeps what they still write out. To be called last, because the end
- * of a push is told in an event.
+ * Ends running attempts: they may have compared records that no longer exist, and have read records of a person who has
+ * been suppressed since. Whatever they still write is fenced off. Call it last, because ending a push appends an event.
  */
 async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   for (const job of running) {

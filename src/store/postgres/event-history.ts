@@ -1,4 +1,4 @@
-/** Events backwards: what happened in a team, to one workflow, to one job; and where one event went. */
+/** Lists events, newest first: of a team, a workflow or a job; and the deliveries of one event. */
 import { pageOf, type ScannedEvent, scanRange } from '../event-page.ts';
 import type { DeliverySummary, EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
 import { SUMMARY, type SummaryRow, toSummary } from './deliveries.ts';

@@ -1,4 +1,4 @@
-/** Looking for a person in everything that may hold the content of records, a bounded part at a time. */
+/** Finds a person in everything that may hold the content of records, in bounded steps. */
 
 import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
 import { PLACES, type Place } from '../text-places.ts';
@@ -8,7 +8,7 @@ import type { View } from './transaction.ts';
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
 
-/** Bytes of records that one look may go through: measured at some 5 ms. */
+/** Bytes of records that one step reads: about 5 ms, measured. */
 const LOOK_BYTES = 2 * 1_048_576;
 const LOOK_ROWS = 1_000;
 const FEW_NEEDLES = 4;
@@ -23,7 +23,7 @@ const RECORDS = `
     and (id = any($7::text[]) or ${holdsNeedle('body', '$8')})
   order by seq, added_in`;
 
-/** Whether a text holds one of the needles, which are in lower case. "C": only letters of ASCII have another case. */
+/** Whether a text contains one of the needles, which are in lower case. In "C" only ASCII letters have a case. */
 function holdsNeedle(text: string, needles: string): string {
   return `exists (select 1 from unnest(${needles}::text[]) as needle
                   where strpos(lower(${text} collate "C"), needle collate "C") > 0)`;
@@ -55,12 +55,12 @@ export async function scanRecords(view: View, input: Input<'scanRecords'>): Prom
   return { rows, next: JSON.stringify(upTo) };
 }
 
-/** Those of some texts that can stand in a table at all. */
+/** Leaves out texts that PostgreSQL cannot store, and so cannot contain. */
 function storable(texts: readonly string[]): string[] {
   return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
 }
 
-/** Each text is searched for each needle: of many, fewer texts are looked at. */
+/** Fewer rows for many needles, because each text is searched for each of them. */
 function rowsOfALook(rows: number, needles: readonly string[]): number {
   return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
 }
@@ -139,7 +139,7 @@ export async function scanTexts(view: View, input: Input<'scanTexts'>): Promise<
   return { texts, next: JSON.stringify(keyOf(last)) };
 }
 
-/** Replaces a text: takes the team, the new one, the old one and the key. */
+/** The statement that replaces a text. Its parameters: the team, the new text, the old text, and the key. */
 export function rewriteStatement(place: TextPlace): string {
   return STATEMENTS[place].rewrite;
 }

@@ -1,7 +1,7 @@
-/** Forgetting webhooks that were removed, once none of their deliveries is left: till then those are found by them. */
+/** Deletes the rows of removed webhooks once they have no deliveries left, which refer to them. */
 import type { Tx } from './transaction.ts';
 
-/** The removed webhook that the forgetting has come to, in the order of their removal. */
+/** The cursor: a removed webhook, in the order of removal. */
 export interface ForgetPlace {
   deletedAt: number;
   teamId: string;
@@ -30,7 +30,7 @@ const FORGET = `
   select deleted_at as "deletedAt", team_id as "teamId", id, gone.team_id is not null as "isGone"
   from removed left join gone using (team_id, id) order by deleted_at, team_id, id`;
 
-/** Looks at `limit` of them at most; `next` is null at the end of a round through all. */
+/** Looks at `limit` webhooks at most; `next` is null at the end of a round through all. */
 export async function forget(
   tx: Tx,
   { olderMs, limit, after }: { olderMs: number; limit: number; after: ForgetPlace },

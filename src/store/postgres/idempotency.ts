@@ -1,13 +1,13 @@
-/** Calls that are repeated with the same key: they are answered as the first was. */
+/** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
 import { type IdempotentCall, REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Tx } from './transaction.ts';
 
-/** Older ones of its team that every new one removes: more than one, so that they get fewer. */
+/** How many expired keys of its team each new key deletes; more than one, so that they become fewer. */
 const FORGOTTEN_AT_ONCE = 10;
-/** What a call is remembered with until it has made something. */
+/** The stored result of a call that has not made anything yet. */
 const NOTHING = '';
 
-/** What the first call with this key made within the last 24 h, or what `make` makes: JSON, or nothing to remember. */
+/** The result of the first call with this key within 24 h, or else of `make`, which is stored as JSON unless undefined. */
 export async function once<T>(
   tx: Tx,
   call: IdempotentCall,
@@ -16,7 +16,7 @@ export async function once<T>(
   const { teamId, operation, target, idempotencyKey: key = null } = call;
   if (key === null) return make();
   const at = [teamId, operation, target, key] as const;
-  // The row stays locked until the commit, so that two calls at once make one thing.
+  // The row stays locked until the commit, so that of two concurrent calls only one runs `make`.
   const row = await tx.db.get<{ result_id: string }>(
     `insert into idempotency (team_id, operation, target, key, result_id, created_at)
      values ($1, $2, $3, $4, '', $5)
@@ -45,7 +45,7 @@ export async function once<T>(
   return made;
 }
 
-/** Removes some of a team's that are too old. Those that others are removing at this moment are left to them. */
+/** Deletes some expired keys of a team, except those that another transaction is deleting at this moment. */
 export async function forget(tx: Tx, teamId: string): Promise<void> {
   await tx.db.run(
     `with old as materialized (

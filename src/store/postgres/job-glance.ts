@@ -1,4 +1,4 @@
-/** Jobs where there are many of them: a few of each workflow, and how many are in each state. */
+/** Overviews of many jobs: the newest few of each workflow, and how many are in each state. */
 import { hasEnded, type JobState } from '../../model/job.ts';
 import type { JobGlance, JobOperations } from '../job-operations.ts';
 import type { View } from './transaction.ts';

@@ -1,4 +1,4 @@
-/** Jobs as a list, and giving up old ones. */
+/** Lists jobs, and deletes old ones. */
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
 import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
@@ -9,7 +9,7 @@ import { UNFINISHED } from './unfinished.ts';
 
 type ListInput = Parameters<JobOperations['list']>[0];
 
-/** Ids grow with time, so that their order is that in which the jobs were made. */
+/** Newest first: ids grow with time, so their order is the order of creation. */
 export async function list(view: View, input: ListInput): Promise<Job[]> {
   const { teamId, workflowId, states, origin, limit } = input;
   const { first, end, since, until } = idsBetween('job', input);
@@ -33,7 +33,7 @@ export async function list(view: View, input: ListInput): Promise<Job[]> {
   return rows.map(toJob);
 }
 
-/** Few jobs are in these states: with the condition of an index, a search for them does not go through all others. */
+/** The condition of a partial index, where the wanted states are rare: the search then does not read all jobs. */
 function conditionFor(states: readonly JobState[] | undefined): string {
   if (states === undefined) return '';
   if (!states.some(hasEnded)) return `and ${UNFINISHED}`;
@@ -42,10 +42,10 @@ function conditionFor(states: readonly JobState[] | undefined): string {
     : '';
 }
 
-/** Workflows that one call looks at. */
+/** How many workflows one call looks at. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** Where a pruning goes on: behind this workflow. */
+/** The cursor of the pruning: it goes on behind this workflow. */
 export interface PrunePlace {
   teamId: string;
   workflowId: string;
@@ -69,7 +69,7 @@ export async function prune(tx: Tx, input: PruneInput): Promise<{ next: PrunePla
     input.after.workflowId,
     WORKFLOWS_AT_ONCE,
   );
-  // One more than may go, to see whether some are left.
+  // One more than may be deleted, to see whether some are left.
   const found = await prunable(tx, workflows, input);
   const jobs = found.slice(0, input.limit);
   await deleteJobs(tx, jobs);
@@ -93,8 +93,8 @@ interface Prunable {
 }
 
 /**
- * Workflow by workflow, of each the oldest first. A job that an idempotency key still answers stays until the key is
- * forgotten. Ids grow with time, so that none is looked at which is neither old enough by its id nor beyond what is kept.
+ * Workflow by workflow, and of each the oldest first. A job that an idempotency key still refers to stays until the key
+ * expires. Ids grow with time, so jobs that are neither old enough nor more than are kept are not read.
  */
 function prunable(
   tx: Tx,

@@ -1,13 +1,13 @@
-/** What an attempt says while it runs: its progress, and a log of which the beginning and the end are kept. */
+/** What an attempt reports while it runs: its progress, and its log, of which the beginning and the end are kept. */
 import type { Held, LogLine } from '../../model/job.ts';
 import { BEGINNING, END, type LogAddition, type LogChunk, planLog, toLogLine } from '../job-log-plan.ts';
 import type { JobOperations } from '../job-operations.ts';
 import { fenced, heldJob } from './jobs.ts';
 import type { Tx, View } from './transaction.ts';
 
-/** A row is written anew, as a whole, with every line that it takes. */
+/** The size of a row, in bytes: PostgreSQL rewrites the whole row with every line that is added. */
 const CHUNK_BYTES = 8_192;
-/** Rows that are read at a time. */
+/** How many rows are read at a time. */
 const CHUNKS_AT_ONCE = 32;
 
 export async function report(tx: Tx, input: Parameters<JobOperations['report']>[0]): Promise<void> {
@@ -91,7 +91,7 @@ async function add(
   );
 }
 
-/** Deletes what the end of a log has before a line. */
+/** Deletes the rows of the end of a log that are before a line. */
 async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: Held, before: number): Promise<void> {
   await tx.db.run(
     'delete from job_log where team_id = $1 and job_id = $2 and attempt = $3 and part = $4 and seq < $5',

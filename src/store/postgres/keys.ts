@@ -45,7 +45,7 @@ export async function byHash(view: View, { hash }: { hash: string }): Promise<Ap
   return row && toKey(row);
 }
 
-/** Of whichever team. */
+/** A key of any team. */
 export async function byId(view: View, id: string): Promise<ApiKey | undefined> {
   const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where id = $1`, id);
   return row && toKey(row);
@@ -105,7 +105,7 @@ export async function rotate(
   return key;
 }
 
-/** In the order of their ids, so that no two nodes wait for each other. */
+/** Updates keys in the order of their ids, so that no two nodes deadlock. */
 export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): Promise<void> {
   const sorted = keys.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   await tx.db.run(
@@ -119,7 +119,7 @@ export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: 
   );
 }
 
-/** Counts the changes, so that other nodes notice that what they remember of keys is no longer true. */
+/** Increases the counter of key changes, by which other nodes notice that their cached keys are stale. */
 export async function touchKeys(tx: Tx): Promise<void> {
   tx.touched.keys = true;
   const row = await tx.db.get<{ value: string }>(

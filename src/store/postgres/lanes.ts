@@ -1,4 +1,4 @@
-/** Lanes: the webhooks that have deliveries due, and what is due for one of them. `lane-leases.ts` says whose they are. */
+/** Lanes: finds the webhooks with due deliveries, and loads what is due for one. `lane-leases.ts` has the leases. */
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
@@ -10,13 +10,12 @@ import type { DueLane, LaneName } from '../webhook-operations.ts';
 import type { NextLook } from './lane-bounds.ts';
 import type { View } from './transaction.ts';
 
-/** A smaller index is not what makes a look slow. */
+/** A smaller index is not what makes a search slow. */
 const LARGE_INDEX_BYTES = 1_048_576;
 
 /**
- * Steps from webhook to webhook through the index `delivery_order`, one seek each. PostgreSQL has no such scan of its
- * own before version 18, and would read the whole backlog. The order is that of the whole index, so that no other one
- * serves.
+ * A loose index scan: one seek in the index `delivery_order` for each webhook. Before version 18 PostgreSQL has no such
+ * scan, and would read the whole backlog. It is ordered by all columns of that index, so that no other index fits.
  */
 export const WAITING_LANES = `
   with recursive waiting_lane (team_id, webhook_id) as (
@@ -31,7 +30,7 @@ export const WAITING_LANES = `
     ) next
   )`;
 
-/** A lane with something due, as it was found: who holds it, if anybody does. */
+/** A lane with something due, and the lease on it when it was found. */
 export interface FoundLane extends DueLane {
   nodeId: string | null;
   /** Epoch milliseconds. */
@@ -54,21 +53,21 @@ const LATER = DELIVERY_CLASSES.flatMap((name, place) => (name === 'live' ? [] : 
 const each = (places: readonly number[]) =>
   `(values ${places.map((place) => `(${place})`).join(', ')}) as each (class)`;
 const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
-// What has never been tried is due, unless the clock was set back: one seek behind what was seen before.
+// A delivery that was never tried is due, unless the clock was set back: one seek behind what was seen before.
 const hasLive = (seen: string) => `(
       select true from delivery d where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0
         and d.event_sequence > ${seen} and not d.next_at between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
       order by d.event_sequence, d.id limit 1)`;
-// One seek for each other class, for only within a class is the first the one that has been due longest; and another
-// one for what is dated further ahead than anything waits. Values and not `exists`, for which the planner may choose
-// to read all that waits, once for all lanes.
+// One seek for each other class, because the order by due time holds only within a class; and one more for deliveries
+// dated further ahead than any delay. Scalar subqueries and not `exists`, which the planner may turn into one scan of
+// all waiting deliveries.
 const hasLater = (order: 'asc' | 'desc', isDue: string) => `(
       select true from ${each(LATER)} cross join lateral (
         select d.next_at from delivery d where ${OF_WEBHOOK} and d.class > 0 and d.class = each.class
         order by d.next_at ${order}, d.id ${order} limit 1
       ) one where one.next_at ${isDue} limit 1)`;
 const PLACES = DELIVERY_CLASSES.map((_, place) => place);
-/** Behind what was seen where it has never been tried, and from the beginning where it has. */
+/** Deliveries that were never tried only behind what was seen; others from the start. */
 const behindSeen = (seen: string) => `event_sequence > case each.class when 0 then ${seen} else 0 end`;
 const firstInOrder = (seen: string) => `(
       select first.next_at from ${each(PLACES)} cross join lateral (
@@ -76,7 +75,7 @@ const firstInOrder = (seen: string) => `(
         where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = each.class and d.${behindSeen(seen)}
         order by d.event_sequence, d.id limit 1
       ) first order by first.event_sequence, first.id limit 1)`;
-/** When what is due first of `webhook` is or was due; of one that keeps its order, what stands first. */
+/** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. */
 export const FIRST_DUE_AT = `
   case when (webhook.settings::json ->> 'ordered')::boolean then ${firstInOrder('0')}
   else least(
@@ -96,7 +95,7 @@ const hasDue = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
     ${ahead ? hasLater('desc', `> $1 + ${LONGEST_WAIT_MS}`) : 'false'}, false)
   end`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
-// What others hold is left out before anything is asked of it.
+// Lanes that other nodes hold are left out first, before their deliveries are searched.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
     select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
@@ -147,7 +146,7 @@ export async function lane(
   return row && toLane(row);
 }
 
-/** Whether what has ended and cannot go may fill the index that looks at everything step through. */
+/** Whether the index that full searches scan is large enough for dead entries to slow them down. */
 export async function isLarge(view: View): Promise<boolean> {
   const index = await view.db.get<{ bytes: number }>(`select pg_relation_size('delivery_order') as bytes`);
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
@@ -172,10 +171,9 @@ const DUE_COLUMNS = `
   (select rewrites from team where team.id = $1) as rewrites`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
- * Beside what is due: how far the lane is seen, to before the first that has never been tried, or when there is none
- * to the newest event. All of it is of one moment, in which no event is missing before the newest. One event for each
- * delivery, and the webhook by its key: so that also a planner that knows nothing of the tables yet walks through no
- * other's.
+ * The due deliveries with their events, and how far the lane was seen: to before the first delivery that was never
+ * tried, or else to the newest event. One snapshot, in which no event before the newest is missing. Events and the
+ * webhook are looked up one by one, so that a planner without statistics scans no other webhook's.
  */
 const withEvents = (inOrder: string) => `
   select progress.seen, due.* from (
@@ -191,7 +189,7 @@ const withEvents = (inOrder: string) => `
     ) event
     where (select state from webhook where team_id = $1 and id = $2) = 'active'
   ) due on true`;
-// Of each class the first ones; where nothing is due, what was dated before the clock was set back.
+// The first deliveries of each class; where none is due, those dated ahead, from before the clock was set back.
 const DUE = `
   with wanted (class, most) as (values ${LATER.map((place) => `(${place}, $${6 + place}::integer)`).join(', ')}),
   found as materialized (
@@ -226,7 +224,7 @@ const IN_ORDER = `
   ${withEvents('due.event_sequence')}
   order by due."inOrder", due.id`;
 
-/** @returns what is due, and up to which event nothing waits for its first attempt: 0 where that was not asked for */
+/** @returns what is due, and the sequence up to which every delivery was tried; 0 when no `live` ones were asked for */
 export async function load(
   view: View,
   input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean; seen: number },

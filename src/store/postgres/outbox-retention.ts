@@ -1,9 +1,9 @@
-/** Giving up what has waited too long, and deleting what is too old: events, deliveries and attempts. */
+/** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
 import { UsageTally } from '../usage-tally.ts';
 import type { Tx } from './transaction.ts';
 import { writeUsage } from './usage.ts';
 
-/** The delivery that the giving up has come to: webhook by webhook, and of each the oldest first. */
+/** The cursor of the expiry: webhook by webhook, and of each the oldest delivery first. */
 export interface ExpirePlace {
   teamId: string;
   webhookId: string;
@@ -16,7 +16,7 @@ export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt:
 
 /**
  * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
- * The place is kept because what is passed over, having never been tried, would be read again by every step.
+ * Without the cursor every step would read again the deliveries that are skipped because they were never tried.
  */
 export async function expire(
   tx: Tx,
@@ -30,14 +30,14 @@ export async function expire(
     if (n > 0) place = { ...EXPIRE_START, teamId, webhookId };
     if (room <= 0) return { next: place };
     const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
-    // What has never been sent to an active webhook stays: then it was we who were away, not its endpoint.
+    // A delivery to an active webhook that was never tried stays: the service was away, not the endpoint.
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
     await countDead(tx, place, await giveUp(tx, teamId, givenUp));
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
       return { next: { ...place, createdAt: last.createdAt, id: last.id } };
     }
-    // The first one was counted by the step that came to it.
+    // The first lane was counted by the step before.
     room -= old.length + (n > 0 ? 1 : 0);
   }
   return { next: lanes.length > limit ? place : null };
@@ -50,7 +50,7 @@ interface ExpireLane {
   isActive: boolean;
 }
 
-// The lane that the place is in, and so many behind it.
+// The lane of the cursor, and the next `limit` lanes.
 const LANES_BEHIND = `
   with recursive waiting_lane (team_id, webhook_id, place) as (
     select $1::text collate "C", $2::text collate "C", 0
@@ -90,7 +90,7 @@ function waitingSince(
   );
 }
 
-/** What has arrived meanwhile has arrived. Answers how many have not. */
+/** Marks deliveries as dead, unless they were delivered meanwhile. Returns how many. */
 async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   return tx.db.run(
@@ -101,7 +101,7 @@ async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<n
   );
 }
 
-/** No attempt says of these that they are dead. */
+/** Counts dead deliveries in the usage, which otherwise learns of them from their last attempt. */
 async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
   if (dead === 0) return;
   const tally = new UsageTally();
@@ -109,7 +109,7 @@ async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: numbe
   await writeUsage(tx, tally.rows);
 }
 
-/** The event that the pruning has come to. */
+/** The cursor of the pruning: an event. */
 export interface PrunePlace {
   teamId: string;
   sequence: number;
@@ -144,7 +144,7 @@ const OLD_REPLAYS = `
   )
   delete from replay using old where replay.team_id = old.team_id and replay.id = old.id`;
 
-/** Goes through the old events of every team. */
+/** Deletes the old events of every team, up to `limit` events and deliveries. */
 async function pruneEvents(
   tx: Tx,
   { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
@@ -166,7 +166,7 @@ async function pruneEvents(
   return null;
 }
 
-/** A team whose events have not all been looked at, and the first of those. */
+/** A team with events behind the cursor, and the first of them. */
 interface EventsOfTeam {
   teamId: string;
   lastSequence: number;
@@ -186,9 +186,9 @@ const TEAMS_BEHIND = `
   where team.id >= $1 order by team.id limit $3`;
 
 /**
- * Where an event stands: the newest of a team stays, so that there is always one that says how far the team has come
- * (`events.ts` counts on from it), and with one that is young all behind it, unless it was dated before the clock was
- * set back.
+ * Whether an event may be deleted. The newest of a team stays, because `events.ts` takes the next number from it. A
+ * young event stays, and all behind it with it; one that is dated in the future, from before the clock was set back, is
+ * only skipped.
  */
 function mayGo(
   { now }: Tx,
@@ -200,10 +200,10 @@ function mayGo(
 }
 
 /**
- * Deletes the next old events of a team with their deliveries. One that has a delivery waiting stays with all that it
- * has; those are locked, so that nobody sends one once more that is just being deleted.
+ * Deletes the next old events of a team with their deliveries. An event with a waiting delivery stays, with all of its
+ * deliveries. The events are locked, so that none is replayed while it is being deleted.
  *
- * @returns `done` when no old ones are left behind those; else the `sequence` that it has come to
+ * @returns `done` when no old events are left behind those, and the last `sequence` that was looked at
  */
 async function pruneTeam(
   tx: Tx,
@@ -229,7 +229,7 @@ async function pruneTeam(
   return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
 }
 
-/** Deletes at most so many deliveries, and the events of which none is left; tells which is the first that has some. */
+/** Deletes up to `limit` deliveries, and the events that have none left; returns the first event that still has some. */
 async function deleteEvents(
   tx: Tx,
   { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
@@ -242,7 +242,7 @@ async function deleteEvents(
       teamId,
       sequences,
     ),
-    // Asked for when they are locked: from then on no delivery is added to them.
+    // Read once the events are locked: from then on no delivery is added to them.
     tx.db.all<{ sequence: number }>(
       `select sequence from unnest($2::bigint[]) as old (sequence)
        where (select true from delivery
@@ -261,11 +261,11 @@ async function deleteEvents(
     limit + 1,
   );
   const ids = deliveries.slice(0, limit).map(({ id }) => id);
-  // The rest of them, and the event, come next time.
+  // Its other deliveries, and the event itself, are deleted by the next step.
   const firstLeft = deliveries[limit]?.sequence;
   const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
   await Promise.all([
-    // First the deliveries: an attempt that is just being written down is waited for, and found.
+    // Deliveries first: this waits for an attempt that is being recorded, which the next statement then finds.
     tx.db.run('delete from delivery where team_id = $1 and id = any($2::text[])', teamId, ids),
     tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
     tx.db.run('delete from event where team_id = $1 and sequence = any($2::bigint[])', teamId, emptied),

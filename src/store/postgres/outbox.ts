@@ -1,4 +1,4 @@
-/** Events, webhooks and deliveries, put together: what spans several transactions, and places kept between calls. */
+/** Assembles the operations of events, webhooks and deliveries, including those of several transactions. */
 import { performance } from 'node:perf_hooks';
 import { inRounds } from '../rounds.ts';
 import type { Store } from '../store.ts';
@@ -25,7 +25,7 @@ interface Running {
   write<Input, Result>(
     operation: (tx: Tx, input: Input) => Promise<Result>,
   ): (input: Input) => Promise<Result>;
-  /** As `write`, on connections that nothing else waits for. */
+  /** As `write`, on the connections that are reserved for leases. */
   lease: Running['write'];
   now: Store['now'];
 }
@@ -59,7 +59,7 @@ export function outbox({
     return found;
   }
 
-  /** What another node has taken since it was found is left out. */
+  /** Takes the wanted lanes; those that another node has taken since they were found are left out. */
   async function held(
     { nodeId, leaseMs }: { nodeId: string; leaseMs: number },
     { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
@@ -74,14 +74,14 @@ export function outbox({
     return [...mine, ...ours].map(toDue);
   }
 
-  /** After an answer. What it does not come to is found by the chore that gives up what is too old. */
+  /** Runs in the background. What it does not get to is found by the chore that expires old deliveries. */
   async function cancelTheRest(): Promise<void> {
     if (isCanceling) return;
     isCanceling = true;
     try {
       while ((await cancelSome(undefined)).more);
     } catch {
-      // Nothing of it is loaded, whether it is canceled now or later.
+      // Deliveries of removed webhooks are never loaded, whether they are canceled now or later.
     } finally {
       isCanceling = false;
     }
@@ -167,7 +167,7 @@ export function outbox({
   };
 }
 
-/** Any so many of them, so that nodes that look at the same moment take different ones. */
+/** At most `limit` of them from a random start, so that nodes that look at the same moment take different lanes. */
 function some<Item>(items: readonly Item[], limit: number): readonly Item[] {
   if (items.length <= limit) return items;
   const first = Math.floor(Math.random() * items.length);

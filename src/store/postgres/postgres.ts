@@ -49,29 +49,29 @@ import * as workflows from './workflows.ts';
 import { asProblem, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
 
-/** For what keeps this node's leases and looks after keys: it must not wait until others give connections back. */
+/** Renewing leases and polling for key changes have connections of their own, so that they never wait for others. */
 const LEASE_POOL_SIZE = 2;
 
-/** What the calls of one team, which may wait for each other, leave to the others: a quarter of the connections. */
+/** The calls of one team, which may wait for each other's locks, leave a quarter of the connections to other teams. */
 const PART_OF_OTHERS = 4;
 
 export interface PostgresOptions {
   url: string;
-  /** Instead of the database's: for tests. */
+  /** Replaces the database's clock, in tests. */
   clock: Clock | undefined;
   publicUrl: () => string;
-  /** What teams may have of which nothing else was said. */
+  /** For teams without quotas of their own. */
   quotas: Quotas;
   log: Logger;
-  /** Connections at most, beside two for leases and one that listens. */
+  /** The maximum number of connections, besides two for leases and one that listens. */
   poolSize: number;
-  /** Whether this is a node, which hears of what other processes change: as long as it runs, not for one command. */
+  /** Whether this is a node, which follows the changes of other processes, and not a single command. */
   own: boolean;
-  /** Whether jobs and deliveries are told of by LISTEN and NOTIFY. */
+  /** Whether to announce jobs and deliveries by LISTEN and NOTIFY. */
   listen: boolean;
 }
 
-/** Opens the database: migrates it, asks it for the time, listens to what others change. */
+/** Opens the database: migrates it, measures its clock, and follows the changes of other processes. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, publicUrl, log, poolSize, own, listen } = options;
   const pool = openPool({ url, size: poolSize, log });
@@ -88,7 +88,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     if (listen) notifications.notify(touched);
     tell(listeners, touched, log);
   };
-  /** What must be answered before the connections are closed. */
+  /** Calls that must end before the connections are closed. */
   const underWay = new Set<Promise<unknown>>();
   const follow = <Result>(work: Promise<Result>): Promise<Result> => {
     underWay.add(work);
@@ -115,7 +115,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 
   const forWriting = { now, publicUrl, quotas: options.quotas, onTouched };
   const shares = new TeamShares(Math.max(1, poolSize - Math.ceil(poolSize / PART_OF_OTHERS)));
-  /** Refused while it closes, and waited for then. */
+  /** Refuses calls once the store is closing, and lets closing wait for those under way. */
   const guarded =
     <Input, Result>(run: (input: Input) => Promise<Result>) =>
     (input: Input): Promise<Result> =>
@@ -272,7 +272,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   async function close(): Promise<void> {
     listeners.clear();
     measured?.stop();
-    // A pool that is told to end forgets whoever waits for a connection.
+    // `pool.end()` would drop the calls that still wait for a connection.
     await Promise.allSettled(underWay);
     await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);

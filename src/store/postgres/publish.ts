@@ -23,9 +23,9 @@ import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import type { Tx } from './transaction.ts';
 
-/** Records whose differences an event looks at; bodies stay under 20 kB anyway. */
+/** How many changed records an event describes at most; its body stays under 20 kB anyway. */
 const MAX_DIFFERENCES = 100;
-/** Records that are fetched at a time: each may be 1 MiB long. */
+/** How many records are fetched at a time: each may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
 
 interface PublishInput {
@@ -92,7 +92,7 @@ export async function publish(
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
-/** Not called for a run that changed nothing: every version of the row is passed by whoever locks it, until it may go. */
+/** Not for a run that changed nothing: each update leaves a dead row, which slows down whoever locks the workflow. */
 async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
   await tx.db.run(
     `update workflow
@@ -125,7 +125,7 @@ async function quotaMistake(
 interface VersionSizes {
   total: number;
   largest: number;
-  /** Null where nobody has counted. */
+  /** Null when not counted. */
   bytes: number | null;
   fields: string;
 }
@@ -212,8 +212,7 @@ interface DifferenceRow {
   after: string | null;
 }
 
-// What a row was, or whether it has a successor, is looked up row by row: a `limit` is what the planner may not look
-// through.
+// The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
 const WRITTEN = `
   select new.seq, new.id, new.body as after,
          (select old.body from record old

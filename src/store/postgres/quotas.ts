@@ -1,4 +1,4 @@
-/** Quotas of teams: what was said of each, how much it has, and whether it may have more. */
+/** Quotas of teams: their own settings, how much they have, and whether they may have more. */
 import {
   type Holdings,
   type OwnQuotas,
@@ -22,7 +22,7 @@ export async function setQuotas(
     Object.keys(quotas),
     Object.values(quotas),
   );
-  // Jobs may wait that are no more too many.
+  // Jobs that waited because of the quota may run now.
   tx.touched.jobs = true;
 }
 
@@ -44,7 +44,7 @@ export async function holdings(view: View, { teamId }: { teamId: string }): Prom
   };
 }
 
-/** How much of something the team may have; null: any number. */
+/** How much of something the team may have; null means no limit. */
 export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<number | null> {
   const own = await tx.db.get<{ most: number | null }>(
     'select most from quota where team_id = $1 and name = $2',
@@ -54,7 +54,7 @@ export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<numb
   return own === undefined ? tx.quotas[name] : own.most;
 }
 
-/** Throws a Problem unless the team may have one more. Then nobody else makes one until the commit. */
+/** Throws a Problem unless the team may have one more. Locks the team, so that nobody else makes one until the commit. */
 export async function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): Promise<void> {
   const most = await quotaOf(tx, teamId, name);
   if (most === null) return;
@@ -64,8 +64,8 @@ export async function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'w
 }
 
 /**
- * What the team has in its current versions, but for one workflow's; nobody else publishes any until the commit. Two
- * rows are read for each workflow.
+ * What the team has in its current versions, except those of one workflow. Locks the team, so that nobody else publishes
+ * until the commit. Reads two rows for each workflow.
  */
 export async function publishedBeside(
   tx: Tx,
@@ -78,8 +78,8 @@ export async function publishedBeside(
 }
 
 /**
- * Counts the bytes of a current version that nobody has counted, as of one that a node of the version before published,
- * and notes them; null for more records than may be counted while others wait for the workflow.
+ * Counts and stores the bytes of a current version that lacks them, because a node of the previous release published it.
+ * Null when there are too many records to count while the workflow is locked.
  */
 export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
   if (records > MAX_COUNTED) return null;

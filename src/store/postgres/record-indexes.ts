@@ -26,7 +26,7 @@ export function ofWorkflow(index: keyof typeof ONLY, workflow: string, alias = '
   );
 }
 
-/** The condition that a row has an id, in the form of the indexes `current` and `closed`; `value` is an SQL expression. */
+/** The condition that a row has an id, as the indexes `current` and `closed` have it; `value` is an SQL expression. */
 export function hasId(value: string, alias = 'record'): string {
   return `${idKey(`${alias}.id`)} = ${idKey(value)} and ${alias}.id = ${value}`;
 }

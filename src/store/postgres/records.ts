@@ -1,4 +1,4 @@
-/** Reading a version's records: its pages, and those in which something is found. */
+/** Reads the records of a version: in pages, or those that contain a text. */
 import type { RecordOperations, RecordPage } from '../record-operations.ts';
 import type { View } from './transaction.ts';
 
@@ -7,14 +7,14 @@ interface At {
   workflowId: string;
 }
 
-// A range of numbers, and not the next so many rows: rows that other versions closed are then walked over a bounded
-// part at a time. Sorted also where the order does not matter, because only the primary key has it: the planner then
-// has no reason to take an index that would walk through the whole workflow.
+// A range of `seq` and not a number of rows, so that each statement reads a bounded number of rows of other versions.
+// Always sorted, because only the primary key has that order: the planner then has no reason to take an index that
+// would scan the whole workflow.
 const RANGE = `
   from record
   where team_id = $1 and workflow_id = $2 and seq > $3 and seq <= $4
     and added_in <= $5 and (removed_in is null or removed_in > $5)`;
-// A page is put together by the database: there is one value to fetch and not one for each row.
+// The database joins a page into one value, so that the client need not parse one value for each row.
 const PAGE = `
   select (select next_seq from workflow where team_id = $1 and id = $2) as "nextSeq", joined.*
   from (select string_agg(body, $6) as json, count(*) as count, max(seq) as "lastSeq"
@@ -36,10 +36,10 @@ export async function page(view: View, input: Parameters<RecordOperations['page'
   return toPage(view, input, row, { end, limit, lead });
 }
 
-/** Bytes of records that one search looks through: it holds up whoever waits for its connection. */
+/** Bytes of records that one search reads, which bounds how long it holds its connection. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
-// Only the head of each row is read to see how far it may look. `lower` knows only the letters of ASCII, as "C" has it.
+// How far it may read is found from the lengths, without reading bodies. `lower` in "C" changes only ASCII letters.
 const SEARCH = `
   with range as materialized (
     select coalesce(
@@ -73,7 +73,7 @@ export async function search(
   return toPage(view, input, row, { end: row?.end ?? afterSeq + scan, limit, lead: '' });
 }
 
-/** The number before the next one after `end` that has a row at all: `end`, or the end of a gap that erasing or pruning left. */
+/** The last `seq` before the next existing row behind `end`: beyond `end` where erasing or pruning left a gap. */
 export async function beforeNext(view: View, { teamId, workflowId }: At, end: number): Promise<number> {
   const next = await view.db.get<{ seq: number }>(
     'select seq from record where team_id = $1 and workflow_id = $2 and seq > $3 order by seq limit 1',
@@ -85,7 +85,7 @@ export async function beforeNext(view: View, { teamId, workflowId }: At, end: nu
 }
 
 interface PageRow {
-  /** The number that the workflow's next new record will get; null of an unknown workflow. */
+  /** The `seq` of the workflow's next new record; null for an unknown workflow. */
   nextSeq: number | null;
   json: string | null;
   count: number;
@@ -99,7 +99,7 @@ const NOTHING: RecordPage = {
   done: true,
 };
 
-/** @param looked the range ended at `end`, unless as many as `limit` were found before it */
+/** @param looked the range that was read: up to `end`, or less when `limit` records were found before it */
 async function toPage(
   view: View,
   at: At,
@@ -113,7 +113,7 @@ async function toPage(
     return { ...NOTHING, lastSeq, done: lastSeq >= row.nextSeq - 1 };
   }
   const lastSeq = limit !== undefined && row.count >= limit ? row.lastSeq : end;
-  // The client makes a string of whatever it receives: a second copy is all that is left to be had.
+  // The client has made a string of it, so that this copy cannot be avoided.
   return {
     json: Buffer.from(lead + row.json),
     count: row.count,

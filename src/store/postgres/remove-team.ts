@@ -1,4 +1,4 @@
-/** Deleting a team: first nobody can use it any more, then its rows go, a little at a time. */
+/** Deletes a team: first it is retired, so that nobody can use it, then its rows are deleted in small steps. */
 import type { Table } from '../copy/tables.ts';
 import type { TeamOperations } from '../store.ts';
 import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
@@ -11,10 +11,10 @@ import { UNFINISHED } from './unfinished.ts';
 type Input<Name extends keyof TeamOperations> = Parameters<TeamOperations[Name]>[0];
 type Result<Name extends keyof TeamOperations> = Awaited<ReturnType<TeamOperations[Name]>>;
 
-/** Locks in the order of everybody: workflows, their jobs, webhooks, and at last the team. */
+/** Takes locks in the common order: workflows, their jobs, webhooks, and last the team. */
 export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promise<Result<'retire'>> {
   await tx.db.run('select 1 from workflow where team_id = $1 order by id for update', teamId);
-  // Waits for claims under way, so that what they start is counted.
+  // Waits for claims under way, so that the jobs they start are found.
   const unfinished = await tx.db.all<{ id: string; state: string }>(
     `select id, state from job where team_id = $1 and ${UNFINISHED}
      order by id for update`,
@@ -58,7 +58,7 @@ export async function retired(view: View): Promise<Result<'retired'>> {
   return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
 }
 
-/** Begins with the first table every time: what was under way may have written there once more. */
+/** Starts with the first table every time, because calls that were under way may have added rows since. */
 export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promise<Result<'delete'>> {
   const team = await tx.db.get<{ slug: string }>('select slug from team where id = $1', teamId);
   if (team === undefined) return { done: true };
@@ -95,6 +95,6 @@ async function empty(
   );
   room.rows -= some.length;
   room.bytes -= some.reduce((sum, row) => sum + row.bytes, 0);
-  // What did not fit is for the next call.
+  // The rest is left to the next call.
   if (some.length < found.length) room.bytes = 0;
 }

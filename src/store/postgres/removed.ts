@@ -1,9 +1,9 @@
-/** Canceling what waits for removed webhooks, where that is more than the transaction that removed them should do. */
+/** Cancels the deliveries that still wait for removed webhooks, when they are too many for one transaction. */
 import { WAITING_LANES } from './lanes.ts';
 import type { Tx } from './transaction.ts';
 import { cancelWaiting, type Target } from './webhooks.ts';
 
-/** Webhooks that one transaction deals with at most. */
+/** The maximum number of webhooks per transaction. */
 const MAX_WEBHOOKS = 20;
 
 const REMOVED_LANES = `
@@ -14,8 +14,8 @@ const REMOVED_LANES = `
   where webhook.state = 'deleted' order by webhook.team_id, webhook.id limit $1`;
 
 /**
- * Cancels some of what waits for removed webhooks; answers whether more may be left. It finds also what an event added
- * that was written while its webhook was being removed.
+ * Cancels some of these deliveries; returns whether more may be left. It also finds those of an event that was written
+ * while its webhook was being removed.
  */
 export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   const removed = await tx.db.all<Target>(REMOVED_LANES, MAX_WEBHOOKS);

@@ -1,9 +1,9 @@
 /**
- * Replays: events that are sent once more, as new deliveries behind all others of their webhook.
+ * Replays: events are sent again, as new deliveries behind all others of their webhook.
  *
- * A replay of a selection walks through the history of its webhook and keeps its place in its row, moved in the
- * transaction that makes the deliveries: a crash between two steps costs nothing. That each event comes once is
- * kept by the index `delivery_replay`, that no two nodes take the same step by a lock on the row.
+ * A replay of a selection goes through the history of its webhook. Its row holds the cursor, which moves in the
+ * transaction that makes the deliveries, so that a crash between two steps costs nothing. The index `delivery_replay`
+ * ensures that each event is replayed once, a lock on the row that no two nodes take the same step.
  */
 
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
@@ -15,7 +15,7 @@ import type { Place } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
-/** Webhooks whose replays one step looks at; the next one goes on behind them. */
+/** How many webhooks with replays one step looks at; the next step goes on behind them. */
 const MAX_WEBHOOKS = 25;
 
 export async function replay(
@@ -71,7 +71,7 @@ async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<
     newId('rpl', tx.now),
     JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
     since,
-    // What it makes itself must not be selected by it, for ever.
+    // Otherwise it would select its own deliveries, without end.
     Math.min(until, tx.now),
     tx.now,
   );
@@ -86,7 +86,7 @@ export async function getReplay(
   return row && toReplay(row);
 }
 
-/** The webhook that the stepping has come to, and whether this round through them has done anything. */
+/** The cursor of the steps: a webhook, and whether this round has done anything yet. */
 export interface ReplayPlace {
   teamId: string;
   webhookId: string;
@@ -96,7 +96,7 @@ export interface ReplayPlace {
 /** Before the first. */
 export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
 
-// Of each webhook the oldest one: the others follow when it is done.
+// The oldest replay of each webhook; the others follow when it is done.
 const RUNNING = `
   select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
          (select count(*) from (
@@ -135,7 +135,7 @@ export async function stepReplays(
   return { done: !place.moved, next: null };
 }
 
-// What failed is left out when a delivery of its event that was made since has arrived, or is on its way.
+// A failed delivery is skipped when a later delivery of the same event has arrived or still waits.
 const FORWARDS = `
   select found.created_at as "createdAt", found.id, found.event_sequence as sequence,
     found.state in ('dead', 'canceled') and (
@@ -156,7 +156,7 @@ const FORWARDS = `
   ) found
   order by found.created_at, found.id`;
 
-/** Takes a replay past so many deliveries; answers what that has cost, at least 1, or 0 when another node does it. */
+/** Moves a replay on by up to `limit` deliveries; returns how many (at least 1), or 0 if another node does it. */
 async function step(
   tx: Tx,
   { teamId, id: replayId, webhookId }: { teamId: string; id: string; webhookId: string },
@@ -176,7 +176,7 @@ async function step(
   ]);
   if (row === undefined) return 0;
   const after: Place = { createdAt: row.after_at, id: row.after_id };
-  // Behind every id of the moment before.
+  // Start behind every id of the millisecond before.
   if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
   const selected = await tx.db.all<Place & { sequence: number; madeGood: boolean }>(
     FORWARDS,
@@ -206,8 +206,8 @@ async function step(
 }
 
 /**
- * Makes new deliveries. Those that this replay has made already are left out, and those whose events are deleted at
- * this moment for their age: whatever else waits for an event is locked against that.
+ * Makes new deliveries, except those that this replay has made already, and those whose events were deleted meanwhile
+ * for their age. The events are locked, so that none is deleted before its new delivery waits.
  */
 async function addReplayed(
   tx: Tx,

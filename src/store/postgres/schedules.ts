@@ -1,4 +1,4 @@
-/** Schedules: which workflows are due to run by themselves, and moving them on. */
+/** Schedules: finds the workflows whose next run is due, and queues it. */
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
 import { enqueue } from './jobs.ts';
@@ -6,7 +6,7 @@ import type { Tx, View } from './transaction.ts';
 
 type FireInput = Parameters<ScheduleOperations['fire']>[0];
 
-/** Served by the index `workflow_next_run`, whose condition it repeats. */
+/** Uses the index `workflow_next_run`, and so repeats its condition. */
 export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
   const rows = await view.db.all<{ team_id: string; id: string; next_run_at: number; definition: string }>(
     `select team_id, id, next_run_at, definition from workflow
@@ -23,7 +23,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
   }));
 }
 
-/** Compare and set: whoever moves the time on is the one who queues. */
+/** Compare-and-set: the node that moves the next run on is the one that queues the job. */
 export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
   const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
   const moved = await tx.db.run(

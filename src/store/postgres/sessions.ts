@@ -1,4 +1,4 @@
-/** Sessions of the dashboard and the links that begin one: never what is shown, only its hash. */
+/** Sessions of the dashboard and sign-in links: only hashes are stored, never the secrets themselves. */
 import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import type { SessionOperations } from '../session-operations.ts';
@@ -34,7 +34,7 @@ export async function makeLink(
   return { teamId: key.teamId, expiresAt: tx.now + forMs };
 }
 
-/** Of two that follow a link at the same moment the second waits, and finds it gone. */
+/** When two follow a link at the same moment, the second waits and finds it used. */
 export async function redeem(tx: Tx, { link, hash, forMs }: Input<'redeem'>): Promise<Session | undefined> {
   const row = await tx.db.get<{ keyId: string; expiresAt: number }>(
     'delete from sign_in_link where hash = $1 returning key_id as "keyId", expires_at as "expiresAt"',
@@ -86,7 +86,7 @@ export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: 
   return { done };
 }
 
-/** The key stays as it is found until the commit: it goes with all that refers to it, or not at all. */
+/** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */
 async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
   await tx.db.run('select 1 from api_key where id = $1 for key share', keyId);
   const key = await byId(tx, keyId);

@@ -1,4 +1,4 @@
-/** How the database and the work in it stand. */
+/** The state of the database, and how much work waits in it. */
 import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
 import { FIRST_DUE_AT, WAITING_LANES } from './lanes.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
@@ -20,13 +20,13 @@ export async function schema(view: View): Promise<{ found: number; newest: numbe
   return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
 }
 
-// In the order of the whole index, so that no other one serves.
+// Ordered by all columns of `job_slot`, so that no other index fits.
 const JOBS = `
   select state, count(*)::integer as count from
     (select state from job where ${UNFINISHED}
      order by team_id, workflow_id, slot limit $1) unfinished
   group by state`;
-// One seek for each lane, so that what is counted are entries of an index that wait.
+// One seek for each lane, so that only index entries of waiting deliveries are counted.
 const OF_A_LANE = (limit: string) => `
   cross join lateral (
     select d.created_at from delivery d

@@ -32,7 +32,7 @@ export async function list(view: View): Promise<Team[]> {
   return teams.filter(({ slug }) => !slug.startsWith(RETIRED));
 }
 
-/** The row of the team is locked, so that of several nodes one makes the key and the others find it. */
+/** Locks the team, so that of several nodes one stores its key and the others find it. */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.run('select 1 from team where id = $1 for update', key.teamId);
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);

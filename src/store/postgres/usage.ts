@@ -1,6 +1,6 @@
 /**
- * How much teams have done: counted now and then from events and attempts, so that nothing counts while it works, and
- * no row is written by every job beside a transaction that somebody holds open.
+ * Usage of teams, counted periodically from events and attempts. A counter that every job updates would leave a dead row
+ * each time, which is slow while somebody holds a transaction open.
  */
 import { addUsage, noUsage, type UsageCounts } from '../../model/usage.ts';
 import { RETIRED } from '../team-tables.ts';
@@ -14,9 +14,9 @@ import {
 } from '../usage-tally.ts';
 import type { Tx, View } from './transaction.ts';
 
-// None of these may be left to the planner: it would read all events, deliveries or counts for a few.
-// A team's events are counted in the order of their sequence, whatever their times are. The lock keeps a team from
-// being retired between here and the commit: rows that came after its deletion would stay.
+// These statements leave the planner no choice: it would read all events, deliveries or counts for a few.
+// A team's events are counted in the order of their sequence, whatever their dates. The lock keeps a team from being
+// retired before the commit: rows written after its deletion would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
   from team left join usage_place place on place.team_id = team.id
@@ -51,7 +51,7 @@ export async function count(
   return { done };
 }
 
-/** Answers how many more may be counted. */
+/** Returns how many more may be counted in this step. */
 async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<number> {
   let room = limit;
   for (const team of await tx.db.all<{ teamId: string; sequence: number }>(TEAMS_BEHIND, limit)) {
@@ -69,7 +69,7 @@ async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<nu
   return room;
 }
 
-/** Answers whether those are all. */
+/** Returns whether those were all. */
 async function countAttempts(
   tx: Tx,
   tally: UsageTally,
@@ -77,7 +77,7 @@ async function countAttempts(
 ): Promise<boolean> {
   const end = tx.now - graceMs;
   if (before >= end && before <= tx.now) return true;
-  // A time that has not come yet was noted before the clock was set back.
+  // A time in the future was stored before the clock was set back.
   const from = Math.min(before, end);
   const last = await tx.db.get<{ at: number }>(LAST_OF_A_STEP, from, end, limit - 1);
   const until = last?.at ?? end;
@@ -86,7 +86,7 @@ async function countAttempts(
   return last === undefined;
 }
 
-/** One transaction at a time counts: the row is locked that says up to when attempts are counted. Answers that time. */
+/** Locks the counting for this transaction; returns the time up to which attempts are counted. */
 async function lockUsage(tx: Tx): Promise<number> {
   await tx.db.run(
     `insert into instance (name, value) values ($1, '0') on conflict (name) do nothing`,
@@ -99,7 +99,7 @@ async function lockUsage(tx: Tx): Promise<number> {
   return Number(row?.value ?? 0);
 }
 
-/** Adds to what has been counted of the same hours and days, except of teams that are being deleted. */
+/** Adds to the counts of the same hours and days, except for teams that are being deleted. */
 export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
   await lockUsage(tx);

@@ -1,4 +1,4 @@
-/** Reads all of a PostgreSQL database that was restored, in one state of it, and says what it holds. */
+/** Checks a restored PostgreSQL database: reads all of it in one snapshot, and reports what it holds. */
 import { silentLogger } from '../../observe/log.ts';
 import { halfVersion, type Inspection } from '../backup.ts';
 import type { BackupCounts } from '../backup-files.ts';
@@ -53,7 +53,7 @@ async function contentsOf(db: Database) {
   return { counts: counts ?? NO_COUNTS, encryptionKey: (await noted('encryption_key')) ?? null, mistakes };
 }
 
-/** All records in one go: one look for each workflow would walk an index that the planner may not choose. */
+/** Counts the records of all workflows in one statement, because the planner may not use the index for one workflow. */
 async function halfVersions(db: Database): Promise<string[]> {
   const rows = await db.all<{ workflow: string; version: number; total: number; found: number }>(
     `select team.slug || '/' || workflow.id as workflow, current_version::integer as version,

@@ -1,4 +1,4 @@
-/** Which versions of a workflow there are, and what each is like. */
+/** The versions of a workflow: their numbers, counts and sizes. */
 import type { DataVersion, VersionSummary } from '../record-operations.ts';
 import {
   type DataVersionRow,

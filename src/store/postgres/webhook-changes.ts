@@ -1,4 +1,4 @@
-/** What may be done to a webhook that is there: another secret, other settings, a pause, a test. */
+/** Changes of an existing webhook: rotating its secret, changing settings, pausing, sending a test event. */
 import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
 import { changed, type WebhookRow } from '../webhook-row.ts';
@@ -12,7 +12,7 @@ export async function rotate(
   { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
 ): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>(
-    // Of two rotations within an overlap the first secret is the one that receivers know: it goes on signing.
+    // After two rotations within one overlap, receivers may only know the first secret, which goes on signing.
     `update webhook set
        previous_secret = case
          when $1::bigint = 0 then null

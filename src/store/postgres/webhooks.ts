@@ -1,4 +1,4 @@
-/** Webhooks: who is subscribed to what. `webhook-changes.ts` has what may be done to one that is there. */
+/** Webhooks: subscribing, reading and removing. `webhook-changes.ts` changes an existing one. */
 
 import {
   DEFAULT_WEBHOOK_SETTINGS,
@@ -18,7 +18,7 @@ export interface Target {
   id: string;
 }
 
-/** Of one workflow one subscription at a time is made, so that a second of the same is found, and the limit is kept. */
+/** Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds. */
 export async function subscribe(
   tx: Tx,
   input: {
@@ -71,7 +71,7 @@ export async function subscribe(
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-/** Locks what is subscribed to, a workflow or the whole team, until the commit; answers whether it is there. */
+/** Locks what is subscribed to, a workflow or the whole team, until the commit; returns whether it exists. */
 async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
   const found =
     workflowId === null
@@ -84,7 +84,7 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
   return found !== undefined;
 }
 
-// The digests are what the index has.
+// With the digests, which are what the index holds.
 const SAME = `
   select * from webhook
   where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted'
@@ -100,7 +100,7 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
   return row?.count ?? 0;
 }
 
-/** Ends a pause; also `subscribe` does. */
+/** Ends a pause, also for `subscribe`. */
 export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>(
     `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
@@ -151,19 +151,19 @@ export async function byUrl(
   return rows.map(toWebhook);
 }
 
-/** Answers also whether something is left that waits for them: `removed.ts` cancels it. */
+/** `more` says whether deliveries still wait for them; `removed.ts` cancels those. */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<{ removed: number; more: boolean }> {
   const removed: string[] = [];
-  // In this order, so that no two wait for each other.
+  // In this order, so that no two calls deadlock.
   for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
   const left = await Promise.all(removed.map((id) => cancelWaiting(tx, { teamId, id })));
   return { removed: removed.length, more: left.includes(true) };
 }
 
-/** Marks a webhook as deleted, so that nothing is loaded for it any more; answers whether it was there. */
+/** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
 export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boolean> {
   const removed = await tx.db.run(
     `update webhook set state = 'deleted', deleted_at = $1 where team_id = $2 and id = $3 and state <> 'deleted'`,
@@ -171,15 +171,15 @@ export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boole
     teamId,
     id,
   );
-  // So that what is queued in memory for it is dropped.
+  // Nodes that have loaded its deliveries drop them.
   if (removed > 0) touchLane(tx, teamId, id);
   return removed > 0;
 }
 
-/** Deliveries of one webhook that one transaction cancels at most. */
+/** How many deliveries of one webhook one transaction cancels at most. */
 const MAX_CANCELED = 500;
 
-/** Cancels what waits for a webhook, as far as one transaction should; answers whether more may be left. */
+/** Cancels up to 500 waiting deliveries of a webhook; returns whether more may be left. */
 export async function cancelWaiting(tx: Tx, { teamId, id }: Target): Promise<boolean> {
   const canceled = await tx.db.run(
     `with waiting as materialized (

@@ -47,14 +47,14 @@ export async function apply(
       teamId,
       id,
     ),
-    // What waited while it was archived may run again.
+    // Jobs that waited while it was archived may run again.
     park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
   ]);
   tx.touched.jobs = true;
   return stored.archived_at === null ? 'changed' : 'restored';
 }
 
-/** Inserts it; when another node has done so at this moment, answers what that one wrote. */
+/** Inserts a workflow; when another node has just done so, returns the row of that one. */
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
   const inserted = await tx.db.run(
@@ -104,7 +104,7 @@ export async function archive(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<number> {
-  // In the order of their ids, so that two who archive at once do not wait for each other.
+  // In the order of their ids, so that two concurrent calls do not deadlock.
   const locked = await tx.db.all<{ id: string }>(
     `select id from workflow where team_id = $1 and archived_at is null and id = any($2::text[])
      order by id for update`,
@@ -174,8 +174,8 @@ export async function resume(
 }
 
 /**
- * Takes the unfinished jobs of workflows out of the index that claims look into, or back into it: there are two of
- * each at most, and no claim has to step over them. What comes back is dated now (`claim-bounds.ts`). The rows of the
+ * Takes the unfinished jobs of workflows (two of each at most) out of the index that claims search, or puts them back,
+ * so that no claim has to skip them. Jobs that are put back are dated now (see `claim-bounds.ts`). The rows of the
  * workflows are locked by now.
  */
 async function park(

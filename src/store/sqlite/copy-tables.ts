@@ -96,7 +96,7 @@ export async function openSqliteTables(options: {
   }
   return {
     columns: async (table) => columns(db, table),
-    users: async () => undefined,
+    inUse: async () => undefined,
     async snapshot(read) {
       db.run('begin');
       try {
@@ -107,7 +107,7 @@ export async function openSqliteTables(options: {
     },
     marker: async () => db.get<{ value: string }>('select value from instance where name = ?', MARKER)?.value,
     write: async (step) => write(db, step),
-    settle: async () => {},
+    analyze: async () => {},
     close: async () => {
       db.close();
       ownership.release();
