@@ -1,9 +1,9 @@
-/** While one works on the dashboard, a running service answers what it asks: `FLOWHOOK_URL`, else the usual place. */
+/** During development, proxies API calls to a running service: `FLOWHOOK_URL`, or the default address. */
 import type { Plugin } from 'vite';
 
 /**
  * With `FLOWHOOK_KEY` every call is made with that key, and nobody has to sign in: for a service without sessions, and
- * for looking at pages from a script.
+ * for scripts that open pages.
  */
 export function service(): Plugin {
   const { FLOWHOOK_URL: url = 'http://127.0.0.1:8080', FLOWHOOK_KEY: key } = process.env;

@@ -1,4 +1,4 @@
-/** Builds the dashboard into `dist/`, beside each file its compressed forms; `vite` serves it while one works on it. */
+/** Builds the dashboard into `dist/`, with compressed copies of each file; `vite` serves it during development. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -8,22 +8,22 @@ import { service } from './dev-service.ts';
 
 export default defineConfig({
   base: '/ui/',
-  // The service sends a policy without inline scripts and data: fonts; nothing may be folded into another file.
+  // The service's policy allows no inline scripts and no data: fonts, so nothing may be inlined.
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1_000,
-    // `use client` in every file of Mantine: for servers that render, which this one does not.
+    // Every file of Mantine has `use client`, which only matters to server-side rendering.
     rolldownOptions: {
       onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
     },
   },
-  // A service that runs in the same clone builds beside it.
+  // A service in the same clone may be building at the same time.
   server: { watch: { ignored: ['**/.build/**', '**/dist/**'] } },
   plugins: [compressed(), marked(), service()],
 });
 
-/** Leaves beside what was built what it was built of: `flowhook serve` builds it again when that is not so any more. */
+/** Writes the hash of the sources beside the build: `flowhook serve` builds again when it differs. */
 function marked(): Plugin {
   let hash = '';
   return {
@@ -38,7 +38,7 @@ function marked(): Plugin {
   };
 }
 
-/** In `writeBundle`, where files have their last names. Prints what the first look at the dashboard has to load. */
+/** Compresses in `writeBundle`, where files have their final names. Prints how much script the first visit loads. */
 function compressed(): Plugin {
   return {
     name: 'flowhook:compressed',

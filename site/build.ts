@@ -10,7 +10,7 @@ import { absentHtml, pageHtml } from './template.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DOCS = join(ROOT, 'docs');
-/** Where the service has the guide: a page that stands for any address cannot say where it is seen from. */
+/** Where the service serves the guide: 404.html is sent for any address, so its links cannot be relative. */
 const BASE = '/docs/guide/';
 
 const { values } = parseArgs({
@@ -46,16 +46,16 @@ write(
   'minisearch.js',
   `/*! MiniSearch\n${licence}*/\n${search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')}`,
 );
-// A script and no JSON: it is loaded where the guide is opened from a disk as well.
+// A script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
-// The index last: a service that serves these files looks through them when it finds another index, and not again.
+// The index last: a running service lists the files again when it finds a new index.
 for (const [at, page] of [...inOrder.entries()].reverse()) {
   const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
   write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));
 }
 
-/** Pictures and other files below docs/ that a page leads to. */
+/** Images and other files below docs/ that a page links to. */
 function filesOf({ path, links }: Page): string[] {
   return links
     .filter((target) => !/^([a-z]+:|#)/.test(target))

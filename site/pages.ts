@@ -1,4 +1,4 @@
-/** The pages of the guide: what stands in docs/, in the order in which docs/index.md leads to it. */
+/** The pages of the guide: the Markdown files of docs/, in the order in which docs/index.md links to them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
@@ -9,21 +9,21 @@ export interface Page {
   path: string;
   /** Its first line. */
   title: string;
-  /** What the guide is made of; comments, which are not to be seen, are left out. */
+  /** The parsed Markdown, without comments. */
   tokens: Token[];
   headings: Heading[];
-  /** Targets as they are written, of links and of pictures. */
+  /** Targets of links and images, as written. */
   links: string[];
 }
 
 export interface Heading {
   depth: number;
-  /** Without marks. */
+  /** Without markup. */
   text: string;
   id: string;
 }
 
-/** A group of pages in the menu. */
+/** A group of pages in the menu: a heading of the index. */
 export interface Section {
   title: string;
   pages: Page[];
@@ -60,12 +60,12 @@ export function pageOf(path: string, text: string): Page {
   });
   const [first] = headings;
   if (first?.depth !== 1) throw new Error(`${path} does not begin with a title`);
-  // The search finds a page by it, and takes no two of one address.
+  // The search identifies a page by its title, and takes no two entries with one address.
   if (headings.filter(({ depth }) => depth === 1).length > 1) throw new Error(`${path} has a second title`);
   return { path, title: first.text, tokens, headings, links };
 }
 
-/** What the headings of the index are about, each with the pages that stand there first. */
+/** The second-level headings of the index, each with the pages that are linked there first. */
 export function sectionsOf(pages: ReadonlyMap<string, Page>): Section[] {
   const index = pages.get(INDEX);
   if (index === undefined) throw new Error(`There is no ${INDEX}`);
@@ -84,7 +84,7 @@ export function sectionsOf(pages: ReadonlyMap<string, Page>): Section[] {
   return sections.filter((section) => section.pages.length > 0);
 }
 
-/** A text without its marks. */
+/** The text of tokens without markup. */
 export function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token) => {
@@ -95,7 +95,7 @@ export function plainText(tokens: readonly Token[]): string {
     .join('');
 }
 
-/** Characters that Markdown takes as HTML writes them. */
+/** Decodes the character entities that Markdown takes from HTML. */
 function decoded(text: string): string {
   return text
     .replaceAll('&lt;', '<')

@@ -1,4 +1,4 @@
-/** A page of docs/ as HTML, and as the texts in which it is found. */
+/** Renders a page of docs/ as HTML, and extracts the texts that the search indexes. */
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
 import { type Heading, markdown, type Page, plainText } from './pages.ts';
@@ -12,7 +12,7 @@ export interface Passage {
   text: string;
 }
 
-/** Where a page or a file lies in the guide, seen from a page: relative, so that the guide may lie anywhere. */
+/** The URL of a page or file relative to another page, so that the guide can be served from any path. */
 export function urlFrom(page: string, target: string): string {
   return posix.relative(posix.dirname(page), target.replace(/\.md$/, '.html'));
 }
@@ -20,7 +20,7 @@ export function urlFrom(page: string, target: string): string {
 /**
  * The content of a page.
  *
- * @param options.isPart whether a file below docs/ is part of the guide; what is not is named, and not linked
+ * @param options.isPart whether a path below docs/ is part of the guide; anything else is shown without a link
  */
 export function htmlOf(page: Page, options: { isPart: (path: string) => boolean }): string {
   const headings = [...page.headings];
@@ -55,20 +55,20 @@ export function htmlOf(page: Page, options: { isPart: (path: string) => boolean 
           (_, name, href) => `${name}${local(href) ?? href}"`,
         );
       },
-      // What is wider than the page is moved by itself, with the keyboard as well.
+      // Blocks wider than the page scroll by themselves, with the keyboard, too.
       code({ text, lang }: Tokens.Code) {
         return `<pre tabindex="0"${lang ? ` data-language="${escaped(lang)}"` : ''}><code>${escaped(text)}</code></pre>\n`;
       },
       table(token: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: 'th' | 'td') => {
           const made = row.map((cell) => {
-            // What heads nothing is no heading to those who are read to.
+            // An empty cell is no heading for screen readers.
             const name = cell.text === '' ? 'td' : tag;
             return `<${name}>${this.parser.parseInline(cell.tokens)}</${name}>`;
           });
           return `<tr>${made.join('')}</tr>`;
         };
-        // A head without words is there because Markdown knows no table without one.
+        // Markdown requires a header row even for tables that have none.
         const isHeaded = token.header.some((cell) => cell.text !== '');
         const head = isHeaded ? `<thead>${cells(token.header, 'th')}</thead>` : '';
         const body = `<tbody>${token.rows.map((row) => cells(row, 'td')).join('')}</tbody>`;
@@ -79,7 +79,7 @@ export function htmlOf(page: Page, options: { isPart: (path: string) => boolean 
   return renderer.parser(page.tokens);
 }
 
-/** What the search looks through. */
+/** The passages that the search indexes. */
 export function passagesOf(page: Page): Passage[] {
   const headings = [...page.headings];
   const passages: Passage[] = [];
@@ -89,7 +89,7 @@ export function passagesOf(page: Page): Passage[] {
       const url = page.path.replace(/\.md$/, '.html') + (depth === 1 ? '' : `#${id}`);
       passages.push({ url, page: page.title, heading: depth === 1 ? '' : text, text: '' });
     } else {
-      // One within a quote begins no passage.
+      // A heading within a quotation begins no passage.
       markdown.walkTokens([token], ({ type }) => void (type === 'heading' && headings.shift()));
       const passage = passages.at(-1);
       if (passage !== undefined) passage.text = `${passage.text} ${wordsOf(token)}`.trim();
@@ -99,7 +99,7 @@ export function passagesOf(page: Page): Passage[] {
 }
 
 function wordsOf(token: Token): string {
-  // Nobody looks for the lines of a drawing.
+  // The lines of a drawing are not worth indexing.
   if (token.type === 'code' && /[─│]/.test(token.raw)) return '';
   if (token.type === 'table') {
     const { header, rows } = token as Tokens.Table;

@@ -1,6 +1,6 @@
-/** The ids of headings, as GitHub makes them: links to them hold there and here. */
+/** The ids of headings, made as GitHub makes them, so that links to them work in both places. */
 
-/** Gives each heading of one page its id, in their order: the second of a name ends in `-1`. */
+/** Returns the ids of the headings of one page, in order: the second heading with the same text ends in `-1`. */
 export function slugger(): (heading: string) => string {
   const seen = new Map<string, number>();
   return (heading) => {

@@ -1,13 +1,13 @@
-/** What surrounds each page of the guide: the menu, the search, what is on the page, and where to go next. */
+/** The frame of each page of the guide: menu, search, table of contents, and links to the previous and next page. */
 import { INDEX, type Page, type Section } from './pages.ts';
 import { escaped, urlFrom } from './render.ts';
 
-/** The description of the API, which the service makes: the one link that holds beside a service alone. */
+/** The API reference, which only a running service has. */
 const API = '/docs';
 
 export interface Surroundings {
   sections: readonly Section[];
-  /** What comes before and after it in the menu. */
+  /** The neighbours of the page in the menu. */
   previous: Page | undefined;
   next: Page | undefined;
   version: string;
@@ -55,7 +55,7 @@ ${
   });
 }
 
-/** What is sent for an address below the guide that leads nowhere. */
+/** The page for an unknown address below the guide. */
 export function absentHtml(base: string): string {
   return html({
     title: 'No such page · Flowhook',

@@ -1,4 +1,4 @@
-/** Pictures of pages with 256 colours at most: a fifth of the bytes, and nobody sees it. */
+/** Reduces screenshots to at most 256 colours: a fifth of the bytes, without a visible difference. */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -17,7 +17,7 @@ export function smallPng(png: Buffer): Buffer {
   }
   const palette = paletteOf(counts);
   const places = new Map(palette.map((colour, place) => [colour, place]));
-  // Each line begins with how it is filtered: not at all.
+  // Each line begins with its filter type: 0, none.
   const lines = Buffer.alloc((width + 1) * height);
   for (let y = 0, at = 0; y < height; y++) {
     for (let x = 0; x < width; x++, at += channels) {
@@ -51,7 +51,7 @@ function chunksOf(png: Buffer): { header: Buffer; data: Buffer } {
   return { header, data: Buffer.concat(parts) };
 }
 
-/** Undoes what makes lines compress better: each byte was told as the difference to its neighbours. */
+/** Undoes the PNG filters, which encode each byte as the difference to its neighbours. */
 function unfiltered(
   raw: Buffer,
   { width, height, channels }: { width: number; height: number; channels: number },
@@ -72,7 +72,7 @@ function unfiltered(
   return pixels;
 }
 
-/** Whichever of the neighbours is nearest to what they promise together (PNG specification, 9.4). */
+/** The Paeth predictor: the neighbour nearest to left + above − corner (PNG specification, 9.4). */
 function paeth(left: number, above: number, corner: number): number {
   const promised = left + above - corner;
   const [a, b, c] = [left, above, corner].map((one) => Math.abs(promised - one)) as [number, number, number];
@@ -80,7 +80,7 @@ function paeth(left: number, above: number, corner: number): number {
   return b <= c ? above : corner;
 }
 
-/** The most frequent ones that are told apart: a dot in a colour of its own must not be lost to shades of letters. */
+/** The most frequent colours that differ visibly: a dot of its own colour must not be lost to the shades of letters. */
 function paletteOf(counts: ReadonlyMap<number, number>): number[] {
   const palette: number[] = [];
   for (const [colour] of [...counts].sort(([, one], [, other]) => other - one)) {
@@ -95,7 +95,7 @@ function nearest(palette: readonly number[], colour: number): number {
   return distances.indexOf(Math.min(...distances));
 }
 
-/** Squared, of the three channels. */
+/** Squared Euclidean distance of the three channels. */
 function distance(one: number, other: number): number {
   const [r, g, b] = channelsOf(one);
   const [red, green, blue] = channelsOf(other);

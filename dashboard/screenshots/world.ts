@@ -1,4 +1,4 @@
-/** A service on the example workflows, with people who are made up and a day of history. */
+/** The service that is shown in the screenshots: the example workflows, made-up people and a day of history. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const HOURS = 24;
 const KEY = 'key-of-the-screenshots';
 const ENDED = ['finished', 'failed', 'canceled'];
 
-/** What is there besides the examples: people who are pushed, a run that fails, one that goes on. */
+/** Besides the examples: pushed people, a run that fails, and one that does not end. */
 const MORE = {
   'crm-contacts.yaml': 'name: CRM contacts\nsource: { type: push }\nmode: upsert\n',
   'newsletter.yaml': `name: Newsletter
@@ -43,7 +43,7 @@ export interface World {
   url: string;
   key: string;
   flowhook: Flowhook;
-  /** What stands for its kind in the pictures. */
+  /** The ids of what the pages show. */
   shown: {
     failed: string;
     finished: string;
@@ -65,7 +65,7 @@ export async function startWorld(): Promise<World> {
     const workflows = join(directory, 'workflows');
     await cp(join(ROOT, 'examples/workflows'), workflows, {
       recursive: true,
-      // Those tell of real people: of this repository, and of what is installed.
+      // They show real people: authors of this repository and of the installed packages.
       filter: (path) => !/(commit|package)-authors/.test(path),
     });
     await mkdir(join(workflows, 'default'), { recursive: true });
@@ -107,7 +107,7 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-/** The port of the documentation where it is free, so that addresses in the pictures are those. */
+/** Listens on the port of the documentation if it is free, so that URLs in the screenshots match it. */
 async function start(directory: string, clock: () => number): Promise<Service> {
   const begin = (port: string) =>
     startService(

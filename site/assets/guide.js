@@ -1,4 +1,4 @@
-/** The search of the guide: loaded when one goes there, used with the keyboard, asked of nobody. */
+/** The search of the guide: its index is loaded on first use, and it runs in the browser alone. */
 (() => {
   const MOST = 12;
   const root = document.documentElement.dataset.root ?? '';
@@ -8,7 +8,7 @@
   const status = form.querySelector('[role=status]');
   form.hidden = false;
 
-  // As wide as a telephone one reads first, and looks for other pages afterwards.
+  // In a narrow window the page comes first, and the menu is collapsed.
   const menu = document.querySelector('details.menu');
   if (menu !== null && matchMedia('(max-width: 60rem)').matches) menu.open = false;
 
@@ -19,7 +19,7 @@
         idField: 'url',
         fields: ['heading', 'page', 'text'],
         storeFields: ['page', 'heading', 'text'],
-        // Names such as FLOWHOOK_DATA and workflow_failed are found whole, and by their parts.
+        // Names such as FLOWHOOK_DATA and workflow_failed are indexed as a whole and by their parts.
         tokenize: (text) =>
           text
             .split(/[^\p{L}\p{N}_]+/u)
@@ -68,7 +68,7 @@
       return show(false);
     }
     const search = await load();
-    // Somebody types on meanwhile.
+    // The query has changed meanwhile.
     if (asked !== input.value.trim()) return;
     const found = search.search(asked).slice(0, MOST);
     list.replaceChildren(...found.map(optionOf(asked)));
@@ -91,7 +91,7 @@
     return option;
   };
 
-  /** The piece of a text in which one of some words stands. */
+  /** An excerpt of a text around the first of some words. */
   const around = (text, words) => {
     const lower = text.toLowerCase();
     const at = Math.max(0, ...words.slice(0, 1).map((word) => lower.indexOf(word.toLowerCase())));

@@ -1,4 +1,4 @@
-/** The pages of docs/reference that are made of the code. */
+/** The pages of docs/reference that are generated from the code. */
 import { cliReference } from './cli.ts';
 import { errorsReference } from './errors.ts';
 import { eventsReference } from './events.ts';

@@ -1,4 +1,4 @@
-/** A table of Markdown, in whose cells neither a bar nor an angle bracket means anything. */
+/** Markdown tables, whose cells may contain any text: bars and angle brackets are escaped. */
 
 /** The lines of a table, ready for a page. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -9,7 +9,7 @@ function line(cells: readonly string[]): string {
   return `| ${cells.map(plain).join(' | ')} |`;
 }
 
-/** Within `code` a bracket is one already; a bar would end the cell even there. */
+/** In `code` an angle bracket needs no escape; a bar would end the cell even there. */
 function plain(text: string): string {
   return text
     .replaceAll('\n', ' ')

@@ -1,4 +1,4 @@
-/** Writes what is made of the code into docs/reference: `npm run reference`. */
+/** Generates docs/reference from the code: `npm run reference`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { references } from './references.ts';

@@ -1,4 +1,4 @@
-/** The pictures of the dashboard: lines of one width on a square of 24, in the colour of the text around them. */
+/** The icons of the dashboard: outlines on a 24 × 24 grid, in the colour of the surrounding text. */
 
 const PATHS = {
   api: 'M8 8l-4 4 4 4M16 8l4 4-4 4M13.5 5l-3 14',
@@ -13,12 +13,8 @@ const PATHS = {
   columns: 'M4 5h16v14H4zM10 5v14M15 5v14',
   copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
   cross: 'M6 6l12 12M18 6L6 18',
-  dots: 'M5 12h.01M12 12h.01M19 12h.01',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
-  external: 'M10 5H5v14h14v-5M14 4h6v6M20 4l-9 9',
   eye: 'M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12zM12 9.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5z',
-  filter: 'M4 5h16l-6 8v6l-4-2v-4z',
-  gauge: 'M4 18a9 9 0 1 1 16 0M12 14l4-5',
   help: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01',
   home: 'M4 11l8-7 8 7v9h-5v-6H9v6H4z',
   inspector: 'M4 5h16v10H4zM8 20h8M12 15v5M8 10h3l1-2 2 4 1-2h1',
@@ -45,7 +41,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Only a picture: beside it, or in the label of its button, stands a word. */
+/** Decorative: the meaning is in a word beside it, or in the label of its button. */
 export function Icon({
   name,
   size = 16,

@@ -1,4 +1,4 @@
-/** The operations of the API in the order and the groups in which one reads them. */
+/** The operations of the API, grouped and ordered for reading. */
 import type { OpenApi, OpenApiOperation } from './openapi.ts';
 
 export interface Operation extends OpenApiOperation {
@@ -31,13 +31,13 @@ export function groupsOf({ tags, paths }: OpenApi, search = ''): OperationGroup[
     .filter((group) => group.operations.length > 0);
 }
 
-/** What it answers when all is well, as a kind of content; null: nothing. */
-export function contentTypeOf({ responses }: OpenApiOperation): string | null {
+/** The content type of its successful answer; null: no body. */
+function contentTypeOf({ responses }: OpenApiOperation): string | null {
   const [, answer] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
   return Object.keys(answer?.content ?? {})[0] ?? null;
 }
 
-/** Whether it can be tried from a page: it changes nothing, and its answer ends. */
+/** Whether it can be tried from the page: it changes nothing, and its answer is no endless stream. */
 export function canBeTried(operation: Operation): boolean {
   return operation.method === 'GET' && contentTypeOf(operation) !== 'text/event-stream';
 }

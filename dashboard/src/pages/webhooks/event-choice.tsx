@@ -9,7 +9,7 @@ import { Prose } from '../../parts/prose.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
 import styles from './webhooks.module.css';
 
-export const ALL_EVENTS = '*';
+const ALL_EVENTS = '*';
 
 export function EventChoice({
   chosen,

@@ -92,7 +92,7 @@ export function Standing({ webhook }: { webhook: WebhookDetail }) {
 }
 
 /** Two of them, and how many more. */
-export function EventNames({ events }: { events: readonly string[] }) {
+function EventNames({ events }: { events: readonly string[] }) {
   if (events.includes('*')) return <span title="Every type of event">all</span>;
   const shown = events.slice(0, 2).map(shortEvent).join(', ');
   return (
