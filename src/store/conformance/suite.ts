@@ -54,7 +54,7 @@ export interface Reusable extends Opened {
  */
 export function testStore(open: () => Promise<Reusable>, options: { modelRuns: number }): void {
   const modelRuns = Number(process.env.MODEL_RUNS ?? options.modelRuns);
-  // Before a store is shared: the others on its database would hear of what it does.
+  // Each with a store of its own, and before another one is open: watchers would hear what that one does.
   testWatch(open);
   const shared = sharing(open);
   testTeams(shared);
