@@ -37,7 +37,7 @@ function bytesOf(lines: readonly LogLine[] = []): number {
   return lines.reduce((bytes, { text }) => bytes + logLineBytes(text), 0);
 }
 
-test('what comes within a second is one report, and nothing new is none', async (t) => {
+test('writes one report a second, and none when nothing is new', async (t) => {
   const { reporter, reports, pass } = reporterOf(t);
   reporter.line('info', 'one');
   reporter.line('warn', 'two');

@@ -120,7 +120,7 @@ test('connects to the vetted address and asks only once, so that a second answer
   assert.equal(arrived.length, 1);
 });
 
-test('goes on to the next vetted address when the first does not answer', async (t) => {
+test('tries the next vetted address when the first does not answer', async (t) => {
   // Nothing listens at 127.0.0.3 on this port.
   const dispatcher = guarded('loopback', scripted(['127.0.0.3', '127.0.0.1']));
   t.after(() => dispatcher.destroy());

@@ -78,7 +78,7 @@ test('more than 60 spellings of forbidden addresses are refused, and nothing arr
   assert.ok(refused > 120, `${refused} spellings were tried`);
 });
 
-test('as the client gets them unparsed, with zones and in capitals, they are refused as well', async (t) => {
+test('unparsed addresses, with zones and in capitals, are refused as well', async (t) => {
   const dispatcher = guarded('none', createResolver());
   t.after(() => dispatcher.destroy());
   forget();
@@ -228,7 +228,7 @@ test('the pin holds: each connection goes to the address that was vetted, with o
   );
 });
 
-test('where a socket really ended is judged once more before anything is written to it', async (t) => {
+test('the address that a socket is connected to is checked before anything is written to it', async (t) => {
   const real = parseAllowNetworks('127.0.0.1');
   const judged: string[] = [];
   // The second judgement of a connection is that of its end: here it is another than that of the look-up.

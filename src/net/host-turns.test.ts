@@ -60,7 +60,7 @@ const BOTH: [string, () => HostTurns][] = [
 ];
 
 for (const [where, make] of BOTH) {
-  test(`${where}: so many at once, in the order in which they came, each host for itself`, async () => {
+  test(`${where}: limits concurrent requests to each host, first come, first served`, async () => {
     const turns = make();
     const first = await turns.enter('a', FREELY, NEVER);
     const second = turns.enter('a', FREELY, NEVER);
@@ -73,7 +73,7 @@ for (const [where, make] of BOTH) {
     (await third)();
   });
 
-  test(`${where}: whoever gives up makes room`, async () => {
+  test(`${where}: a caller that gives up makes room`, async () => {
     const turns = make();
     const first = await turns.enter('a', FREELY, NEVER);
     const stop = new AbortController();
@@ -87,7 +87,7 @@ for (const [where, make] of BOTH) {
   });
 }
 
-test('the strictest of those who ask or wait decides for all, and what a host says holds for good', async (t) => {
+test('the strictest limits apply to all, and a delay asked for by the host stays', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
   const strict = await turns.enter('a', { perHost: 1, delayMs: 10_000 }, NEVER);
@@ -119,7 +119,7 @@ function clock(t: TestContext): { now: () => number; advance(ms: number): void }
   };
 }
 
-test('between two requests lies the delay, and after a rest comes the one that waited', async (t) => {
+test('keeps the delay between two requests, and continues after a rest', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
   const pace = { perHost: 4, delayMs: 500 };
@@ -139,7 +139,7 @@ test('between two requests lies the delay, and after a rest comes the one that w
   (await third)();
 });
 
-test('what a process holds is free again when it ends', async () => {
+test('what a process holds is released when it ends', async () => {
   const turns = createHostTurns();
   const [near, far] = channel();
   serveTurns(near, turns);

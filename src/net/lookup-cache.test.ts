@@ -38,7 +38,7 @@ function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test('asks once for all who want the same name, and remembers what was found', async () => {
+test('looks a name up once for all callers, and caches the result', async () => {
   const { get, asked, answer, pass } = bench();
   const both = Promise.all([get('a'), get('a')]);
   await settle();
@@ -56,7 +56,7 @@ test('asks once for all who want the same name, and remembers what was found', a
   assert.deepEqual(asked, ['a', 'a']);
 });
 
-test('remembers a failure for its own time', async () => {
+test('caches a failure for a time of its own', async () => {
   const { get, asked, fail, pass } = bench();
   const first = assert.rejects(get('a'), /no a/);
   await settle();
@@ -87,7 +87,7 @@ test('has at most 32 look-ups under way, in the order in which they were asked f
   assert.equal((await Promise.all(all)).length, 40);
 });
 
-test('names that failed the last time hold at most half of the places', async () => {
+test('names whose last look-up failed get at most half of the places', async () => {
   const { get, asked, answer, fail, pass } = bench();
   for (const name of names('dead', 30)) get(name).catch(() => undefined);
   await settle();

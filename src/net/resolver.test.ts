@@ -78,7 +78,7 @@ test('applies the search domains, to a short name first and to one with dots las
   await assert.rejects(resolve('short.'), ResolveError);
 });
 
-test('tells a name without addresses from a name server that fails', async () => {
+test('distinguishes a name without addresses from a name server that fails', async () => {
   await assert.rejects(resolve('missing.example'), { message: 'The name missing.example has no address' });
   await assert.rejects(
     resolve('fails.example'),
@@ -126,7 +126,7 @@ test('remembers no answer longer than 5 minutes, and one without time to live no
   }
 });
 
-test('gives up a name server that is silent', async () => {
+test('gives up on a name server that does not answer', async () => {
   const startedAt = performance.now();
   await assert.rejects(
     resolve('silent.example'),

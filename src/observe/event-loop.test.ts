@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventLoopMonitor } from './event-loop.ts';
 
-test('tells of what held up the event loop', async () => {
+test('reports what blocked the event loop', async () => {
   const monitor = new EventLoopMonitor();
   assert.deepEqual(monitor.read(), { p50Ms: 0, p99Ms: 0, maxMs: 0 });
   monitor.start();

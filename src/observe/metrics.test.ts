@@ -30,7 +30,7 @@ test('counts, measures, and asks gauges when it is scraped', async () => {
   assert.deepEqual(valuesOf(await metrics.text()), [...first.slice(0, 6), 'c 0', 'd_total 7']);
 });
 
-test('reads a source once for all who scrape at a time, and not again while it is fresh', async () => {
+test('reads a source once for concurrent scrapes, and not again while it is fresh', async () => {
   const metrics = new Metrics();
   let reads = 0;
   const latest = metrics.source({ keepMs: 3_600_000, withinMs: 60_000, read: async () => ++reads });
@@ -40,7 +40,7 @@ test('reads a source once for all who scrape at a time, and not again while it i
   assert.deepEqual(valuesOf(await metrics.text()), ['a 1']);
 });
 
-test('leaves out what could not be read, or not in time, and has it when it has come', async () => {
+test('leaves out a value that could not be read in time, until it has come', async () => {
   const metrics = new Metrics();
   const { promise, resolve } = Promise.withResolvers<number>();
   let reads = 0;
@@ -63,7 +63,7 @@ test('leaves out what could not be read, or not in time, and has it when it has 
   assert.deepEqual(valuesOf(await metrics.text()), ['late 5']);
 });
 
-test('puts what nobody foresaw under one name', async () => {
+test('counts unknown methods and event types under one label', async () => {
   const metrics = new Metrics();
   const { requestDone, deliveryAttemptDone } = workMetrics(metrics, { eventTypes: ['known'], reasons: [] });
   const traced = { trace: null, parent: null };

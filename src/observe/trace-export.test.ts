@@ -81,7 +81,7 @@ function request(traced: Traced, requestId = 'r'): RequestDone {
   };
 }
 
-test('says once that spans cannot be sent, counts them, and says when they can again', async (t) => {
+test('logs once that spans cannot be sent, counts them, and logs when they can again', async (t) => {
   const receiver = await receiverOf(t);
   const { tracing, lines, until } = await tracingTo(t, receiver.url);
   const end = () => tracing.observer.requestDone?.(request(tracing.arrive(undefined)));
@@ -107,7 +107,7 @@ test('says once that spans cannot be sent, counts them, and says when they can a
   assert.equal(tracing.spans.sent + tracing.spans.dropped, 5);
 });
 
-test('keeps so many spans and no more while a receiver hangs, and stops without it', async (t) => {
+test('keeps a limited number of spans while a receiver hangs, and stops without it', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>();
   const hanging = createServer((_, response) => asked.resolve(response));
   await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
@@ -129,7 +129,7 @@ test('keeps so many spans and no more while a receiver hangs, and stops without 
   unanswered.writeHead(400).end();
 });
 
-test('what waits is sent at the end', async (t) => {
+test('sends waiting spans when it stops', async (t) => {
   const receiver = await receiverOf(t);
   const { tracing } = await tracingTo(t, receiver.url, { delayMs: 3_600_000 });
   const traced = tracing.arrive(undefined);
@@ -142,7 +142,7 @@ test('what waits is sent at the end', async (t) => {
   );
 });
 
-test('keeps the share of traces that is asked for, and heeds who began a trace only if told so', async (t) => {
+test('samples the configured share of traces, and respects the decision of a caller only if told so', async (t) => {
   const receiver = await receiverOf(t);
   const isSampled = ({ trace }: Traced) => trace?.isSampled;
   const header = (flags: string) => `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-${flags}`;
@@ -158,7 +158,7 @@ test('keeps the share of traces that is asked for, and heeds who began a trace o
   assert.ok(count > 600 && count < 1_400, `${count} of 2,000`);
 });
 
-test('goes on with what a table says, and puts nothing above the first span of a trace', async (t) => {
+test('continues a stored trace, whose first span has no parent', async (t) => {
   const receiver = await receiverOf(t);
   const { tracing } = await tracingTo(t, receiver.url);
   const stored = tracing.begin();

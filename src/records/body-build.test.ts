@@ -60,7 +60,7 @@ async function all(reader: BodyReader): Promise<Buffer> {
   }
 }
 
-test('every reader gets everything, also one that comes when it is done', async (t) => {
+test('every reader gets the whole body, also one that reads after the build', async (t) => {
   const { path, build } = await start(t);
   const [early, stalled] = [build.read(), build.read()];
   assert.ok((await all(early)).equals(WHOLE));
@@ -69,14 +69,14 @@ test('every reader gets everything, also one that comes when it is done', async 
   assert.ok((await readFile(path)).equals(WHOLE));
 });
 
-test('goes on to its end when every reader is gone', async (t) => {
+test('completes when every reader has left', async (t) => {
   const { path, build } = await start(t);
   build.read().close();
   assert.equal(await build.finished, WHOLE.length);
   assert.ok((await readFile(path)).equals(WHOLE));
 });
 
-test('readers go on by themselves when the file may not grow', async (t) => {
+test('readers continue from a source of their own when the file may not grow', async (t) => {
   let room = 10;
   const { build } = await start(t, { admit: async () => room-- > 0 });
   const [one, stalled, gone] = [build.read(), build.read(), build.read()];
@@ -87,7 +87,7 @@ test('readers go on by themselves when the file may not grow', async (t) => {
   assert.ok((await all(stalled)).equals(WHOLE));
 });
 
-test('a file that was given up is closed at once, whoever still reads', async (t) => {
+test('a file that was given up is closed at once, although readers are left', async (t) => {
   let room = 10;
   const { path, build } = await start(t, { admit: async () => room-- > 0 });
   const stalled = build.read();
@@ -100,13 +100,13 @@ test('a file that was given up is closed at once, whoever still reads', async (t
   assert.ok((await all(stalled)).equals(WHOLE));
 });
 
-test('readers go on by themselves when there can be no file', async (t) => {
+test('readers continue from a source of their own when the file cannot be created', async (t) => {
   const { build } = await start(t, { before: () => Promise.reject(new Error('read-only')) });
   assert.ok((await all(build.read())).equals(WHOLE));
   assert.equal(await build.finished, undefined);
 });
 
-test('readers go on by themselves when the file takes no more', async (t) => {
+test('readers continue from a source of their own when writing the file fails', async (t) => {
   const { build } = await start(t, {
     write: async (fd, onLength) => {
       onLength(writeSync(fd, WHOLE, 0, 12_345));
@@ -117,7 +117,7 @@ test('readers go on by themselves when the file takes no more', async (t) => {
   assert.equal(await build.finished, undefined);
 });
 
-test('a source that fails breaks every reader off', async (t) => {
+test('a source that fails breaks off every reader', async (t) => {
   const { build } = await start(t, {
     async *source() {
       yield* CHUNKS.slice(0, 5);
@@ -129,7 +129,7 @@ test('a source that fails breaks every reader off', async (t) => {
   assert.equal(await build.finished, undefined);
 });
 
-test('breaking off ends readers and making', async (t) => {
+test('aborting ends the build and its readers', async (t) => {
   const { build } = await start(t);
   const reader = build.read();
   build.abort(new Error('erased'));
@@ -137,7 +137,7 @@ test('breaking off ends readers and making', async (t) => {
   assert.equal(await build.finished, undefined);
 });
 
-test('once it is over and read, it holds neither bytes nor its source', async (t) => {
+test('holds neither bytes nor its source once it is built and read', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   t.after(() => rm(directory, { recursive: true }));
   setFlagsFromString('--expose-gc');

@@ -153,7 +153,7 @@ test('a person in the log and the progress of a run is found, exported and erase
   assert.deepEqual(job?.progress, { ...progress, message: '[erased]' });
 });
 
-test('an export tells nothing of others, whoever was sent an event that is about several', async (t) => {
+test('an export contains nothing of others, although events concern several people', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const ada = { id: 'a', email: EMAIL, plan: 'gold' };
@@ -193,7 +193,7 @@ test('an export tells nothing of others, whoever was sent an event that is about
   assert.ok(placed('event').some((one) => one.id === eventId && JSON.stringify(one).includes('gold')));
 });
 
-test('an id is meant in every workflow, unless one is named', async (t) => {
+test('an id is erased in every workflow, unless one is named', async (t) => {
   const { store } = await openEmptyStore(t);
   const { people, crm } = await plant(store);
   const byId = { ...request(people.teamId), email: null, id: 'b' };
@@ -205,7 +205,7 @@ test('an id is meant in every workflow, unless one is named', async (t) => {
   assert.equal((await store.records.version(crm))?.total, 1);
 });
 
-test('others have their turn while it looks', async (t) => {
+test('does not block the event loop while it searches', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const records = Array.from({ length: 20_000 }, (_, n) => ({

@@ -114,7 +114,7 @@ test('publishes every record in its order, and a run that brings the same publis
   assert.deepEqual([again.ingested.records, again.ingested.duplicates], [2_345, 0]);
 });
 
-test('takes the last of an id that comes back in the very next batch, which is planned while the first is written', async (t) => {
+test('takes the last record of an id that is repeated in the next batch, planned while the first is written', async (t) => {
   const { run, records } = await bench(t);
   // Every batch holds 250: the last ids of each are the first of the next.
   const ids = Array.from({ length: 1_000 }, (_, n) => (n % 250 < 5 && n >= 250 ? n - 5 - (n % 250) : n));
@@ -295,7 +295,7 @@ test('parses nothing on the event loop', async (t) => {
   assert.equal(parse.mock.callCount() + write.mock.callCount(), 0);
 });
 
-test('lets others have their turn while it looks for what a run did not bring', async (t) => {
+test('does not block the event loop while it looks for unseen records', async (t) => {
   const { bring, store, at } = await bench(t);
   const held = await makeRunning(store, at);
   const limits = { ...DEFAULT_LIMITS, records: 10_000 };

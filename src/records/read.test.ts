@@ -6,7 +6,7 @@ import { makeRunning, makeWorkflow, stageRecords } from '../store/conformance/se
 import { formatter } from './formats.ts';
 import { openVersion, readWhole } from './read.ts';
 
-test('lets others have their turn between two pages, however fast the reader is', async (t) => {
+test('does not block the event loop between two pages, however fast the reader is', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const held = await makeRunning(store, at);

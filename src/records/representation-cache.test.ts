@@ -48,7 +48,7 @@ async function setUp(t: TestContext) {
     while (bodies.bytesOf(of) === undefined) await new Promise(setImmediate);
   };
   const files = () => readdir(directory).catch(() => []);
-  return { store, bodies, place, of, make, untilMade, files };
+  return { store, directory, bodies, place, of, make, untilMade, files };
 }
 
 async function all(reader: BodyReader | undefined): Promise<string> {
@@ -66,9 +66,9 @@ async function all(reader: BodyReader | undefined): Promise<string> {
 
 const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
 
-test('a body is found once it has been made, and made again when its file is gone', async (t) => {
-  const { bodies, of, make, untilMade, files } = await setUp(t);
-  assert.deepEqual(await files(), []);
+test('finds a body once it is built, and builds it again when its file is gone', async (t) => {
+  const { directory, bodies, of, make, untilMade, files } = await setUp(t);
+  assert.deepEqual(await files(), [], 'what an earlier process left is removed');
   assert.equal(await bodies.find(of), undefined);
   assert.equal(await all(make()), BODY);
   await untilMade();
@@ -76,9 +76,14 @@ test('a body is found once it has been made, and made again when its file is gon
   assert.equal(found?.bytes, BODY.length);
   assert.equal(await all(found?.part(1, 5)), BODY.slice(1, 5));
   assert.equal((await files()).length, 1);
+  await rm(directory, { recursive: true });
+  assert.equal(await bodies.find(of), undefined);
+  assert.equal(await all(make()), BODY);
+  await untilMade();
+  assert.equal((await files()).length, 1);
 });
 
-test('the bodies of pruned versions go with the next tick, those that can be read stay', async (t) => {
+test('a tick removes the bodies of pruned versions only', async (t) => {
   const { store, bodies, place, make, untilMade, files } = await setUp(t);
   await all(make());
   await untilMade();
@@ -91,7 +96,7 @@ test('the bodies of pruned versions go with the next tick, those that can be rea
   assert.deepEqual(await files(), []);
 });
 
-test('a workflow that is forgotten leaves no file, and who reads one is broken off', async (t) => {
+test('forgetting a workflow removes its files and breaks off their readers', async (t) => {
   const { bodies, place, of, make, untilMade, files } = await setUp(t);
   await all(make());
   await untilMade();
@@ -108,7 +113,7 @@ test('a workflow that is forgotten leaves no file, and who reads one is broken o
   assert.deepEqual(await files(), []);
 });
 
-test('a body that comes to be kept while its workflow is forgotten goes as well', async (t) => {
+test('a body that enters the cache while its workflow is forgotten is removed as well', async (t) => {
   const { store, bodies, place, of, make, files } = await setUp(t);
   const looking = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();
@@ -129,7 +134,7 @@ test('a body that comes to be kept while its workflow is forgotten goes as well'
   assert.equal(bodies.size.bytes, 0);
 });
 
-test('a body that goes while it is being opened is not found, and not counted', async (t) => {
+test('a body that is removed while it is being opened is not found', async (t) => {
   const { bodies, place, of, make, untilMade } = await setUp(t);
   await all(make());
   await untilMade();
@@ -138,7 +143,7 @@ test('a body that goes while it is being opened is not found, and not counted', 
   assert.equal(bodies.bytesOf(of), undefined);
 });
 
-test('the body of a version is made ahead when that of the version before was read, once for a read', async (t) => {
+test('the body of a version is built ahead when that of the previous version was read, once for each read', async (t) => {
   const { store, bodies, place, of, make, untilMade } = await setUp(t);
   const next = async (name: string) => {
     await publishRun(store, place, { a: name });
@@ -159,7 +164,7 @@ test('the body of a version is made ahead when that of the version before was re
   assert.equal(await bodies.buildAhead(place), true);
 });
 
-test('nothing is made once it is stopped', async (t) => {
+test('builds nothing once it is stopped', async (t) => {
   const { bodies, make } = await setUp(t);
   await bodies.stop();
   assert.equal(make(), undefined);

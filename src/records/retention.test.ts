@@ -25,7 +25,7 @@ async function publish(store: Store, at: { teamId: string; workflowId: string },
   }
 }
 
-test('gives up old versions in steps, none of them before an hour has passed, and never the current one', async (t) => {
+test('prunes old versions in steps, none within the hour after it was current, and never the current one', async (t) => {
   const { store, advance, at } = await open(t);
   await publish(store, at, 12);
   const steps: number[] = [];

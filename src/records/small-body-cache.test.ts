@@ -39,7 +39,7 @@ function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
   return { bodies: new SmallBodyCache(store, maxBytes), of, made, body: `${json}]` };
 }
 
-test('a body is read from the database once, until its workflow is forgotten', async () => {
+test('reads a body from the database once, until its workflow is forgotten', async () => {
   const { bodies, of, made, body } = setUp();
   assert.equal(String(await bodies.read(of('a'))), body);
   assert.equal(String(await bodies.read(of('a'))), body);
@@ -52,7 +52,7 @@ test('a body is read from the database once, until its workflow is forgotten', a
   assert.equal(made.pages, 2);
 });
 
-test('what was being read while records were erased is not kept', async () => {
+test('does not cache what was being read while records were erased', async () => {
   const { bodies, of, made, body } = setUp();
   made.before = () => bodies.forget({ teamId: 't', workflowId: 'a' });
   assert.equal(String(await bodies.read(of('a'))), body);
@@ -61,7 +61,7 @@ test('what was being read while records were erased is not kept', async () => {
   assert.equal(made.pages, 2);
 });
 
-test('the total is bounded, and what was not read for longest goes first', async () => {
+test('limits the total, and evicts the least recently read body first', async () => {
   const { bodies, of, made } = setUp({ bytes: MIB });
   for (let n = 0; n < 15; n++) await bodies.read(of(`w${n}`));
   await bodies.read(of('w0'));
@@ -73,7 +73,7 @@ test('the total is bounded, and what was not read for longest goes first', async
   assert.equal(made.pages, 17);
 });
 
-test('nothing is kept where nothing shall be', async () => {
+test('caches nothing with a limit of 0', async () => {
   const { bodies, of, made, body } = setUp({ maxBytes: 0 });
   for (const pages of [1, 2]) {
     assert.equal(String(await bodies.read(of('a'))), body);
@@ -81,7 +81,7 @@ test('nothing is kept where nothing shall be', async () => {
   }
 });
 
-test('what keeping takes is counted, so that there are not too many tiny ones', async () => {
+test('counts the overhead of each entry, which limits tiny bodies', async () => {
   const { bodies, of, made } = setUp({ maxBytes: 20 * 1_024 });
   for (let n = 0; n < 25; n++) await bodies.read(of(`w${n}`));
   await bodies.read(of('w24'));

@@ -27,7 +27,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test('a minted key speaks for its team with its scopes, and only its hash is stored', async () => {
+test('a new key authenticates its team with its scopes, and only its hash is stored', async () => {
   const { key, record } = await mintKey(store, wanted);
   assert.partialDeepStrictEqual(await authenticator.authenticate(key), {
     teamId: team.id,
@@ -38,7 +38,7 @@ test('a minted key speaks for its team with its scopes, and only its hash is sto
   assert.ok(!JSON.stringify(await store.keys.list({})).includes(key));
 });
 
-test('an unknown key speaks for nobody, and works from the moment it is minted', async () => {
+test('an unknown key authenticates nobody, and a key works from the moment it is created', async () => {
   const key = 'a-key-that-somebody-chose';
   assert.equal(await authenticator.authenticate(key), undefined);
   await storeKey(store, { ...wanted, key });

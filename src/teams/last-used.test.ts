@@ -41,7 +41,7 @@ test('requests write nothing; what they note is written once for all of them', a
   authenticator.close();
 });
 
-test('what could not be written is written later, at the latest when it stops', async (t) => {
+test('writes later what could not be written, at the latest when it stops', async (t) => {
   const opened = await openEmptyStore(t);
   const { seen, store } = counted(opened.store);
   const { record } = await keyOf(store);

@@ -6,7 +6,7 @@ import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import { deletionResumption } from './resume-deletions.ts';
 
-test('deletes what an interrupted deletion has left, once whoever began it had a while, and nothing else', async (t) => {
+test('deletes what an interrupted deletion left, after a delay, and nothing else', async (t) => {
   const { store } = await openEmptyStore(t);
   const gone = await makeWorkflow(store, { team: 'acme' });
   const stays = await makeWorkflow(store, { team: 'other' });

@@ -177,7 +177,7 @@ test('a webhook whose secret cannot be opened rests a minute, without attempts, 
   assert.deepEqual(await states(id), { waiting: 5 });
 });
 
-test('writes down that an endpoint fails and that it is well again only when that is news', async (t) => {
+test('writes that an endpoint fails or recovers only when that has changed', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
   let isUp = true;
   const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -209,7 +209,7 @@ test('writes down that an endpoint fails and that it is well again only when tha
   assert.deepEqual(await health(), [null, now()]);
 });
 
-test('an attempt that cannot be written down is sent again after a minute, and holds nothing up for ever', async (t) => {
+test('an attempt that cannot be settled is sent again after a minute, and blocks nothing for good', async (t) => {
   let refuses = true;
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t, {
     wrap: (real) => ({

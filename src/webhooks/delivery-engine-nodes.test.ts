@@ -25,7 +25,7 @@ test('two nodes that look at the same time send each delivery once', async (t) =
   assert.equal(new Set(receiver.arrived.map(({ path, id }) => `${path} ${id}`)).size, 40);
 });
 
-test('another node takes over when the lease is over, and what the first one says of failures is stale', async (t) => {
+test('another node takes over when the lease expires, and failures reported by the first one are stale', async (t) => {
   const { a, b, store, teamId, subscribe, runs, advance } = await twoNodes(t);
   const receiver = await endpoint(t, ({ response }) => {
     if (receiver.arrived.length > 1) response.writeHead(204).end();
@@ -47,7 +47,7 @@ test('another node takes over when the lease is over, and what the first one say
   assert.deepEqual([delivery?.state, delivery?.attempt, delivery?.last?.outcome], ['delivered', 1, 'ok']);
 });
 
-test('a node that was away sends nothing that it had queued before another one had the lane', async (t) => {
+test('a node that was away sends nothing that it queued before another node took the lane', async (t) => {
   const { b, store, lanes, subscribe, runs, states, advance } = await twoNodes(t);
   // It looks before it hears that it has lost what it held.
   const keepLanes = () => Promise.reject(new Error('For a test'));
@@ -72,7 +72,7 @@ test('a node that was away sends nothing that it had queued before another one h
   assert.equal(receiver.arrived.length, START_LIMIT + 21);
 });
 
-test('a lane that was idle for a while goes to whoever finds it first', async (t) => {
+test('an idle lane goes to the node that finds it first', async (t) => {
   const { a, b, subscribe, runs } = await twoNodes(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   await subscribe(receiver.url);
@@ -86,7 +86,7 @@ test('a lane that was idle for a while goes to whoever finds it first', async (t
   assert.equal(receiver.arrived.length, 2);
 });
 
-test('what was found before a lane was given back is not sent after it', async (t) => {
+test('deliveries found before a lane was released are not sent afterwards', async (t) => {
   const { b, store, lanes, subscribe, runs, advance } = await twoNodes(t);
   const late = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

@@ -111,7 +111,7 @@ test('a started lane with a rate wakes up by itself', async (t) => {
   await receiver.until(10);
 });
 
-test('live goes before retries and replays, which do not starve', async (t) => {
+test('live deliveries go before retries and replays, which do not starve', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let isUp = false;
   let open: Arrived[] = [];

@@ -143,7 +143,7 @@ test('looks after each commit of its own process without being nudged', async (t
   await receiver.until(1);
 });
 
-test('a store that is away for a while costs neither deliveries nor doubles', async (t) => {
+test('a store that is away for a while causes neither lost nor duplicate deliveries', async (t) => {
   let away = 0;
   const failing = <T>(value: Promise<T>): Promise<T> => {
     away -= 1;

@@ -48,7 +48,7 @@ const arrived = (read = async () => body) => ({
 });
 const isOverloaded = (error: unknown) => error instanceof Problem && error.code === 'overloaded';
 
-test('one inspector takes a hundred in a row and then fifty a second, and another one is not held up by it', async () => {
+test('an inspector accepts a hundred requests in a row and then fifty a second, whatever others receive', async () => {
   await make('insp_1');
   await make('insp_2');
   for (let n = 0; n < 100; n++) assert.equal(await inspection.receive('insp_1', arrived()), 204);
@@ -60,7 +60,7 @@ test('one inspector takes a hundred in a row and then fifty a second, and anothe
   nowMs += 3_600_000;
 });
 
-test('all of them together read no more than so many bodies at once, and those of a team a quarter', async () => {
+test('limits the requests that are read at once: 256 in total, a quarter of them for one team', async () => {
   const { promise: sent, resolve: send } = Promise.withResolvers<typeof body>();
   const reading: Promise<number>[] = [];
   const teams: string[] = [];
@@ -90,12 +90,12 @@ test('all of them together read no more than so many bodies at once, and those o
   assert.equal(await inspection.receive('insp_2', arrived()), 204);
 });
 
-test('says what their address is when policy is against it', async () => {
+test('says why deliveries to inspectors are refused, and which setting has their address', async () => {
   const refusal = await inspection.refusal();
   assert.match(refusal ?? '', /^Deliveries will be refused: 0\.0\.0\.0 is .*FLOWHOOK_PUBLIC_URL/);
 });
 
-test('nobody waits for a late answer when the service stops', async () => {
+test('closing ends the delays of responses', async () => {
   await make('insp_late', { delayMs: 20_000 });
   const waiting = inspection.receive('insp_late', arrived());
   while ((await store.inspectors.find({ id: 'insp_late' }))?.received === 0) {

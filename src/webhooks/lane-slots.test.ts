@@ -12,7 +12,7 @@ function fill(slots: Slots<null>, teamId: string, slow: boolean, most = 5_000): 
   return flights;
 }
 
-test('slow lanes hold half at most, and the quick ones still find room', () => {
+test('slow lanes get at most half of the slots, and quick ones still find room', () => {
   const slots = new Slots<null>();
   const held = ['a', 'b', 'c', 'd', 'e'].map((team) => fill(slots, team, true).length);
   assert.equal(
@@ -41,7 +41,7 @@ test('requests that have been under way for a second no longer count against the
   assert.ok(!slots.admits({ teamId: 'a', slow: true }), 'slow ones have their half already');
 });
 
-test('is empty again when all have ended, however they were counted', () => {
+test('is empty when all requests have ended, also those that became slow', () => {
   const slots = new Slots<null>();
   const flights = [...fill(slots, 'a', false), ...fill(slots, 'b', true)];
   slots.age(1_000);
@@ -50,7 +50,7 @@ test('is empty again when all have ended, however they were counted', () => {
   assert.equal(fill(slots, 'a', false).length, 384);
 });
 
-test('there is an end to it: 2,048 in flight, however many hang', () => {
+test('has at most 2,048 requests in flight, however many hang', () => {
   const slots = new Slots<null>();
   for (let team = 0; team < 100; team++) {
     fill(slots, `team_${team}`, false);

@@ -162,7 +162,7 @@ test('an ordered lane does not load past what is under way', async () => {
   assert.deepEqual(ids(await load(lane, one('second', { sequence: 2 }))), ['second']);
 });
 
-test('a lane that failed when it was last heard of begins with one request at once', async () => {
+test('a lane whose endpoint was failing starts with one request at a time', async () => {
   const lane = newLane({}, 1_000);
   await load(lane, ...due('a', 'b'));
   assert.ok(lane.slow);
@@ -190,7 +190,7 @@ test('what was read before a failure was written down does not count as resumed'
   assert.equal(lane.health.state, 'half_open');
 });
 
-test('what was noted before the clock was set back holds up neither a rate, nor a rest, nor an order', async () => {
+test('setting the clock back prolongs neither a rate limit nor a rest nor an order', async () => {
   const rated = newLane({ ratePerSecond: 1 });
   await load(rated, ...due('a', 'b'));
   assert.equal(rated.take(9_000_000)?.id, 'a');

@@ -9,7 +9,7 @@ import { webhookRetention } from './retention.ts';
 const DAY_MS = 24 * 3_600_000;
 const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };
 
-test('replays a selection in parts, no more at a time than are soon sent, each event once', async (t) => {
+test('replays a selection in parts, no faster than it is sent, each event once', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const webhookId = await subscribe(receiver.url, ['*']);
@@ -31,7 +31,7 @@ test('replays a selection in parts, no more at a time than are soon sent, each e
   assert.equal(new Set(receiver.arrived.map(({ id }) => id)).size, 300);
 });
 
-test('gives up what has waited longer than the schedule lasts, and deletes what is old', async (t) => {
+test('expires what has waited longer than the schedule lasts, and deletes what is old', async (t) => {
   const { store, teamId, subscribe, runs, states, advance, lanes } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const paused = await subscribe(receiver.url);

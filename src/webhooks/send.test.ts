@@ -126,7 +126,7 @@ test('while a secret is being replaced, receivers with the old and with the new 
   });
 });
 
-test('tells what was sent without its secrets, what came, where, and how long each phase took', async () => {
+test('logs the request without its secrets, the response, the address and the time of each phase', async () => {
   const host = await receiver((_request, response) => {
     response.writeHead(200, { 'x-served-by': 'a', 'set-cookie': ['b=1', 'c=2'] }).end();
   });
@@ -193,7 +193,7 @@ test('hides the credentials that an endpoint sends back: in headers, body and re
   assert.match(attempt.response ?? '', /"x-key":"\*\*\*".*\*\*\*$/);
 });
 
-test('tells how far an attempt without an answer has come', async () => {
+test('logs which phase an attempt without a response reached', async () => {
   const named = await sendWith({ url: 'http://localhost:9/' });
   assert.equal(named.attempt.details?.remoteAddress, null);
   const silent = await tcp(() => undefined);
@@ -278,7 +278,7 @@ test('a flood of interim answers is given up in time', async () => {
   assert.equal((await send(`http://${host}/`, 120)).outcome, 'timeout');
 });
 
-test('of a huge answer the start is kept, and its sender is cut off', async () => {
+test('keeps the start of a huge response and cuts its sender off', async () => {
   let sent = 0;
   const cut = Promise.withResolvers<void>();
   const host = await receiver((_request, response) => {
@@ -314,7 +314,7 @@ test('does not unpack a compressed answer', async () => {
   assert.equal((await send(`http://${host}/`)).response, `(${packed.length} bytes, gzip)`);
 });
 
-test('says whether nobody listens, the connection breaks, or the answer is no HTTP', async () => {
+test('distinguishes a refused connection, a broken one, and a response that is not HTTP', async () => {
   const closed = createTcpServer();
   const port = await listen(closed);
   closed.close();

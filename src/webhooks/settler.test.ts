@@ -43,7 +43,7 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
   return { settler, settled, givenUp };
 }
 
-test('writes at once what is there, and together what came meanwhile, 256 at most', async () => {
+test('writes the first at once, and then together what came meanwhile, 256 at most', async () => {
   const batches: number[] = [];
   const first = Promise.withResolvers<void>();
   const { settler, settled } = settling(async (ids) => {
@@ -59,7 +59,7 @@ test('writes at once what is there, and together what came meanwhile, 256 at mos
   assert.equal(settler.size, 0);
 });
 
-test('where many come waits until they are worth a transaction, unless a lane waits for one of them', async () => {
+test('waits for a larger batch while many come, unless a lane waits for one of them', async () => {
   const batches: number[] = [];
   let written = Promise.withResolvers<void>();
   const { settler } = settling(async (ids) => {
@@ -94,7 +94,7 @@ test('where many come waits until they are worth a transaction, unless a lane wa
   assert.deepEqual(batches, [1, 64, 11, 10]);
 });
 
-test('keeps what it has while the store is away, in order', async () => {
+test('keeps settlements in order while the store is away', async () => {
   const written: string[][] = [];
   let failures = 4;
   const { settler, settled } = settling(async (ids) => {
@@ -137,7 +137,7 @@ test('gives up after a few tries once it is closed, and works again afterwards',
   assert.deepEqual(settled, ['b']);
 });
 
-test('what something else has locked keeps back its own webhook and no other one, and is written when it is free', async () => {
+test('a locked row holds up its own webhook only, and is written when it is free', async () => {
   const freed = Promise.withResolvers<void>();
   let isLocked = true;
   const { settler, settled } = settling(async (ids) => {

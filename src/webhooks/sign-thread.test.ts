@@ -16,7 +16,7 @@ function setUp() {
   return { signOnce, made: () => made };
 }
 
-test('signs one content once, however often it is asked for', () => {
+test('signs the same content once', () => {
   const { signOnce, made } = setUp();
   const content = Buffer.from('evt_1.1763696437.{"name":"Zoë"}');
   for (let webhook = 0; webhook < 100; webhook += 1) {
@@ -25,7 +25,7 @@ test('signs one content once, however often it is asked for', () => {
   assert.equal(made(), 1);
 });
 
-test('signs anew what was written anew, what is sent in another second, and with another key', () => {
+test('signs again what was rewritten, what is sent in another second, and with another key', () => {
   const { signOnce, made } = setUp();
   const contents = ['evt_1.1.{"name":"Ann"}', 'evt_1.1.{"name":"xxx"}', 'evt_1.2.{"name":"Ann"}'];
   for (const content of contents.map((text) => Buffer.from(text))) {
@@ -34,7 +34,7 @@ test('signs anew what was written anew, what is sent in another second, and with
   assert.equal(made(), 6);
 });
 
-test('forgets what it signed first', () => {
+test('drops the oldest signature', () => {
   const { signOnce, made } = setUp();
   for (let event = 0; event < 300; event += 1) signOnce(Buffer.from(`evt_${event}`), mine);
   signOnce(Buffer.from('evt_299'), mine);

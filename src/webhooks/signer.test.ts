@@ -61,7 +61,7 @@ test('signs all the same when a thread dies with what it was given, and starts a
   }
 });
 
-test('of many only those fail that cannot be signed', async (t) => {
+test('fails only those of many that cannot be signed', async (t) => {
   const signer = setUp(t);
   const unusable: SigningKeys = { secrets: [], privateKey: createSecretKey(randomBytes(32)) };
   const [first, second] = messages(2) as [Signable, Signable];

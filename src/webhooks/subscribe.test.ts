@@ -60,7 +60,7 @@ test('the message carries the id of the new webhook, and nothing else when all i
   assert.equal(message, `Subscribed: webhook ${webhook.id}.`);
 });
 
-test('the same again says that it was there already', async () => {
+test('subscribing again says that the webhook exists already', async () => {
   const first = await subscribe('https://receiver.example/again', ['a', 'workflow_failed']);
   const second = await subscribe('https://receiver.example/again', ['workflow_failed', 'a']);
   assert.equal(second.webhook.id, first.webhook.id);
@@ -98,7 +98,7 @@ test('says when network policy will refuse the address, and names the setting', 
   assert.doesNotMatch(message, /refused/);
 });
 
-test('a name that cannot be found is not mentioned', async () => {
+test('a name that cannot be resolved gives no warning', async () => {
   assert.doesNotMatch((await subscribe('http://missing.example/')).message, /missing|refused/);
 });
 
