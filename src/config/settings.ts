@@ -52,18 +52,18 @@ export const TABLE = {
     publicUrl: setting(
       httpUrl,
       unset('the one it listens on', 'https://flowhook.example.com'),
-      'The address under which others reach this service.',
+      'The URL under which others reach this service.',
     ),
     trustProxy: setting(
       trustedProxies,
       'false',
-      'Whose X-Forwarded-* headers are believed: loopback, private, CIDRs and addresses with commas between; ' +
-        'true believes whoever is connected, so that nobody but the proxy may reach this port.',
+      'The proxies whose X-Forwarded-* headers are trusted: loopback, private, CIDRs and addresses, comma-separated; ' +
+        'true trusts every client, so that only the proxy may be able to reach this port.',
     ),
     tlsCert: path(
       'file',
       unset('none: HTTP', '/etc/flowhook/tls/fullchain.pem'),
-      'A certificate with its chain, as PEM: then HTTPS is spoken, without a proxy. It is read again when it changes.',
+      'A certificate with its chain, as PEM: the service then speaks HTTPS itself. It is reloaded when it changes.',
     ),
     tlsKey: path(
       'file',
@@ -73,55 +73,55 @@ export const TABLE = {
     corsOrigins: list(
       origin,
       unset('none', 'https://app.example.com'),
-      'The origins whose pages may call the API from a browser, with commas between, or *.',
+      'The origins whose pages may call the API from a browser, comma-separated, or *.',
     ),
     dashboard: onOff(
       'on',
-      'Whether there is a dashboard under /ui/, and the guide under /docs/guide/; in a clone of the repository they are built when they are missing.',
+      'Whether to serve the dashboard at /ui/ and the guide at /docs/guide/; in a clone of the repository they are built if they are missing.',
     ),
     drainSeconds: whole(
       1,
       3_600,
       25,
-      'How long stopping may take: requests, deliveries and the database come to an end, and what has not is cut. Whoever stops the service should wait longer.',
+      'How many seconds stopping may take: requests, deliveries and the database are finished, and the rest is cut off. Whatever stops the service should wait longer.',
     ),
     drainDelaySeconds: whole(
       0,
       600,
       0,
-      'How much of that passes between /readyz saying no and the port being closed, for a load balancer to hear it; half at most.',
+      'How many of these seconds pass between /readyz failing and the port closing, so that a load balancer notices; at most half.',
     ),
     role: oneOf(
       ROLES,
       'all',
-      'What this node does: api answers requests, worker runs jobs, sender delivers webhooks.',
+      'What this node does: api answers requests, worker runs jobs, sender delivers webhooks, all does everything.',
     ),
   },
   database: {
-    data: path('directory', './data', 'Where the database and the encryption key lie.'),
+    data: path('directory', './data', 'The directory of the database and the encryption key.'),
     database: setting(
       databaseUrl,
       unset('flowhook.db in the data directory', 'sqlite:/var/lib/flowhook/flowhook.db'),
-      'The database: sqlite:/path/to/file, or for any number of nodes postgres://user:password@host/database, with ' +
-        '?sslmode=verify-full and the like.',
+      'The database: sqlite:/path/to/file, or for several nodes postgres://user:password@host/database, with options ' +
+        'such as ?sslmode=verify-full.',
       { mayHoldSecret: true },
     ),
     databasePool: whole(
       2,
       1_000,
       10,
-      'How many connections to PostgreSQL this process opens at most; threads have up to 4 more.',
+      'The maximum number of connections to PostgreSQL of this process; its threads open up to 4 more.',
     ),
     databaseListen: onOff(
       'on',
-      'Whether nodes tell each other of jobs and deliveries by LISTEN and NOTIFY; off behind a pooler of transactions.',
+      'Whether nodes notify each other of jobs and deliveries by LISTEN and NOTIFY; off behind a transaction pooler.',
     ),
   },
   keys: {
     bootstrapKey: secret(
       bootstrapKey,
       'none',
-      'A key of at least 16 characters, given to the team default at start with all scopes.',
+      'An API key of at least 16 characters, created at start for the team default with all scopes.',
     ),
     encryptionKey: secret(
       encryptionKey,
@@ -132,7 +132,7 @@ export const TABLE = {
       1,
       36_500,
       365,
-      'For how many days the audit is kept: who changed what, when, and from where.',
+      'For how many days the audit log is kept: who changed what, when, and from where.',
     ),
   },
   jobs: {
@@ -143,13 +143,13 @@ export const TABLE = {
       unset('as many as there are processors, and at least 2', '4'),
       'How many jobs run at once.',
     ),
-    maxRunningJobsPerTeam: whole(1, 1_000, unset('all', '2'), "How many of them may be one team's."),
-    keepJobs: whole(1, 1_000_000, 50, 'How many ended jobs of a workflow are kept, with their logs.'),
+    maxRunningJobsPerTeam: whole(1, 1_000, unset('all', '2'), 'How many of them may belong to one team.'),
+    keepJobs: whole(1, 1_000_000, 50, 'How many ended jobs of each workflow are kept, with their logs.'),
     keepJobsDays: whole(
       1,
       36_500,
       30,
-      'For how many days ended jobs are kept at most; the last one of a workflow stays.',
+      'For how many days ended jobs are kept at most; the last one of each workflow is always kept.',
     ),
   },
   records: {
@@ -157,7 +157,7 @@ export const TABLE = {
       0,
       1_048_576,
       1024,
-      'How much disk whole answers may take, kept to be sent again without the database; 0 keeps none.',
+      'How many MiB of disk the cache of response bodies may take; 0 turns it off.',
     ),
   },
   webhooks: {
@@ -174,37 +174,37 @@ export const TABLE = {
       1,
       36_500,
       14,
-      'For how many days the attempts of deliveries are kept: what was sent, and what came back.',
+      'For how many days the attempts of deliveries are kept: what was sent and what was answered.',
     ),
     keepEventsDays: whole(
       4,
       36_500,
       30,
-      'For how many days events are kept, with their ended deliveries: so long they can be replayed.',
+      'For how many days events and their ended deliveries are kept, and can be replayed.',
     ),
   },
   limits: {
     rateLimitPerKey: setting(
       rateOrOff,
       'off',
-      'How many requests a key may make of this node, such as 600/1m, or off. Beyond it calls are answered with 429.',
+      'How many requests a key may send to this node, such as 600/1m, or off. Further requests are answered with 429.',
     ),
     rateLimitPerAddress: setting(
       rateOrOff,
       'off',
-      'How many requests may come from an address (of IPv6 from a /64) to this node, or off; one without a good key counts as ten.',
+      'How many requests an address (for IPv6 a /64) may send to this node, or off; one without a valid key counts as ten.',
     ),
     maxWorkflowsPerTeam: whole(
       0,
       1_000_000,
       unset('any number', '100'),
-      'How many workflows a team may have, unless `flowhook teams set-quota` says otherwise for it; as all quotas.',
+      'How many workflows a team may have; like every quota, `flowhook teams set-quota` can override it for a team.',
     ),
     maxWebhooksPerTeam: whole(
       0,
       1_000_000,
       unset('any number', '100'),
-      'How many webhooks a team may have, over all its workflows.',
+      'How many webhooks a team may have, in all its workflows.',
     ),
     maxRecordsPerTeam: whole(
       0,
@@ -216,37 +216,37 @@ export const TABLE = {
       '1KB',
       '1000TB',
       unset('any number', '10GB'),
-      'How many bytes the records of the current versions of its workflows may have together; a run that would publish more fails.',
+      'How many bytes the records of a team may take in the current versions of its workflows; a run that would publish more fails.',
     ),
     maxConnections: whole(
       1,
       1_000_000,
       10_000,
-      'How many connections may be open at once; beyond it, those that are idle are closed.',
+      'How many connections may be open at once; beyond that, idle ones are closed.',
     ),
     maxAddressConnections: whole(
       1,
       1_000_000,
       unset('half of maxConnections', '5000'),
-      'How many of them may come from one address (of IPv6 from a /64), unless it is a proxy that trustProxy names.',
+      'How many of them may come from one address (for IPv6 a /64), unless it is a proxy named by trustProxy.',
     ),
     headersTimeout: duration(
       '1s',
       '5m',
       '15s',
-      'How long the headers of a request may take to arrive, and a new connection to be used.',
+      'How long the headers of a request may take to arrive, and how long a new connection may stay unused.',
     ),
     requestTimeout: duration(
       '1s',
       '24h',
       '60s',
-      'How long a request may take to arrive with its body; pushes of those with a good key may take any time.',
+      'How long a request may take to arrive with its body; pushes with a valid key have no limit.',
     ),
     keepAliveTimeout: duration(
       '1s',
       '1h',
       '72s',
-      'How long a connection stays open between two requests; longer than a proxy in front keeps it.',
+      'How long a connection stays open between two requests; should be longer than in a proxy in front.',
     ),
   },
   backups: {
@@ -265,32 +265,32 @@ export const TABLE = {
       1,
       10_000,
       7,
-      'How many of those are kept; backups that a command or a migration has made stay.',
+      'How many of those are kept; backups made by a command or a migration are never deleted.',
     ),
   },
   observation: {
     logLevel: oneOf(
       LOG_LEVELS,
       'info',
-      `From which level on the log tells: ${LOG_LEVELS.join(', ')}.`,
+      `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
       'level',
     ),
     logFormat: oneOf(
       ['auto', 'json', 'pretty'],
       'auto',
-      'How lines of the log look; auto is pretty where standard error is a terminal, else json.',
+      'The format of the log; auto is pretty if standard error is a terminal, otherwise json.',
     ),
     logRequests: oneOf(
       LOGGED_REQUESTS,
       'all',
-      'Which requests have a line in the log: all, those that were slow (a second) or failed, errors alone, or off.',
+      'Which requests are logged: all, slow (those that took a second, or failed), errors, or off.',
     ),
-    metrics: onOff('on', 'Whether /metrics has the numbers of this node, for Prometheus.'),
+    metrics: onOff('on', 'Whether to serve metrics of this node at /metrics, for Prometheus.'),
     metricsAllow: setting(
       networksOrNone,
       unset('loopback while listening on loopback without publicUrl and trustProxy, else none', '10.0.0.0/8'),
-      'From where /metrics is read without a key: loopback, private, CIDRs, addresses, or none. Others need one with ' +
-        'the scope operator.',
+      'From where /metrics can be read without a key: loopback, private, CIDRs, addresses, or none. Others need a key ' +
+        'with the scope operator.',
     ),
   },
 } satisfies Record<string, Record<string, Setting<unknown>>>;
