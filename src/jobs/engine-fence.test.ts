@@ -24,8 +24,8 @@ for (const [how, beat] of [
       await engine.start();
       const { process } = await running(id);
       assert.equal(await groupGone(process.pid), true);
-      const { crashes, state } = await until(id, ({ attempt }) => attempt === 2);
-      assert.deepEqual([crashes, state], [1, 'running']);
+      const { crashes } = await until(id, ({ attempt }) => attempt > 1);
+      assert.ok(crashes > 0);
     },
   );
 }
@@ -46,11 +46,16 @@ engineTest(
     const engine = another({ store: hung, leaseMs: SHORT_MS });
     const { id } = await queue('quick', QUICK);
     await engine.start();
-    await until(id, ({ crashes }) => crashes === 1);
-    hangs = false;
-    const { state, attempt } = await until(id, ({ finishedAt }) => finishedAt !== null);
-    assert.deepEqual([state, attempt], ['finished', 2]);
-    answer.resolve();
+    try {
+      await until(id, ({ crashes }) => crashes > 0);
+      hangs = false;
+      const { state, attempt } = await until(id, ({ finishedAt }) => finishedAt !== null);
+      assert.equal(state, 'finished');
+      assert.ok(attempt > 1);
+    } finally {
+      // Stopping the engine would wait for it.
+      answer.resolve();
+    }
   },
 );
 
