@@ -5,7 +5,7 @@
  * one such row. A row that is visible at the earlier version, was closed in between and has no row of its id at the
  * later one is a record removed. Each call reads on in one of the indexes.
  */
-import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
+import type { ChangedRow, ChangesCursor, RecordOperations } from '../record-operations.ts';
 import { hasId, inOrder, ofWorkflow } from './record-indexes.ts';
 import type { View } from './transaction.ts';
 
@@ -50,15 +50,8 @@ interface Row extends ChangedRow {
 
 export async function changes(
   view: View,
-  input: {
-    teamId: string;
-    workflowId: string;
-    since: number;
-    until: number;
-    after: ChangesCursor | null;
-    limit: number;
-  },
-): Promise<{ rows: ChangedRow[]; next: ChangesCursor | null }> {
+  input: Parameters<RecordOperations['changes']>[0],
+): ReturnType<RecordOperations['changes']> {
   const { since, until } = input;
   const found = await bounds(view, input);
   if (found === undefined) return { rows: [], next: null };

@@ -8,11 +8,11 @@
 
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
-import type { Held, Job, JobOrigin } from '../../model/job.ts';
+import type { Held, Job } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
-import type { Enqueued } from '../job-operations.ts';
+import type { Enqueued, JobOperations } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
@@ -21,13 +21,7 @@ import type { Tx, View } from './transaction.ts';
 import { UNFINISHED } from './unfinished.ts';
 import { lockWorkflow } from './workflows.ts';
 
-interface EnqueueInput {
-  teamId: string;
-  workflowId: string;
-  origin: JobOrigin;
-  idempotencyKey: string | null;
-  trace?: string | null;
-}
+type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
 
 export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
   const { teamId, workflowId } = input;

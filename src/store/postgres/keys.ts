@@ -1,7 +1,10 @@
 /** API keys: never the key itself, only its hash. */
-import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
+import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import type { KeyOperations } from '../store.ts';
 import type { Tx, View } from './transaction.ts';
+
+type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
 
 interface KeyRow extends Omit<ApiKey, 'scopes'> {
   scopes: string;
@@ -11,17 +14,7 @@ const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt",
   coalesce(watched_from, created_at) as "watchedFrom"`;
 
-export async function create(
-  tx: Tx,
-  input: {
-    teamId: string;
-    name: string;
-    hash: string;
-    prefix: string;
-    scopes: readonly Scope[];
-    expiresAt: number | null;
-  },
-): Promise<ApiKey> {
+export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   const made = await tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -40,7 +33,7 @@ export async function create(
   return (await byHash(tx, { hash: input.hash })) as ApiKey;
 }
 
-export async function byHash(view: View, { hash }: { hash: string }): Promise<ApiKey | undefined> {
+export async function byHash(view: View, { hash }: Input<'byHash'>): Promise<ApiKey | undefined> {
   const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where hash = $1`, hash);
   return row && toKey(row);
 }
@@ -51,7 +44,7 @@ export async function byId(view: View, id: string): Promise<ApiKey | undefined> 
   return row && toKey(row);
 }
 
-export async function list(view: View, { teamId }: { teamId?: string }): Promise<ApiKey[]> {
+export async function list(view: View, { teamId }: Input<'list'>): Promise<ApiKey[]> {
   const rows = await view.db.all<KeyRow>(
     `select ${COLUMNS} from api_key where team_id = coalesce($1, team_id) order by created_at, id`,
     teamId ?? null,
@@ -59,10 +52,7 @@ export async function list(view: View, { teamId }: { teamId?: string }): Promise
   return rows.map(toKey);
 }
 
-export async function revoke(
-  tx: Tx,
-  { id, teamId }: { id: string; teamId?: string },
-): Promise<ApiKey | undefined> {
+export async function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): Promise<ApiKey | undefined> {
   const of = [id, teamId ?? null];
   const row = await tx.db.get<KeyRow>(
     `update api_key set revoked_at = $3
@@ -80,10 +70,7 @@ export async function revoke(
   return before && toKey(before);
 }
 
-export async function rotate(
-  tx: Tx,
-  input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
-): Promise<ApiKey | undefined> {
+export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | undefined> {
   const { teamId, id, hash, prefix, overlapMs } = input;
   const row = await tx.db.get<KeyRow>(
     `select ${COLUMNS} from api_key where team_id = $1 and id = $2 for update`,
@@ -106,7 +93,7 @@ export async function rotate(
 }
 
 /** Updates keys in the order of their ids, so that no two nodes deadlock. */
-export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): Promise<void> {
+export async function used(tx: Tx, { keys }: Input<'used'>): Promise<void> {
   const sorted = keys.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   await tx.db.run(
     `with noted as materialized (

@@ -10,7 +10,7 @@ import type { Settlement } from '../webhook-operations.ts';
 import type { Tx } from './transaction.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
 
-/** Returns whether deliveries still wait for webhooks that this has removed; `removed.ts` cancels them. */
+/** Returns whether deliveries still wait for webhooks that this has removed; `cancel-removed.ts` cancels them. */
 export async function settle(
   tx: Tx,
   { settlements }: { settlements: readonly Settlement[] },

@@ -1,5 +1,5 @@
 /** The versions of a workflow: their numbers, counts and sizes. */
-import type { DataVersion, VersionSummary } from '../record-operations.ts';
+import type { DataVersion, RecordOperations, VersionSummary } from '../record-operations.ts';
 import {
   type DataVersionRow,
   toDataVersion,
@@ -48,7 +48,7 @@ export async function versionAt(
 
 export async function versions(
   view: View,
-  input: { teamId: string; workflowId: string; limit: number; before?: number },
+  input: Parameters<RecordOperations['versions']>[0],
 ): Promise<VersionSummary[]> {
   const rows = await view.db.all<VersionSummaryRow>(
     `select version.number, job_id, total, added, changed, removed, published_at

@@ -1,6 +1,7 @@
 /** Changes of an existing webhook: rotating its secret, changing settings, pausing, sending a test event. */
 import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { once } from './idempotency.ts';
@@ -32,11 +33,7 @@ export async function rotate(
 
 export async function change(
   tx: Tx,
-  input: Target & {
-    settings?: Partial<WebhookSettings>;
-    headers?: string | null;
-    expected?: { settings: WebhookSettings; headers: string | null };
-  },
+  input: Parameters<WebhookOperations['change']>[0],
 ): Promise<Webhook | undefined> {
   const { teamId, id, settings = {}, headers, expected } = input;
   const row = await tx.db.get<WebhookRow>(

@@ -1,14 +1,9 @@
 /** Webhooks: subscribing, reading and removing. `webhook-changes.ts` changes an existing one. */
 
-import {
-  DEFAULT_WEBHOOK_SETTINGS,
-  eventSetKey,
-  firesFor,
-  type Webhook,
-  type WebhookSettings,
-} from '../../model/webhook.ts';
+import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import { touchLane } from '../touched.ts';
+import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
 import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
@@ -21,20 +16,8 @@ export interface Target {
 /** Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds. */
 export async function subscribe(
   tx: Tx,
-  input: {
-    teamId: string;
-    workflowId: string | null;
-    url: string;
-    events: readonly string[];
-    secret: string;
-    limit: number;
-    settings?: WebhookSettings;
-  },
-): Promise<
-  | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
-  | { outcome: 'workflow_not_found' }
-  | { outcome: 'limit_reached' }
-> {
+  input: Parameters<WebhookOperations['subscribe']>[0],
+): ReturnType<WebhookOperations['subscribe']> {
   const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
   if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
 
@@ -151,7 +134,7 @@ export async function byUrl(
   return rows.map(toWebhook);
 }
 
-/** `more` says whether deliveries still wait for them; `removed.ts` cancels those. */
+/** `more` says whether deliveries still wait for them; `cancel-removed.ts` cancels those. */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
