@@ -302,7 +302,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readJobLogs.next': 13,
   'readJobLogs.answer.application/x-ndjson': line(logLine),
   'readJobLogs.answer.text/plain': `${STARTED} info Reading page 1\n`,
-  'readJobLogs.answer.text/event-stream': `event: line\nid: 1.1\ndata: ${JSON.stringify({ attempt: 1, ...logLine })}\n\n`,
+  'readJobLogs.answer.text/event-stream': `event: line\nid: 1.1\ndata: ${JSON.stringify({ attempt: 1, ...(logLine as object) })}\n\n`,
   'cancelJob.answer.application/json': {
     message: 'Job canceled',
     job: { ...job, state: 'canceled', version: null, records: null, error: 'Canceled over the API' },
