@@ -1,4 +1,4 @@
-/** What every page stands in: theme, data, session, messages, routes. */
+/** The providers around every page: theme, queries, dialogs, notifications, session, routes. */
 import { MantineProvider } from '@mantine/core';
 import { ModalsProvider } from '@mantine/modals';
 import { Notifications } from '@mantine/notifications';

@@ -1,4 +1,4 @@
-/** Every page: its address, and the file that is loaded when one goes there. */
+/** The routes: the path of every page, and the module that is loaded for it. */
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
 import { parseSearch, stringifySearch } from './parts/filters.ts';
 import { page } from './shell/lazy-page.ts';
@@ -175,7 +175,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   scrollRestoration: true,
-  // Of another run or webhook nothing stays, such as a secret that was shown or what was typed for the one before.
+  // Another run or webhook is mounted anew: no state stays, such as a secret that was shown or text that was typed.
   defaultRemountDeps: ({ params }) => params,
   defaultPreload: 'intent',
   defaultErrorComponent: PageError,

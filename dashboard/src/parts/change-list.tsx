@@ -1,4 +1,4 @@
-/** What became of records, one after the other: the old value beside the new one. */
+/** Changes of records, with old and new values side by side. */
 import { Badge, Group, Text } from '@mantine/core';
 import type { Change } from 'flowhook-client';
 import styles from './change-list.module.css';
@@ -14,7 +14,7 @@ const LOOKS = {
   removed: { sign: '−', color: 'red' },
 } as const;
 
-/** Values are texts of whoever's data it is: never markup. */
+/** Values come from outside: they are rendered as text, never as markup. */
 export function ChangeList({ changes }: ChangeListProps) {
   return (
     <ul className={styles.list}>
@@ -65,7 +65,7 @@ function Fields({ change: { type, fields = [], record } }: { change: Change }) {
   );
 }
 
-/** A value in a line; a field that is not there is told apart from an empty one. */
+/** A value on one line; a missing field is distinguished from an empty one. */
 function words(value: unknown): string {
   if (value === undefined) return '(none)';
   if (value === '') return '(empty)';

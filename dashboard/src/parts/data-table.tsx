@@ -31,7 +31,7 @@ export interface Selection {
 }
 
 export interface Sort {
-  /** `name` or `-name`, as it stands in the address. */
+  /** `name` or `-name`, as in the URL. */
   by: string | undefined;
   onChange: (by: string) => void;
 }
@@ -39,7 +39,7 @@ export interface Sort {
 export interface DataTableProps<Row> {
   /** What the table is called to those who do not see it. */
   label: string;
-  /** Of `useList`, or `listOf(rows)` for what is there as a whole. */
+  /** From `useList`, or `listOf(rows)` for rows that are loaded as a whole. */
   list: List<Row>;
   /** The first one is the title of a card. */
   columns: readonly Column<Row>[];

@@ -1,4 +1,4 @@
-/** What did not work: the sentence, what it is known by in the log, and another try. */
+/** An error: its sentence, the request id for the log, and a retry button. */
 import { Alert, Button, Center, Group, Stack, Text } from '@mantine/core';
 import { FlowhookError } from 'flowhook-client';
 import { Copy } from './copy.tsx';
@@ -8,11 +8,11 @@ export interface ErrorBoxProps {
   /** What could not be done, such as `The runs could not be read`. */
   title?: string;
   onRetry?: () => void;
-  /** It stands in the middle of an empty page. */
+  /** Centred on an otherwise empty page. */
   isPage?: boolean;
 }
 
-/** A mistake in the place of what it kept away. */
+/** Shown in place of what could not be loaded. */
 export function ErrorBox({ error, title = 'That did not work', onRetry, isPage = false }: ErrorBoxProps) {
   const box = (
     <Alert color="red" variant="light" title={title} role="alert" maw={640}>

@@ -5,7 +5,7 @@ import { Copy } from './copy.tsx';
 
 export interface IdTextProps {
   id: string;
-  /** Its first and last letters only. The whole stands in the title and is what is copied. */
+  /** Shortened to its prefix and last letters; the title and the copy button have all of it. */
   isShort?: boolean;
   /** Wraps the text, for a link: `(text) => <PageLink …>{text}</PageLink>`. */
   link?: (text: string) => ReactNode;

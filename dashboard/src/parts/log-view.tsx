@@ -1,4 +1,4 @@
-/** The log of a run: every line as it was written, also those of several lines. */
+/** The log of a run, virtualized; entries of several lines stay together. */
 import { Button, Group, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -15,14 +15,14 @@ import { useCopy } from './use-copy.ts';
 export interface LogViewProps {
   /** In the order in which they were written. */
   lines: readonly Line[];
-  /** More is coming: it follows the end for as long as one stands there. */
+  /** More lines are coming: the view follows the end while it is scrolled there. */
   isLive?: boolean;
   /** What the downloaded file is called: `job_….log`. */
   fileName: string;
 }
 
 const LINE_PX = 19;
-/** So near the end counts as at the end, in pixels. */
+/** Within this many pixels of the end counts as at the end. */
 const NEAR_PX = 40;
 
 /** Search (`/`), wrap, newest first, follow, copy, download. */
@@ -99,7 +99,7 @@ export function LogView({ lines, isLive = false, fileName }: LogViewProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-          // Whoever scrolls up wants to read; whoever comes back to the end, to follow.
+          // Scrolling up stops following; scrolling back to the end resumes it.
           if (isLive) setFollows(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
         }}
       >

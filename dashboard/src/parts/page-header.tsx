@@ -1,4 +1,4 @@
-/** The head of a page: where one is, what it is called, what can be done. */
+/** The header of a page: breadcrumbs, title, actions. */
 import { Breadcrumbs, Group, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 
@@ -48,5 +48,5 @@ export function PageHeader({ title, heading, parents, meta, actions, description
   );
 }
 
-/** The first page of a visit leaves the focus where the browser puts it. */
+/** The first page after a load leaves the focus where the browser puts it. */
 let hasShown = false;

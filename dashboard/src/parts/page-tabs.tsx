@@ -1,4 +1,4 @@
-/** Tabs that are pages of their own: which one is shown stands in the address. */
+/** Tabs that are routes of their own. */
 import { Tabs } from '@mantine/core';
 import { type LinkProps, useNavigate } from '@tanstack/react-router';
 

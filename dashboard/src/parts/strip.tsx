@@ -23,7 +23,7 @@ const GAP = 2;
 const HEIGHT = 22;
 const LEAST = 5;
 
-/** The oldest stands on the left. Taller took longer; what each bar is says its title. */
+/** The oldest run is on the left. A taller bar took longer; its title has the details. */
 export function Strip({ runs, size = 14 }: StripProps) {
   const shown = runs.slice(0, size).reverse();
   const longest = Math.max(1, ...shown.map((run) => tookMs(run) ?? 0));

@@ -11,7 +11,7 @@ export const workflowList = (q?: string) =>
 
 const RECENT_JOBS = 14;
 
-/** Some, without their runs: for whoever begins. */
+/** Some workflows without their runs, for the first steps. */
 export const someWorkflows = () =>
   listQuery(['workflows', 'list', 'some'], async (_, signal) => {
     const { items } = await flowhook.workflows.list({ limit: 20, signal }).page();

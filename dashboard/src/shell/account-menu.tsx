@@ -1,4 +1,4 @@
-/** Who is signed in, and the way out. */
+/** The account menu: who is signed in, and signing out. */
 import { ActionIcon, Menu } from '@mantine/core';
 import { Icon } from '../parts/icon.tsx';
 import { signOut, useSession } from '../session.tsx';

@@ -1,5 +1,4 @@
-/** An address that is none of ours. */
-
+/** The page for an unknown path. */
 import { EmptyState } from '../parts/empty-state.tsx';
 import { ButtonLink } from '../parts/link.tsx';
 import { PageHeader } from '../parts/page-header.tsx';

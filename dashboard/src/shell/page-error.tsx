@@ -1,4 +1,4 @@
-/** A page that broke: what happened, and another try. The rest of the dashboard goes on. */
+/** The error boundary of a page: shows the error and a retry button. The rest of the dashboard keeps working. */
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
 import { ErrorBox } from '../parts/error-box.tsx';
 import { PageHeader } from '../parts/page-header.tsx';

@@ -1,4 +1,4 @@
-/** The palette: everything that has a name, by its name. Ctrl+K, or ⌘K. */
+/** The command palette: pages, workflows, ids, shortcuts and settings. Ctrl+K, or ⌘K. */
 import { Modal, useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, spotlight } from '@mantine/spotlight';
@@ -35,7 +35,7 @@ const FURTHER: Page[] = [
 ];
 
 const MOST_SHOWN = 12;
-/** Workflows are asked for once one has stopped typing for so long. */
+/** Workflows are fetched after a pause in typing of this many milliseconds. */
 const TYPING_MS = 200;
 
 export function Palette() {
@@ -63,7 +63,7 @@ export function Palette() {
   );
 }
 
-/** Only while it is open: nothing is asked of the service for a palette that nobody looks at. */
+/** Mounted only while the palette is open, so that a closed one fetches nothing. */
 function Entries({ text }: { text: string }) {
   const words = text.toLowerCase().split(/\s+/);
   const all = [...useIds(text), ...usePages(), ...useWorkflows(text), ...useKeys(), ...useSettings()];
@@ -100,7 +100,7 @@ function usePages(): Entry[] {
   }));
 }
 
-/** Each to be opened, and to be run. */
+/** Two entries for each workflow: open it, and run it. */
 function useWorkflows(text: string): Entry[] {
   const { can } = useSession();
   const navigate = useNavigate();
@@ -129,7 +129,7 @@ function useWorkflows(text: string): Entry[] {
   return [...opened, ...run];
 }
 
-/** What keys do on the page that is shown, for those who do not know them. Places and searches stand here anyhow. */
+/** The shortcuts of the current page, as entries. Navigation and search are entries of their own. */
 function useKeys(): Entry[] {
   const shortcuts = useShortcuts().filter(({ keys }) => !keys.startsWith('g ') && keys !== '/');
   return shortcuts.map(({ keys, label, run }) => ({
@@ -141,7 +141,7 @@ function useKeys(): Entry[] {
   }));
 }
 
-/** What was pasted and looks like an id is gone to. */
+/** An entry for a pasted id. */
 function useIds(text: string): Entry[] {
   const navigate = useNavigate();
   const places: Record<string, () => void> = {
@@ -176,5 +176,5 @@ function useSettings(): Entry[] {
   return settings.map(([label, icon, run]) => ({ id: label, label, description: '', icon, run }));
 }
 
-/** The button that opens it, for those who do not know the key. */
+/** For a button, beside the shortcut. */
 export const openPalette = spotlight.open;

@@ -1,4 +1,4 @@
-/** The frame around every page: navigation, head, and the page itself. */
+/** The layout around every page: header, navigation, and the page itself. */
 import { ActionIcon, AppShell, Burger, Group, Text, Tooltip } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useLive } from '../live.ts';

@@ -1,8 +1,8 @@
-/** All keys that do something here, and the switch that turns them off. */
+/** The list of keyboard shortcuts, with a switch that turns them off. */
 import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
 import { type Shortcut, setShortcutsOn, useShortcuts, useShortcutsOn } from './shortcuts.ts';
 
-/** Of tables, which listen by themselves. */
+/** Tables handle these themselves (`parts/row-keys.ts`). */
 const IN_TABLES: Keys[] = [
   { keys: 'j', label: 'Next row' },
   { keys: 'k', label: 'Previous row' },

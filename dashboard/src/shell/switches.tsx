@@ -1,4 +1,4 @@
-/** Light or dark, and how times are written: chosen once, kept by the browser. */
+/** The menus for the colour scheme and the format of times, which the browser remembers. */
 import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from '@mantine/core';
 import { Icon } from '../parts/icon.tsx';
 import { setTimeStyle, type TimeStyle, useTimeStyle } from '../parts/times.ts';

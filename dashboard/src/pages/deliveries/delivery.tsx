@@ -126,7 +126,7 @@ const ORIGINS: Record<DeliveryDetail['origin'], string> = {
   replay: 'a replay',
 };
 
-/** What stands in its way, and what comes next. */
+/** Why it has not arrived, and what comes next. */
 function Outcome({ delivery, isPaused }: { delivery: DeliveryDetail; isPaused: boolean }) {
   const { state, lastAttempt, nextAttemptAt, attempt } = delivery;
   if (state === 'delivered') return null;
@@ -243,7 +243,7 @@ function Actions({ delivery: { id } }: { delivery: DeliveryDetail }) {
   );
 }
 
-/** Tells those who do not see it what became of the delivery they look at. */
+/** Announces the outcome of the delivery to screen readers. */
 function useToldEnd(delivery: DeliveryDetail | undefined): void {
   const before = useRef<Pick<DeliveryDetail, 'id' | 'state'>>(undefined);
   useEffect(() => {

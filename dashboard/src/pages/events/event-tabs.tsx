@@ -1,4 +1,4 @@
-/** What happened, and what can happen. */
+/** The tabs of the page of events: the log, and the catalogue of types. */
 import { PageTabs } from '../../parts/page-tabs.tsx';
 
 const TABS = {

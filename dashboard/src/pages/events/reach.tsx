@@ -1,4 +1,4 @@
-/** To how many webhooks an event went, and how far it has come. */
+/** How many deliveries of an event are in each state. */
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryState } from 'flowhook-client';

@@ -1,4 +1,4 @@
-/** What an event says, in a few words. */
+/** A summary of an event. */
 import { Text } from '@mantine/core';
 import type { FlowhookEvent } from 'flowhook-client';
 import { lastLine } from '../../parts/last-line.ts';

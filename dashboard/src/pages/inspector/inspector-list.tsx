@@ -1,4 +1,4 @@
-/** Receivers of our own, for trying webhooks out. */
+/** The list of inspectors, which receive requests for trying webhooks. */
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

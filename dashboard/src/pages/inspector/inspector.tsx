@@ -1,4 +1,4 @@
-/** What one receiver has got, as it comes. */
+/** The page of one inspector: its requests as they arrive. */
 import { Alert, Button, Loader, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
@@ -169,7 +169,7 @@ function Actions({
   );
 }
 
-/** Tells those who do not see it that another request has come. */
+/** Announces new requests to screen readers. */
 function useToldArrival(newest: number | undefined): void {
   const before = useRef(newest);
   useEffect(() => {

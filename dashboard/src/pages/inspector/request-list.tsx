@@ -1,4 +1,4 @@
-/** What an inspector was sent, newest first; which one is looked at stands in the address. */
+/** The requests of an inspector, newest first; the selected one is kept in the URL. */
 import { Stack, Text, UnstyledButton } from '@mantine/core';
 import type { InspectedRequest } from 'flowhook-client';
 import { StateBadge } from '../../parts/state-badge.tsx';

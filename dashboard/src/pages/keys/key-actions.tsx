@@ -1,10 +1,10 @@
-/** A key anew, and its end. */
+/** The buttons that rotate and revoke a key. */
 import { Button, Group } from '@mantine/core';
 import type { Key, MadeKey } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { confirm, useAction } from '../../parts/action.tsx';
 
-/** So long a rotated key goes on working, so that whoever uses it has the time to change over. */
+/** How long a rotated key keeps working, so that its users can switch to the new one. */
 const OVERLAP_SECONDS = 24 * 3_600;
 
 /** @param props.isMine it is the key of the session, which ends with it */

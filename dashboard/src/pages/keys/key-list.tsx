@@ -1,4 +1,4 @@
-/** The API keys of the team: what there is, another one, and the end of one. */
+/** The API keys of the team: listing, creating, rotating and revoking them. */
 import { Badge, Button, Group, Switch, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Key, MadeKey } from 'flowhook-client';

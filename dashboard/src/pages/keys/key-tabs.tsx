@@ -1,4 +1,4 @@
-/** Who may do what, and who has done what. */
+/** The tabs of the page of keys: the keys, and the audit. */
 import { PageTabs } from '../../parts/page-tabs.tsx';
 
 const TABS = {

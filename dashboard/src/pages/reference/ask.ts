@@ -1,4 +1,4 @@
-/** One call as it is, without the client: whatever comes back is what one wants to see. */
+/** Makes one call without the client, to show the response as it is. */
 
 export interface Answer {
   status: number;
@@ -13,7 +13,7 @@ export interface Answer {
   isWhole: boolean;
 }
 
-/** More than one reads, and little enough to show at once. */
+/** More than anybody reads, and little enough to render at once. */
 const MAX_BYTES = 64 * 1_024;
 const TIMEOUT_MS = 60_000;
 const SHOWN = /^(content-type|link|location|etag|retry-after|x-(?!content-type-options|frame)[\w-]+)$/;

@@ -83,7 +83,7 @@ function Field({
 /** The sentence below: the fields of one row stand side by side. */
 const FIELD_ORDER: ('label' | 'input' | 'description')[] = ['label', 'input', 'description'];
 
-/** Offers the workflows that there are. */
+/** Suggests existing workflows. */
 function WorkflowField(props: {
   label: ReactNode;
   description: ReactNode;

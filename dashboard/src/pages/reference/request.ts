@@ -2,7 +2,7 @@
 import type { OpenApiParameter } from './openapi.ts';
 import type { Operation } from './operations.ts';
 
-/** What stands in the fields, by the names of the parameters. */
+/** The values of the input fields, by parameter name. */
 export type Filled = Readonly<Record<string, string>>;
 
 export interface OperationRequest {

@@ -1,4 +1,4 @@
-/** A schema as rows that one can read: each field under its path. */
+/** Flattens a JSON Schema into rows, one for each field. */
 import type { Schema } from './openapi.ts';
 
 export interface SchemaField {

@@ -1,4 +1,4 @@
-/** Spans of time that a list can be narrowed to, by their names in the address. */
+/** The periods by which lists are filtered, by their names in the URL. */
 import { useMemo } from 'react';
 
 export const PERIODS = [
@@ -8,7 +8,7 @@ export const PERIODS = [
   { value: '30d', label: 'Last 30 days', ms: 30 * 86_400_000 },
 ];
 
-/** When a period began, in ISO 8601; it stays where it was for as long as one looks at the page. */
+/** When a period began, in ISO 8601; constant while the page is mounted. */
 export function useSince(period: string | undefined): string | undefined {
   return useMemo(() => sinceOf(period, Date.now()), [period]);
 }

@@ -1,4 +1,4 @@
-/** Doing something with several runs at once. */
+/** The actions on selected runs. */
 import { Button, Group } from '@mantine/core';
 import type { Job } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
@@ -6,7 +6,7 @@ import { confirm, useAction } from '../../parts/action.tsx';
 import { many } from '../../parts/quantity.ts';
 import { useSession } from '../../session.tsx';
 
-/** Some at once: many enough to be quick, few enough to leave the service alone. */
+/** How many calls are made at the same time. */
 const AT_ONCE = 4;
 
 /** @param props.onDone when all have been tried: nothing is chosen any more */
@@ -53,7 +53,7 @@ export function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone:
 
 interface Outcome {
   done: number;
-  /** The first refusal, which stands for the others. */
+  /** How many were refused, and the reason of the first. */
   refused: { count: number; why: string | undefined };
 }
 

@@ -1,4 +1,4 @@
-/** What is told of a run in a row. */
+/** The columns of a table of runs. */
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import type { Job } from 'flowhook-client';
 import { CountSigns } from '../../parts/count-signs.tsx';

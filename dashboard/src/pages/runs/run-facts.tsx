@@ -1,4 +1,4 @@
-/** When a run did what, and what it brought. */
+/** The key facts of a run. */
 import type { Job } from 'flowhook-client';
 import { Duration } from '../../parts/duration.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';

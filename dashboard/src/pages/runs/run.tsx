@@ -1,4 +1,4 @@
-/** One run: how it stands, where its time went, what it said and what it changed. */
+/** The page of one run: its state, timeline, log and changes. */
 import { Alert, Button, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
@@ -180,7 +180,7 @@ function Actions({ job }: { job: Job }) {
   );
 }
 
-/** Tells those who do not see it that the run they look at has ended. */
+/** Announces the end of the run to screen readers. */
 function useToldEnd(job: Job | undefined): void {
   const before = useRef<Pick<Job, 'id' | 'finishedAt'>>(undefined);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Findings in the order in which one looks at them: what needs attention first, and the rest by what it is about. */
+/** Groups the findings of the checks: those that need attention first. */
 import type { SystemFinding } from 'flowhook-client';
 
 export interface SortedFindings {

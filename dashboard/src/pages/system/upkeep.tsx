@@ -1,4 +1,4 @@
-/** What one does at a shell to look after the instance. */
+/** Shell commands for maintaining the instance. */
 import { SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import type { System } from 'flowhook-client';
 import type { ReactNode } from 'react';

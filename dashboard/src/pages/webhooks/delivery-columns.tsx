@@ -1,4 +1,4 @@
-/** What is told of a delivery in a row: how it stands, and what its last attempt came to. */
+/** The columns of a table of deliveries. */
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Delivery } from 'flowhook-client';
@@ -10,7 +10,7 @@ import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
 import { webhookQuery } from '../../queries/webhooks.ts';
 
-/** @param by.withWebhook of one event to many webhooks; else of one webhook, with what it was told */
+/** @param by.withWebhook shows the webhook, for deliveries of one event; otherwise the event, for those of one webhook */
 export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Column<Delivery>[] {
   const all: (Column<Delivery> | false)[] = [
     {

@@ -1,4 +1,4 @@
-/** Which events a webhook is told of: all, or some of the catalogue, each with what its body looks like. */
+/** Selects the events of a webhook: all, or types from the catalogue, each with a sample body. */
 import { Anchor, Checkbox, Collapse, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { EventKind } from 'flowhook-client';

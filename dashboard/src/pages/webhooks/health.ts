@@ -1,4 +1,4 @@
-/** How a webhook stands, in numbers and words. */
+/** The health of a webhook, in numbers and words. */
 import type { Delivery, Usage, WebhookDetail } from 'flowhook-client';
 
 export interface Health {
@@ -32,7 +32,7 @@ export function percent(share: number): string {
   return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)} %`;
 }
 
-/** How it stands, since when, and why. */
+/** Its state, since when, and why. */
 export function standing(
   webhook: Pick<WebhookDetail, 'state' | 'pausedAt' | 'pausedReason' | 'failingSince'>,
 ): {
@@ -46,7 +46,7 @@ export function standing(
   return { state, since: null, why: null };
 }
 
-/** `workflow_` is the same in almost all: what differs is what one looks for. */
+/** Without `workflow_`, which almost all types begin with. */
 export function shortEvent(type: string): string {
   return type.startsWith('workflow_') ? type.slice('workflow_'.length) : type;
 }

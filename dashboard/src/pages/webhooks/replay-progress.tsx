@@ -1,4 +1,4 @@
-/** How far a replay is. It goes on in the service, whoever looks. */
+/** The progress of a replay, which runs in the service whether or not anybody watches. */
 import { Alert, Group, Loader, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { flowhook } from '../../client.ts';

@@ -1,4 +1,4 @@
-/** Subscribes a URL: to what, to which events, and what is to be said of the address. */
+/** The dialog that subscribes a URL to events of a workflow, with remarks on the URL. */
 import { Alert, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -19,7 +19,7 @@ export interface SubscribeDefaults {
   url?: string;
 }
 
-/** `open` belongs to a button, `dialog` to the end of the page. */
+/** Call `open` from a button, and render `dialog` at the end of the page. */
 export function useSubscribeDialog(defaults: SubscribeDefaults = {}): {
   open: () => void;
   dialog: ReactNode;

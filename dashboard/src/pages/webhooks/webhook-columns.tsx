@@ -1,4 +1,4 @@
-/** What is told of a webhook in a row: how it stands and why first. */
+/** The columns of a table of webhooks. */
 import { Stack, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';

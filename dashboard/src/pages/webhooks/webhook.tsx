@@ -1,4 +1,4 @@
-/** One webhook: how it stands, what it was sent, how it is called, and how its receiver knows that it is us. */
+/** The page of one webhook: its state, deliveries, settings, and how to verify signatures. */
 import { Alert, Loader, Stack, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';

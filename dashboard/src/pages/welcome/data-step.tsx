@@ -1,4 +1,4 @@
-/** The second step: what a run has found. */
+/** The second step: looking at the records of a run. */
 import { curl } from '../../parts/curl.ts';
 import { ButtonLink } from '../../parts/link.tsx';
 import { many } from '../../parts/quantity.ts';

@@ -1,4 +1,4 @@
-/** The first three things that one does here, each with a button and a command, ticked when there is what they make. */
+/** The first three steps, each with a button and a command, ticked once their result exists. */
 import { CloseButton, Group, Paper, SimpleGrid, Skeleton, Text, Title } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
@@ -11,7 +11,7 @@ import { RunStep } from './run-step.tsx';
 import { countDone, stepsOf } from './steps.ts';
 import { WebhookStep } from './webhook-step.tsx';
 
-/** About as high as the steps themselves: what stands below does not jump. */
+/** About the height of the steps, so that the page does not jump when they appear. */
 const HEIGHT = 300;
 
 /** Above the overview, until everything is done or one puts it away in this browser. */

@@ -1,4 +1,4 @@
-/** The first step: something runs. */
+/** The first step: running a workflow, or making one. */
 import { Button, Select } from '@mantine/core';
 import type { Workflow } from 'flowhook-client';
 import { curl } from '../../parts/curl.ts';

@@ -1,4 +1,4 @@
-/** How far a team has come with the first three things that one does here. */
+/** Which of the first three steps a team has done. */
 import type { Workflow } from 'flowhook-client';
 
 /** What the steps need of a workflow. */

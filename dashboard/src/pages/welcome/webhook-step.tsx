@@ -1,4 +1,4 @@
-/** The third step: others are told. */
+/** The third step: subscribing a webhook. */
 import { Button } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { flowhook } from '../../client.ts';

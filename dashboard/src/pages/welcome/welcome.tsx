@@ -1,4 +1,4 @@
-/** Where a new team begins, and whoever wants to see it once more. */
+/** The welcome page: the first steps of a new team, also when they are done. */
 import { Anchor, Stack, Text } from '@mantine/core';
 import { PageLink } from '../../parts/link.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';

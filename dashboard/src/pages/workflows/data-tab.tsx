@@ -1,4 +1,4 @@
-/** The records of a version: searched, sorted, looked at one by one, and taken along. */
+/** The records of a version: search, sorting, a detail view, and export. */
 import { Button, Group, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
@@ -149,5 +149,5 @@ function Records({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** While they are sorted, none are fetched by scrolling: they would go in between those that one reads. */
+/** While records are sorted, scrolling loads no more: they would be inserted between the rows that are being read. */
 const HELD = { hasMore: false, isLoadingMore: false };

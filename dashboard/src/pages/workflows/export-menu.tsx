@@ -1,4 +1,4 @@
-/** Takes the records along: the browser reads them from the service into a file, however many there are. */
+/** Exports the records: the browser downloads them from the service as a file, however many there are. */
 import { Button, Menu } from '@mantine/core';
 import { Icon } from '../../parts/icon.tsx';
 

@@ -5,10 +5,10 @@ export interface DiffLine {
   text: string;
 }
 
-/** The table below has the product of both as its size. Definitions are written by hand. */
+/** The table below has the product of both line counts as its size. */
 const MAX_LINES = 2_000;
 
-/** Removed lines stand before those that took their place. Of longer texts all that lies between is told as changed. */
+/** Removed lines come before those that replaced them. Of very long texts the whole middle counts as changed. */
 export function lineDiff(before: string, after: string): DiffLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;

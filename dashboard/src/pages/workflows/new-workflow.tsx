@@ -1,4 +1,4 @@
-/** Makes a workflow: by a file at the shell, or, with an admin key, here. */
+/** The dialog for a new workflow: as a file, from a shell, or, with an admin key, by a form. */
 import { Alert, Button, Group, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type SubmitEvent, useState } from 'react';
@@ -217,7 +217,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** A form that makes something must not change what is there. */
+/** `put` would change an existing workflow, which a form for new ones must not do. */
 async function isTaken(workflowId: string): Promise<boolean> {
   for await (const { id } of flowhook.workflows.list({ q: workflowId, limit: 1_000 })) {
     if (id === workflowId) return true;

@@ -1,6 +1,6 @@
 /** A definition that is typed as JSON. */
 
-/** What is wrong is told with its line, where the browser knows it. */
+/** A mistake comes with its line, where the browser tells the position. */
 export function parsedDefinition(
   text: string,
 ): { definition: Record<string, unknown> } | { mistake: string } {

@@ -1,4 +1,4 @@
-/** The fields of records as columns. Values are texts of whoever's data it is: never markup. */
+/** The fields of records as columns. Values come from outside: they are rendered as text, never as markup. */
 import { Anchor, Text } from '@mantine/core';
 import type { DataRecord } from 'flowhook-client';
 import type { Column } from '../../parts/data-table.tsx';

@@ -1,4 +1,4 @@
-/** Short programs that read, run and follow one workflow. What stands in them is quoted for each language. */
+/** Code snippets that read, run and subscribe to one workflow, with values quoted for each language. */
 
 export const LANGUAGES = [
   { value: 'curl', label: 'curl' },

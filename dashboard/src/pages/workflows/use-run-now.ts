@@ -1,4 +1,4 @@
-/** Queues a run, and says plainly when there already is one. */
+/** Queues a run, with a clear message when there already is one. */
 import { Conflict } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';

@@ -1,4 +1,4 @@
-/** Which version one reads. */
+/** Selects the version to show. */
 import { Select } from '@mantine/core';
 import type { Version } from 'flowhook-client';
 import { useNow } from '../../parts/now.ts';

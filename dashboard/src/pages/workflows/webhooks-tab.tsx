@@ -1,4 +1,4 @@
-/** Who is told of this workflow. */
+/** The webhooks of one workflow. */
 import { Button } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { Icon } from '../../parts/icon.tsx';

@@ -1,4 +1,4 @@
-/** What is told of a workflow in a row. */
+/** The columns of a table of workflows. */
 import { ActionIcon, Group, Stack, Text, Tooltip } from '@mantine/core';
 import type { Workflow } from 'flowhook-client';
 import type { Column } from '../../parts/data-table.tsx';

@@ -1,4 +1,4 @@
-/** One workflow: how it stands, what can be done with it, and its tabs. */
+/** The page of one workflow: its state, its actions, and its tabs. */
 import { Alert, Button, Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
@@ -149,7 +149,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** Why the last run failed, on every tab: what one reads there is older than one thinks. */
+/** Why the last run failed, on every tab: after a failure the data is older than expected. */
 function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
   if (lastJob?.state !== 'failed' || lastJob.error === null) return null;
   return (
