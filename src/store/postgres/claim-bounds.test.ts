@@ -1,4 +1,4 @@
-/** Claims that begin behind what a survey has found: nothing that waits or runs is missed. */
+/** Claims that start behind the bounds of a survey miss no job that waits or runs. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';

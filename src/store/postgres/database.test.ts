@@ -1,4 +1,4 @@
-/** Transactions of which several statements are under way at once. */
+/** Transactions with several statements under way at once, their limits, and what their errors mean. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';

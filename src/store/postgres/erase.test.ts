@@ -1,4 +1,4 @@
-/** Erasing while other nodes claim and write. */
+/** Erasing on one node while another one claims and writes. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';

@@ -1,6 +1,6 @@
 /**
- * Everything that can happen to jobs, on two nodes at once in no order: no deadlock, no operation fails but by its
- * fence, and afterwards the tables fit together.
+ * Every operation on jobs, called on two nodes at once in random order: there is no deadlock, no operation fails except
+ * by its fence, and afterwards the tables are consistent.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Jobs when two nodes do the same at one moment: what SQLite's one writer makes impossible. */
+/** Two nodes that do the same to a job at the same moment, which cannot happen on SQLite with its one writer. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';

@@ -1,4 +1,4 @@
-/** Looks at lanes that begin behind what was seen, and looks at those lanes alone that are known. */
+/** Searches in lanes that start behind what was seen, and searches of known lanes only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -13,7 +13,7 @@ import { lanes, load } from './lanes.ts';
 const LANE = { teamId: 't', webhookId: 'w' };
 const LARGE = async () => true;
 
-test('a look that took long rests twenty times as long, unless the index is small', async () => {
+test('a slow full search is not repeated for twenty times as long, unless the index is small', async () => {
   let elapsedMs = 0;
   const bounds = new LaneBounds(() => elapsedMs);
   const all = { afresh: false, known: undefined };
@@ -31,7 +31,7 @@ test('a look that took long rests twenty times as long, unless the index is smal
   assert.deepEqual(bounds.next(1), all);
 });
 
-test('a look every 30 s believes nothing, nor does one after the clock was set back', async () => {
+test('every 30 s, and after the clock was set back, a search uses no bounds', async () => {
   let elapsedMs = 0;
   const bounds = new LaneBounds(() => elapsedMs);
   const afresh: number[] = [];
@@ -48,7 +48,7 @@ test('a look every 30 s believes nothing, nor does one after the clock was set b
   assert.equal(bounds.seen(LANE), 0);
 });
 
-test('a look at known lanes is at no more than 1,000, those that were looked into last', async () => {
+test('a search of known lanes covers the 1,000 most recently used', async () => {
   const bounds = new LaneBounds(() => 0);
   bounds.next(1);
   for (let n = 0; n < 3_000; n += 1) bounds.note({ teamId: 't', webhookId: `w${n}` });
@@ -67,7 +67,7 @@ test('what is seen never goes back', () => {
   assert.equal(bounds.seen(LANE), 5);
 });
 
-test('behind what was seen everything is found that a look at all finds', async (t) => {
+test('a search behind what was seen finds everything that a full search finds', async (t) => {
   const { url, drop } = await makeDatabase();
   const nowMs = Date.UTC(2026, 0, 1);
   const store = await openStore(url, { clock: () => nowMs, publicUrl: () => '', log: silentLogger });

@@ -1,4 +1,4 @@
-/** Lanes of which one node at a time holds each, and what finding them costs. What is found is in the conformance cases. */
+/** Leases of lanes between two nodes, and what finding lanes costs. What is found is tested by the conformance cases. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -45,7 +45,7 @@ function node(nodeId: string, store: Store) {
   };
 }
 
-/** So many webhooks, each with one delivery that is due. */
+/** Makes webhooks with one due delivery each. */
 async function dueLanes(count: number): Promise<[LaneName & { due: DueDelivery }, ...LaneName[]]> {
   made += 1;
   const at = await makeWorkflow(a.store, { id: `w${made}` });
@@ -189,7 +189,7 @@ test('steps through the lanes and never through the deliveries', async () => {
     teamId,
     nowMs - 40_000,
   );
-  // As the planner believes of tables that nobody has counted yet, and of those that it knows.
+  // With the planner's guesses for tables without statistics, and with statistics.
   for (const analyze of [false, true]) {
     if (analyze) await db.exec('analyze');
     const scans = await scansOf(LANES, nowMs, 'a');
@@ -213,7 +213,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** How a statement reads deliveries. */
+/** The scans of `delivery` in the plan of a statement. */
 async function scansOf(sql: string, ...values: (string | number)[]): Promise<Plan[]> {
   const [row] = await db.all<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
     `explain (analyze, format json) ${sql}`,

@@ -1,4 +1,4 @@
-/** A transaction that hangs with one row locked: what goes on without it. */
+/** What goes on while a transaction that hangs has one row locked. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -22,7 +22,7 @@ beforeEach(() => new Database(pool).exec(EMPTY_TABLES));
 
 const isBusy = (error: unknown) => error instanceof Problem && error.code === 'database_busy';
 
-/** Does something while somebody else has these rows locked. */
+/** Runs `perform` while another transaction has these rows locked. */
 function whileLocked(sql: string, values: Value[], perform: () => Promise<void>): Promise<void> {
   return inTransaction(pool, async (tx) => {
     assert.ok((await tx.all(`${sql} for update`, ...values)).length > 0);

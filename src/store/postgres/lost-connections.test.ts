@@ -1,4 +1,4 @@
-/** Connections that the server ends, whatever is under way on them. */
+/** Connections that the server ends while statements are under way on them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { administer, makeDatabase } from '../../../test/support/postgres.ts';
@@ -8,7 +8,7 @@ import { openStore } from '../open.ts';
 
 const ROUNDS = 20;
 
-test('is a database that cannot be reached for a moment, never a fault of ours and never the end', async () => {
+test('calls whose connection the server ends find the database unavailable, and later calls succeed', async () => {
   const { url, server, name, drop } = await makeDatabase();
   const store = await openStore(url, { publicUrl: () => '', log: silentLogger, own: true });
   const others: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Webhooks and deliveries on several nodes at once, and what PostgreSQL would not hold as it comes. */
+/** Webhooks and deliveries on several nodes at once, and values that PostgreSQL cannot store as they are. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -23,12 +23,12 @@ after(async () => {
 });
 beforeEach(() => db.exec(EMPTY_TABLES));
 
-/** Does something on both nodes in turn, all at the same time. */
+/** Makes concurrent calls, alternately on both nodes. */
 function everywhere<Result>(times: number, perform: (on: Store, n: number) => Promise<Result>) {
   return Promise.all(Array.from({ length: times }, (_, n) => perform(stores[n % 2] as Store, n)));
 }
 
-/** A webhook with so many deliveries that wait. */
+/** Makes a webhook with waiting deliveries. */
 async function waiting(count: number) {
   const at = await makeWorkflow(store);
   const { teamId } = at;

@@ -1,4 +1,4 @@
-/** Superseded rows go a bounded number at a time, also while none of them may leave the tables. */
+/** Pruning deletes a bounded number of rows at a time, also while the dead rows cannot be removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';

@@ -1,4 +1,4 @@
-/** Bytes of records that a node of the version before has published, which nobody has counted. */
+/** Versions without a byte count, because a node of the previous release has published them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';

@@ -1,4 +1,4 @@
-/** Whatever the planner believes of the table, a batch reads some rows for each record, not the whole workflow. */
+/** The rows that each statement reads for a batch are bounded, whatever the planner believes of the table. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -30,7 +30,7 @@ after(async () => {
 
 const RECORDS = 4_000;
 const BATCH = 20;
-/** Of each statement, for a batch: more than it needs, and far from all. */
+/** Rows that one statement may read for a batch: more than it needs, and far from all. */
 const MAX_READ = 10 * BATCH;
 
 test('reads by the index that was meant, in a team that the planner has not seen', async () => {
@@ -82,7 +82,7 @@ test('reads by the index that was meant, in a team that the planner has not seen
 
 let statements = 0;
 
-/** Explains every statement by running it, takes that back, and runs it; one after the other. */
+/** Runs every statement twice: with `explain analyze`, which is rolled back, and then for real. */
 class Explaining extends Database {
   #before: Promise<unknown> = Promise.resolve();
 
@@ -125,7 +125,7 @@ interface Node {
   Plans?: Node[];
 }
 
-/** Rows of `record` that a plan has looked at. */
+/** The rows of `record` that a plan has read. */
 function rowsRead(node: Node): number {
   const here = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0);
   const isScan = node['Node Type'].endsWith('Scan') && node['Relation Name'] === 'record';

@@ -1,4 +1,4 @@
-/** Bringing what was erased out of the tables' files: by rewriting them, and only if nobody has to wait for long. */
+/** Scrubbing rewrites the tables' files, and only when nobody has to wait for long. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';

@@ -1,4 +1,4 @@
-/** What `sslmode` in the URL means: the same as to PostgreSQL's own programs. */
+/** `sslmode` in the URL means the same as to PostgreSQL's own programs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ after(async () => {
   await database.drop();
 });
 
-/** The other side of the wire: it speaks TLS, if it has a certificate, in front of the server of the tests. */
+/** A proxy in front of the server of the tests, which speaks TLS if it has a certificate. */
 async function front(certificate: Certificate | undefined) {
   let encrypted = 0;
   const open = new Set<Socket>();
