@@ -1,4 +1,4 @@
-/** `flowhook database copy`: all of a database in another one, compared row for row, and served from there. */
+/** `flowhook database copy`: copies a whole database into another one; compared row by row, and served from there. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Uses everything that leaves rows behind, and stops the service. */
+/** Uses every feature that writes rows, and stops the service. */
 async function fill() {
   const service = await startService({ directory, workflows });
   const subscribed = await service.call('POST', '/v1/integrations/webhooks/subscribe', {

@@ -1,4 +1,4 @@
-/** What flowhook doctor says of PostgreSQL: well, behind a pool of transactions, with a wrong key, and away. */
+/** `flowhook doctor` on PostgreSQL: in order, behind a transaction pooler, with a wrong key, and unreachable. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

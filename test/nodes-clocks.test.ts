@@ -1,4 +1,4 @@
-/** Three nodes on one PostgreSQL whose clocks are ten minutes slow, right, and ten minutes fast: nothing is different. */
+/** Three nodes on one PostgreSQL, with clocks ten minutes slow, right and ten minutes fast, work as with right clocks. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,10 +15,10 @@ import { type ServerProcess, startServerProcess } from './support/server-process
 
 const SHIFTS_MS = [-600_000, 0, 600_000];
 const LEASE_MS = 1_500;
-/** Both clocks are this machine's; what may be between them is what was under way. */
+/** How far apart two times of this machine may be, because of what was under way in between. */
 const NEAR_MS = 30_000;
 const PROGRAM = join(import.meta.dirname, 'support', 'short-lease-server.ts');
-/** Runs for longer than a lease: a node that reckons by its own clock takes it away, or lets it go. */
+/** Runs for longer than a lease: a node that used its own clock would take the job away, or give it up. */
 const SOURCE = `source:
   type: command
   command: [sh, -c, 'sleep 2; echo "{\\"id\\":\\"1\\",\\"run\\":\\"$FLOWHOOK_JOB\\"}"']

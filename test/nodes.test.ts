@@ -34,7 +34,7 @@ async function node(
   return service;
 }
 
-/** Resolves when a look answers something. It looks again at all that a node is told of: its own commits for certain. */
+/** Resolves with the first result of `look` that is not undefined. Looks again whenever the node reports a change. */
 function seen<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
   return new Promise((resolve, reject) => {
     const again = () => {

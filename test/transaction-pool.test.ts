@@ -1,4 +1,4 @@
-/** The service behind a proxy that hands each transaction to another connection: nothing of it lives in a session. */
+/** The service behind a pooler that gives each transaction another connection: it keeps no state in a session. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { silentLogger } from '../src/observe/log.ts';
