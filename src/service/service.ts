@@ -1,7 +1,5 @@
 /** The composition root: builds all parts of a node, starts them in order, and stops them in reverse. */
-import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { misspeltVariables } from '../config/names.ts';
@@ -15,49 +13,32 @@ import { Overload } from '../http/limits/overload.ts';
 import { nodeMetrics } from '../http/node-metrics.ts';
 import { openDashboard } from '../http/ui/dashboard.ts';
 import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
-import { Engine } from '../jobs/engine.ts';
-import { PushJobs } from '../jobs/push-job.ts';
-import { createScheduler } from '../jobs/schedule.ts';
+import type { Engine } from '../jobs/engine.ts';
 import { localAuthor } from '../model/audit.ts';
 import type { Team } from '../model/team.ts';
-import { createGuardedDispatcher } from '../net/dispatcher.ts';
-import { createResolver } from '../net/resolver.ts';
 import { EventLoopMonitor } from '../observe/event-loop.ts';
 import type { Logger } from '../observe/log.ts';
 import { processMetrics } from '../observe/process-metrics.ts';
 import { traceMetrics } from '../observe/trace-metrics.ts';
-import { BodyWriter } from '../records/body-writer.ts';
-import { Ingester } from '../records/ingester.ts';
-import { RepresentationCache } from '../records/representation-cache.ts';
-import { loadSuppression } from '../records/suppress.ts';
 import type { Clock } from '../std/clock.ts';
-import { newId } from '../std/id.ts';
 import { IdleGc } from '../std/idle-gc.ts';
-import { isOpenToOthers } from '../std/open-to-others.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { StopOrder } from '../std/stop-order.ts';
 import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
-import { openStore, ownDirectory } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { openSealer } from '../teams/encryption-key.ts';
-import { mintFirstKey, storeBootstrapKey } from '../teams/first-keys.ts';
-import { Authenticator } from '../teams/keys.ts';
-import { LastUsed } from '../teams/last-used.ts';
+import { mintFirstKey } from '../teams/first-keys.ts';
 import { makeLink } from '../teams/sessions.ts';
-import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
+import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { ApplyReport } from '../workflows/apply.ts';
 import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts';
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
-import { runSecrets } from '../workflows/secrets.ts';
-import { createChores } from './chores.ts';
-import { startObservation, withVersions } from './observation.ts';
+import { buildCapabilities } from './capabilities.ts';
+import { openFoundation } from './foundation.ts';
+import { startObservation } from './observation.ts';
 import { stopTimes } from './stop-times.ts';
 import { createWire } from './wire.ts';
 
-/** The node id on SQLite, where the database belongs to one process: every running job is of this node. */
-const SOLE_NODE = 'local';
-const DEFAULT_TEAM = 'default';
 /** How many connections may wait to be accepted. Beyond that, clients must retransmit, which takes seconds. */
 const BACKLOG = 4_096;
 
@@ -131,36 +112,16 @@ export async function startService(
     const isShared = isPostgres(config.databaseUrl);
     const has = (role: Exclude<Role, 'all'>) => config.role === 'all' || config.role === role;
     const publicUrl = () => config.publicUrl ?? url;
-    mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
-    for (const directory of [config.dataDirectory, config.backupDirectory].filter(isOpenToOthers)) {
-      log.warn({ directory }, 'directory.open_to_others: it holds what teams store. `chmod 700` it');
-    }
-    if (isShared) {
-      const owned = await ownDirectory(config.dataDirectory);
-      started.push(() => owned.release());
-    }
-    const store = await openStore(config.databaseUrl, {
-      own: true,
-      publicUrl,
+    const foundation = await openFoundation(config, {
       log,
-      poolSize: config.databasePool,
-      quotas: config.quotas,
-      listen: config.databaseListen,
-      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      clock: options.clock,
+      random,
+      publicUrl,
+      isShared,
+      servesApi: has('api'),
+      started,
     });
-    started.push(() => store.close(), 'the database');
-    // On PostgreSQL an id for this process only: jobs of a dead node are recovered when their leases expire.
-    const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
-
-    const sealer = await openSealer(config, store);
-    const ofStart = authoredBy(store, localAuthor('service'));
-    const lastUsed = kept(new LastUsed({ store, log, random }));
-    const authenticator = new Authenticator(store, lastUsed);
-    started.push(() => authenticator.close());
-    const team = await ofStart.teams.ensure({ slug: DEFAULT_TEAM });
-    const { bootstrapKey } = config;
-    if (bootstrapKey !== undefined && has('api'))
-      await storeBootstrapKey(ofStart, { team, key: bootstrapKey });
+    const { store, nodeId, sealer, ofStart, lastUsed, authenticator, team } = foundation;
     const hasDashboard = config.dashboard && has('api');
     const dashboard = hasDashboard
       ? openDashboard({
@@ -191,66 +152,17 @@ export async function startService(
     if (has('worker')) await files?.tick();
     started.push(() => files?.stop());
 
-    const resolver = createResolver();
-    const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
-    started.push(() => dispatcher.destroy());
-    const lanes = new DeliveryEngine({
-      store,
-      sealer,
-      dispatcher,
+    const capabilities = await buildCapabilities(config, {
+      ...foundation,
       log,
       observer,
       tracing,
-      userAgent: `flowhook/${VERSION}`,
-      nodeId,
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+      files,
       random,
+      leaseMs: options.leaseMs,
+      started,
     });
-    const ingester = new Ingester({
-      databaseUrl: config.databaseUrl,
-      log,
-      suppression: (at) => loadSuppression({ store, sealer }, at),
-    });
-    started.push(() => ingester.close(), 'the reading of records');
-    const representations = new RepresentationCache({
-      store,
-      writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
-      directory: join(config.dataDirectory, 'representations'),
-      maxBytes: config.representationCacheMb * 1_048_576,
-      log,
-    });
-    await representations.start();
-    started.push(() => representations.stop(), 'answers being kept');
-    const followed = withVersions(observer, (version) => void representations.buildAhead(version));
-    const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
-    started.push(() => pushes.stop(), 'pushes');
-    const engine = new Engine({
-      store,
-      ingester,
-      log,
-      observer: followed,
-      tracing,
-      renewPush: (held) => pushes.renew(held),
-      workflowsDirectory: config.workflowsDirectory,
-      environment: config.environment,
-      secrets: (slug, workflow) =>
-        runSecrets(workflow, {
-          directory: config.workflowsDirectory,
-          team: slug,
-          environment: config.environment,
-        }),
-      random,
-      fetchPolicy: config.allowNetworks,
-      nodeId,
-      except: () => files?.foreign ?? [],
-      ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
-      capacity: config.maxRunningJobs,
-      perTeam: config.maxRunningJobsPerTeam,
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-    });
-    const scheduler = createScheduler({ store, log, random, tracing });
-    const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
-    const chores = createChores({ config, store, log, random, nodeId, forget, started });
+    const { resolver, lanes, representations, pushes, engine, scheduler, forget, chores } = capabilities;
 
     const { tlsCert, tlsKey } = config;
     const certificate =

@@ -1,0 +1,112 @@
+/** Builds what does the work of a node: deliveries, ingest, kept bodies, pushes, jobs, schedules and chores. */
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { VERSION } from '../config/version.ts';
+import { Engine } from '../jobs/engine.ts';
+import { PushJobs } from '../jobs/push-job.ts';
+import { createScheduler } from '../jobs/schedule.ts';
+import { createGuardedDispatcher } from '../net/dispatcher.ts';
+import { createResolver } from '../net/resolver.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Observer } from '../observe/observer.ts';
+import type { Tracing } from '../observe/tracing.ts';
+import { BodyWriter } from '../records/body-writer.ts';
+import { Ingester } from '../records/ingester.ts';
+import { RepresentationCache } from '../records/representation-cache.ts';
+import { loadSuppression } from '../records/suppress.ts';
+import type { Sealer } from '../std/seal.ts';
+import type { StopOrder } from '../std/stop-order.ts';
+import type { Store } from '../store/store.ts';
+import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
+import type { LocalFiles } from '../workflows/local-files.ts';
+import { runSecrets } from '../workflows/secrets.ts';
+import { createChores } from './chores.ts';
+import { withVersions } from './observation.ts';
+
+/**
+ * Nothing of it works yet but the cache of bodies; whoever builds it starts what belongs to the node's role, and stops
+ * deliveries, jobs and schedules.
+ *
+ * @param input.files the node's workflow files, where others write the definitions
+ * @param input.leaseMs the lease of running jobs and of lanes, if not the usual one
+ * @param input.started what must be closed is registered there
+ */
+export async function buildCapabilities(
+  config: Config,
+  input: {
+    store: Store;
+    nodeId: string;
+    sealer: Sealer;
+    log: Logger;
+    observer: Observer;
+    tracing: Tracing | undefined;
+    files: LocalFiles | undefined;
+    random: () => number;
+    leaseMs: number | undefined;
+    started: StopOrder;
+  },
+) {
+  const { store, nodeId, sealer, log, observer, tracing, files, random, started } = input;
+  const lease = input.leaseMs === undefined ? {} : { leaseMs: input.leaseMs };
+  const resolver = createResolver();
+  const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
+  started.push(() => dispatcher.destroy());
+  const lanes = new DeliveryEngine({
+    store,
+    sealer,
+    dispatcher,
+    log,
+    observer,
+    tracing,
+    userAgent: `flowhook/${VERSION}`,
+    nodeId,
+    ...lease,
+    random,
+  });
+  const ingester = new Ingester({
+    databaseUrl: config.databaseUrl,
+    log,
+    suppression: (at) => loadSuppression({ store, sealer }, at),
+  });
+  started.push(() => ingester.close(), 'the reading of records');
+  const representations = new RepresentationCache({
+    store,
+    writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
+    directory: join(config.dataDirectory, 'representations'),
+    maxBytes: config.representationCacheMb * 1_048_576,
+    log,
+  });
+  await representations.start();
+  started.push(() => representations.stop(), 'answers being kept');
+  const followed = withVersions(observer, (version) => void representations.buildAhead(version));
+  const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
+  started.push(() => pushes.stop(), 'pushes');
+  const engine = new Engine({
+    store,
+    ingester,
+    log,
+    observer: followed,
+    tracing,
+    renewPush: (held) => pushes.renew(held),
+    workflowsDirectory: config.workflowsDirectory,
+    environment: config.environment,
+    secrets: (slug, workflow) =>
+      runSecrets(workflow, {
+        directory: config.workflowsDirectory,
+        team: slug,
+        environment: config.environment,
+      }),
+    random,
+    fetchPolicy: config.allowNetworks,
+    nodeId,
+    except: () => files?.foreign ?? [],
+    ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
+    capacity: config.maxRunningJobs,
+    perTeam: config.maxRunningJobsPerTeam,
+    ...lease,
+  });
+  const scheduler = createScheduler({ store, log, random, tracing });
+  const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
+  const chores = createChores({ config, store, log, random, nodeId, forget, started });
+  return { resolver, lanes, representations, pushes, engine, scheduler, forget, chores };
+}
