@@ -2,7 +2,7 @@
  * `npm run screenshots`: every page of the dashboard, light and dark, as pictures in `docs/images`, and some as a
  * telephone shows them. The same names every time; the people in them are made up.
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -21,6 +21,11 @@ const PATIENCE_MS = 30_000;
 const { values } = parseArgs({
   options: { out: { type: 'string', default: join(ROOT, 'docs/images') }, only: { type: 'string' } },
 });
+
+async function removePictures(directory: string): Promise<void> {
+  const names = await readdir(directory);
+  await Promise.all(names.filter((name) => name.endsWith('.png')).map((name) => rm(join(directory, name))));
+}
 
 function pagesOf({ shown }: World): Record<string, string> {
   return {
@@ -58,8 +63,9 @@ const browser = await startChromium();
 let world: World | undefined;
 try {
   world = await startWorld();
-  if (values.only === undefined) await rm(values.out, { recursive: true, force: true });
   await mkdir(values.out, { recursive: true });
+  // Those of pages that are gone; the folder beside them holds plots of measurements.
+  if (values.only === undefined) await removePictures(values.out);
   let bytes = 0;
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of [WIDE, NARROW]) bytes += await take(browser, world, { colorScheme, viewport });
