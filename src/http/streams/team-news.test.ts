@@ -1,16 +1,20 @@
-/** A look at a team's changes that fails halfway. */
+/** Looks at a team's changes that fail halfway, or during which something happens. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
+import { load, settle, subscribe } from '../../store/conformance/sending.ts';
 import { makeJob, makeWorkflow } from '../../store/conformance/setup.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { TeamNews } from './team-news.ts';
 
-/** A team with a workflow, its news on a store that fails on request, and a look that is always due. */
+/**
+ * A team with a workflow, its news on a store that fails or does something else on request when deliveries are read, and
+ * a look that is always due.
+ */
 async function startNews(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-news-'));
   const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
@@ -24,16 +28,19 @@ async function startNews(t: TestContext) {
   });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
-  let failing = false;
-  const flaky: Store = {
+  let whileReading: (webhookId: string) => Promise<void> = async () => {};
+  const disturbed: Store = {
     ...store,
     deliveries: {
       ...store.deliveries,
-      list: (input) => (failing ? Promise.reject(new Error('out of reach')) : store.deliveries.list(input)),
+      async list(input) {
+        await whileReading(input.webhookId ?? '');
+        return store.deliveries.list(input);
+      },
     },
   };
   const place = await makeWorkflow(store);
-  const news = new TeamNews(flaky, place.teamId);
+  const news = new TeamNews(disturbed, place.teamId);
   await news.begin();
   // From now on deliveries are read as well.
   news.noteLanes([{ teamId: place.teamId, webhookId: 'wh_1' }]);
@@ -46,10 +53,13 @@ async function startNews(t: TestContext) {
     place,
     news,
     look,
+    during(act: typeof whileReading) {
+      whileReading = act;
+    },
     async failOnce() {
-      failing = true;
+      whileReading = () => Promise.reject(new Error('out of reach'));
       await assert.rejects(look(), /out of reach/);
-      failing = false;
+      whileReading = async () => {};
     },
   };
 }
@@ -72,4 +82,28 @@ test('leaves what is found by comparison to the next look', async (t) => {
   await failOnce();
   assert.deepEqual(await look(), [{ kind: 'workflows', ids: [place.workflowId] }]);
   assert.deepEqual(await look(), []);
+});
+
+test('goes on watching a webhook that gets a delivery while others are read', async (t) => {
+  const { store, place, news, look, during } = await startNews(t);
+  const { teamId } = place;
+  const [webhookId, other] = [
+    await subscribe(store, place),
+    await subscribe(store, place, ['workflow_failed']),
+  ];
+  news.noteLanes([
+    { teamId, webhookId },
+    { teamId, webhookId: other },
+  ]);
+  during(async (read) => {
+    if (read !== other) return;
+    await makeJob(store, place);
+    news.noteLanes([{ teamId, webhookId }]);
+  });
+  await look();
+  during(async () => {});
+  const [due] = await load(store, teamId, webhookId);
+  await settle(store, due, 1, { state: 'delivered' });
+  const found = (await look()).find(({ kind }) => kind === 'deliveries');
+  assert.deepEqual(found, { kind: 'deliveries', ids: [due?.id] });
 });

@@ -161,12 +161,15 @@ export class TeamNews {
     return news;
   }
 
-  /** Webhooks are watched until none of their newest deliveries waits. */
+  /**
+   * Webhooks are watched until none of their newest deliveries waits. One that is noted while this reads is read once
+   * more, since `#watch` moves it to the end of the set: the last reading decides.
+   */
   async #compareDeliveries(): Promise<News[]> {
     const before = this.#marks.get('deliveries') ?? new Map<string, string>();
     const after: Marks = new Map();
     const changed: string[] = [];
-    const settled: string[] = [];
+    const settled = new Set<string>();
     for (const webhookId of this.#watched) {
       const newest = await this.#store.deliveries.list({
         teamId: this.teamId,
@@ -177,7 +180,8 @@ export class TeamNews {
         after.set(id, mark(state, attempt));
         if (before.get(id) !== after.get(id)) changed.push(id);
       }
-      if (newest.every(({ state }) => state !== 'waiting')) settled.push(webhookId);
+      if (newest.every(({ state }) => state !== 'waiting')) settled.add(webhookId);
+      else settled.delete(webhookId);
     }
     for (const webhookId of settled) this.#watched.delete(webhookId);
     this.#marks.set('deliveries', after);
