@@ -1,6 +1,7 @@
 /**
  * Runs a suite of tests: `node test/run.ts SUITE`, which is what the scripts of package.json are. With TEST_FAILED the
- * files in which something failed are written there, for CI, which runs them once more.
+ * files in which something failed are written there, for CI, which runs them once more: `node test/run.ts SUITE FILE…`
+ * runs these files one at a time, in the form that they have in the suite.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -17,14 +18,16 @@ interface Suite {
 }
 
 /** Tests that `npm test` runs in a short form: the variable that says how much is tried, and how much CI has time for. */
-const LONG_FORMS: readonly [file: string, variable: string, size: number][] = [
-  ['crash', 'CRASH_ROUNDS', 40],
-  ['webhook-crash', 'WEBHOOK_CRASH_ROUNDS', 40],
-  ['backup-crash', 'BACKUP_CRASH_ROUNDS', 16],
-  ['chaos', 'CHAOS_JOBS', 120],
-  ['document', 'DOCUMENT_REQUESTS', 20_000],
-  ['large-records', 'LARGE_RECORDS', 600],
-  ['push', 'PUSH_RECORDS', 200_000],
+const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'][] = [
+  ['test/crash.test.ts', 'CRASH_ROUNDS', 40],
+  ['test/webhook-crash.test.ts', 'WEBHOOK_CRASH_ROUNDS', 40],
+  ['test/backup-crash.test.ts', 'BACKUP_CRASH_ROUNDS', 16],
+  ['test/chaos.test.ts', 'CHAOS_JOBS', 120],
+  ['test/document.test.ts', 'DOCUMENT_REQUESTS', 20_000],
+  ['test/large-records.test.ts', 'LARGE_RECORDS', 600],
+  ['test/push.test.ts', 'PUSH_RECORDS', 200_000],
+  ['src/workflows/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
+  ['test/dashboard-axe.test.ts', 'AXE_LOOKS', 'all'],
 ];
 
 const SUITES: Readonly<Record<string, Suite>> = {
@@ -54,7 +57,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   /** What people install and paste. One file at a time: the README names its ports. */
   package: { files: ['test/package/*.test.ts'], concurrency: 1 },
   long: {
-    files: LONG_FORMS.map(([name]) => `test/${name}.test.ts`),
+    files: LONG_FORMS.map(([file]) => file),
     setup: 'postgres',
     concurrency: 1,
     environment: Object.fromEntries(
@@ -63,7 +66,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-const [name = 'all'] = process.argv.slice(2);
+const [name = 'all', ...only] = process.argv.slice(2);
 const suite = SUITES[name];
 if (suite === undefined) {
   console.error(`There is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
@@ -80,9 +83,9 @@ const { status } = spawnSync(
       ? []
       : ['--test-reporter=./test/support/failed-files.ts', `--test-reporter-destination=${failed}`]),
     ...(suite.setup === undefined ? [] : [`--test-global-setup=test/support/${suite.setup}.ts`]),
-    `--test-concurrency=${suite.concurrency}`,
+    `--test-concurrency=${only.length > 0 ? 1 : suite.concurrency}`,
     `--test-timeout=${name === 'long' ? 900_000 : 240_000}`,
-    ...suite.files,
+    ...(only.length > 0 ? only : suite.files),
   ],
   {
     cwd: ROOT,
