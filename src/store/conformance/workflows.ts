@@ -90,6 +90,17 @@ export function testWorkflows(open: Open): void {
     ]);
   });
 
+  it('tells them also where a definition holds a NUL, half a surrogate pair or what looks like one', async ({
+    store,
+  }) => {
+    const names = ['a\0b', '\ud800', '\\u0000', 'plain'];
+    for (const [at, name] of names.entries()) await makeWorkflow(store, { id: `w${at}`, name });
+    assert.deepEqual(
+      (await store.workflows.applied()).map(({ id, sourceType }) => [id, sourceType]),
+      names.map((_, at) => [`w${at}`, 'module']),
+    );
+  });
+
   it('keeps the same id in two teams apart', async ({ store }) => {
     const a = await makeWorkflow(store, { team: 'a', name: 'A' });
     const b = await makeWorkflow(store, { team: 'b', name: 'B' });

@@ -92,13 +92,23 @@ export async function list(
   return rows.map(toWorkflow);
 }
 
-export function applied(view: View): Promise<AppliedWorkflow[]> {
-  return view.db.all<AppliedWorkflow>(
-    `select team_id as "teamId", id, definition_hash as "definitionHash",
-            definition::json -> 'source' ->> 'type' as "sourceType"
-     from workflow where archived_at is null order by team_id, id`,
+export async function applied(view: View): Promise<AppliedWorkflow[]> {
+  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>(READ_APPLIED);
+  return rows.map(({ unread, ...row }) =>
+    unread === null ? row : { ...row, sourceType: (JSON.parse(unread) as Definition).source.type },
   );
 }
+
+/**
+ * PostgreSQL cannot read a field of JSON that holds an escaped NUL or half a surrogate pair anywhere, and fails the
+ * whole statement. Definitions with an escape are therefore read here: otherwise the definition of one team would stop
+ * those of all teams from being compared.
+ */
+const READ_APPLIED = `
+  select team_id as "teamId", id, definition_hash as "definitionHash",
+    case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
+    case when strpos(definition, '\\u') > 0 then definition end as unread
+  from workflow where archived_at is null order by team_id, id`;
 
 export async function archive(
   tx: Tx,
