@@ -35,3 +35,12 @@ test('counts the addresses of one /64 together', () => {
   assert.equal(triesLeft(limit, '::ffff:10.0.0.1', 0), 10);
   assert.equal(triesLeft(limit, '::ffff:10.0.0.2', 0), 10);
 });
+
+test('counts at most ten thousand addresses, and forgets the first ones', () => {
+  const limit = new SignInLimit();
+  assert.equal(triesLeft(limit, 'first', 0), 10);
+  for (let n = 0; n < 9_999; n++) limit.take(`${n}`, 0);
+  assert.equal(triesLeft(limit, 'first', 0), 0);
+  limit.take('one more', 0);
+  assert.equal(triesLeft(limit, 'first', 0), 10);
+});
