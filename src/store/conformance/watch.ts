@@ -33,7 +33,7 @@ export function testWatch(open: Open): void {
     const { id } = await store.keys.create(key);
     await store.sessions.begin({ keyId: id, hash: 'a', forMs: 1_000 });
     let told = 0;
-    store.watch(({ keys }) => {
+    const unwatch = store.watch(({ keys }) => {
       if (keys) told += 1;
     });
     await store.keys.used({ keys: [{ id, at: store.now() }] });
@@ -43,6 +43,9 @@ export function testWatch(open: Open): void {
     assert.equal(told, 1);
     await store.keys.revoke({ id });
     assert.equal(told, 2);
+    unwatch();
+    await store.keys.revoke({ id });
+    assert.equal(told, 2, 'nobody watches any more');
   });
 
   it('names the webhooks that got something due, and no more than 64', async ({ store }) => {
