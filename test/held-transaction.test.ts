@@ -25,6 +25,9 @@ const CLAIMS_TO_SURVEY = 60;
 const ROUNDS_MEASURED = 3;
 const ROUNDS_COMPARED = 5;
 
+/** Runs only after a search of all lanes that was slow, as chance has it: a later round may have none. */
+const OF_SLOW_SEARCHES = /^select pg_relation_size/;
+
 /** Buffers that one call touches, on average, by statement. */
 type Costs = Map<string, number>;
 
@@ -73,7 +76,12 @@ test('beside a transaction that is held open no statement walks over all that ha
 
   const jobs = JOBS + ROUNDS_MEASURED * load.jobs;
   for (const [query, first] of before) {
-    const least = Math.min(...last.map((one) => one.get(query) ?? Number.POSITIVE_INFINITY));
+    const later = last.map((one) => one.get(query)).filter((buffers) => buffers !== undefined);
+    if (later.length === 0) {
+      assert.match(query, OF_SLOW_SEARCHES);
+      continue;
+    }
+    const least = Math.min(...later);
     assert.ok(least <= 2 * first + 100 + passedBy(query, jobs), `${first} buffers became ${least}: ${query}`);
   }
   for (const known of WALKS.keys()) assert.ok([...before.keys()].some((query) => known.test(query)));
