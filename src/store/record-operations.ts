@@ -86,8 +86,8 @@ export interface RecordOperations {
   }): Promise<VersionSummary[]>;
   /**
    * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of
-   * them, as JSON objects joined by `separator` (neither occurs unescaped in a record), with `lead` before the first. A
-   * page may be empty without being the last, which is `done`.
+   * them, as JSON objects joined by `separator` (no record contains a line end), with `lead` before the first. A page
+   * may be empty without being the last, which is `done`.
    */
   page(input: {
     teamId: string;

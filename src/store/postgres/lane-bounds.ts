@@ -29,7 +29,7 @@ export interface NextLook {
 }
 
 export interface KnownLane extends LaneName {
-  /** Every delivery of an event up to this sequence has had its first attempt. */
+  /** No delivery of an event up to this sequence still waits for its first attempt. */
   seen: number;
 }
 
