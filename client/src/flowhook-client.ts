@@ -12,10 +12,11 @@ export {
 export type { FlowhookEvent } from './event.ts';
 export type { EventKind } from './events.ts';
 export { Flowhook, type FlowhookOptions } from './flowhook.ts';
-export type { InspectedRequest, Inspector } from './inspectors.ts';
-export type { FailureReason, Job, JobOrigin, JobState, LogLine } from './jobs.ts';
+export type { InspectedRequest, Inspector, InspectorAnswer } from './inspectors.ts';
+export type { FailureReason, Job, JobCounts, JobOrigin, JobState, LogLine } from './jobs.ts';
 export type { Key, MadeKey, Me, Scope } from './keys.ts';
 export type { Page, Pages } from './pages.ts';
+export type { PushedBytes } from './push-body.ts';
 export type { News } from './stream.ts';
 export type { System, SystemChecks, SystemFinding, SystemSetting } from './system.ts';
 export type { CallOptions, KeyedOptions } from './transport.ts';
@@ -30,4 +31,12 @@ export type {
   WebhookDetail,
   WebhookSettings,
 } from './webhooks.ts';
-export type { Change, DataRecord, Definition, Version, Workflow, WorkflowDefinition } from './workflows.ts';
+export type {
+  Change,
+  DataOptions,
+  DataRecord,
+  Definition,
+  Version,
+  Workflow,
+  WorkflowDefinition,
+} from './workflows.ts';

@@ -17,20 +17,25 @@ import type { ShownChecks } from '../../src/http/extensions/system-checks.ts';
 import type { EventType } from '../../src/model/event.ts';
 import type {
   AuditLine,
+  DataOptions,
   Delivery,
   DeliveryDetail,
+  Flowhook,
   FlowhookEvent,
   InspectedRequest,
   Inspector,
+  InspectorAnswer,
   Job,
+  JobCounts,
   Key,
   LogLine,
+  PushedBytes,
+  Replay,
   System,
   SystemChecks,
   WebhookDetail,
   Workflow,
 } from '../src/flowhook-client.ts';
-import type { Replay } from '../src/webhooks.ts';
 
 /** Compiles only when each can stand for the other. */
 function same<Ours, Theirs>(
@@ -53,4 +58,11 @@ test('jobs, workflows, webhooks and deliveries have the shapes that the service 
   same<ShownInspector, Inspector>();
   same<ShownInspected, InspectedRequest>();
   same<EventType, FlowhookEvent['type']>();
+});
+
+test('what methods take and return can be named', () => {
+  same<Parameters<Flowhook['workflows']['readAll']>[1], DataOptions | undefined>();
+  same<Extract<Parameters<Flowhook['workflows']['push']>[1], { contentType: string }>, PushedBytes>();
+  same<Awaited<ReturnType<Flowhook['jobs']['counts']>>, JobCounts>();
+  same<Parameters<Flowhook['inspectors']['create']>[0], InspectorAnswer | undefined>();
 });
