@@ -16,25 +16,25 @@ const OURS = 'flowhook';
 
 const PROMISES: readonly Promised[] = [
   {
-    what: 'a job is queued durably, 64 callers, of a bare Fastify route',
+    what: 'queueing a job durably, 64 callers, ratio to a bare Fastify route',
     of: 'queue',
     found: (result) => ratio(result, OURS, 'requests at 64'),
     isAtLeast: 0.7,
   },
   {
-    what: 'whole read of 200,000 records, the first, of Fastify from memory',
+    what: 'first whole read of 200,000 records, ratio to Fastify sending from memory',
     of: 'read',
     found: (result) => ratio(result, `${OURS}, identity, first`, '200 k'),
     isAtLeast: 0.35,
   },
   {
-    what: 'whole read of 200,000 records, again',
+    what: 'second whole read of 200,000 records, the same ratio',
     of: 'read',
     found: (result) => ratio(result, `${OURS}, identity, again`, '200 k'),
     isAtLeast: 0.8,
   },
   {
-    what: 'deliveries to one endpoint, of a bare loop with undici',
+    what: 'deliveries to one endpoint, ratio to a bare undici loop',
     of: 'deliver',
     found: (result) => ratio(result, OURS, 'to 1'),
     isAtLeast: 0.3,
@@ -47,7 +47,7 @@ const PROMISES: readonly Promised[] = [
     unit: 'ms',
   },
   {
-    what: 'p99 of the other endpoints while 5 of 50 hang, of undisturbed',
+    what: 'p99 of the other endpoints while 5 of 50 hang, ratio to undisturbed',
     of: 'deliver',
     found: (result) => {
       const [hanging, alone] = ['p99 at 200/s, 5 hang', 'p99 at 200/s'].map((name) => value(result, name));

@@ -74,9 +74,9 @@ function cellOf(result: Result, name: string, figure: string): string {
 }
 
 function captionOf(result: Result): string {
-  const ratios = result.limit === undefined ? '' : ` In bold the part of ${result.limit}.`;
-  const left = result.skipped.map((sentence) => ` Left out: ${sentence}`).join('');
-  return `<small>${result.about} ${result.machine}; ${result.at.slice(0, 10)}, median of ${result.rounds} rounds (least–most), taken in turns.${ratios}${left}</small>`;
+  const ratios = result.limit === undefined ? '' : ` Bold: ratio to ${result.limit}.`;
+  const left = result.skipped.map((sentence) => ` Not measured: ${sentence}`).join('');
+  return `<small>${result.about} ${result.machine}; ${result.at.slice(0, 10)}, median of ${result.rounds} rounds (lowest–highest), interleaved.${ratios}${left}</small>`;
 }
 
 function withUnit(figure: string, unit: string | undefined): string {

@@ -11,11 +11,11 @@ import { table } from './table.ts';
 
 const HEAD = `# Commands
 
-Every command of \`flowhook\`: what it takes, what it ends with, and how it is mostly called. Made of the commands themselves,
-of which \`flowhook COMMAND --help\` tells the same.
+Every command of \`flowhook\`: arguments, flags, exit codes and typical calls. Generated from the commands;
+\`flowhook COMMAND --help\` prints the same.
 
-What a command was asked for goes to standard output, messages go to standard error. \`<such>\` has to be given,
-\`[such]\` may be left out, \`…\` may be repeated. In a clone of the repository it is \`npx flowhook\`.
+Data goes to standard output, messages go to standard error. \`<argument>\` is required, \`[argument]\` is optional,
+\`…\` may be repeated. In a clone of the repository, type \`npx flowhook\`.
 `;
 
 /** What so many commands have in the same words is told once. */

@@ -4,12 +4,12 @@ import { table } from './table.ts';
 
 const HEAD = `# Errors
 
-Every error that the service answers on purpose, by its status: the code and the sentence. Made of \`src/model/error.ts\`.
+Every error that the service returns, by status: its code and its sentence. Generated from \`src/model/error.ts\`.
 
-The body of an error is \`{ "error": "…" }\`, one sentence that names the next step; where a field or a setting is meant, the
-sentence is about that one instead of the general one here. Programs read the header \`x-error-code\`: a code never changes its
-meaning. \`x-request-id\` is the id to find the request by in the log. Which operation answers what stands in \`/docs\` and
-\`/openapi.json\` of the service.
+The body of an error is \`{ "error": "…" }\`, one sentence that names the next step. Errors about a particular field or setting
+name it, in place of the general sentence listed here. Programs should read the header \`x-error-code\`: a code never changes its
+meaning. \`x-request-id\` identifies the request in the log. \`/docs\` and \`/openapi.json\` of the service list the errors of
+each operation.
 `;
 
 /** What a client does about each status. */

@@ -5,11 +5,11 @@ import { table } from './table.ts';
 
 const HEAD = `# Events
 
-Every type of event: when it comes about, what its \`data\` holds, and a whole body as a webhook is sent it. Made of
-\`src/model/event-catalogue.ts\`; \`GET /v1/events/types\` answers the same with a JSON Schema for each.
+Every type of event: when it occurs, what its \`data\` holds, and a complete body as a webhook receives it. Generated from
+\`src/model/event-catalogue.ts\`; \`GET /v1/events/types\` returns the same with a JSON Schema for each.
 
 The events of a job come in this order: queued, started, data_change (only if something changed), then finished, failed or
-canceled. What every body holds beside \`data\`:
+canceled. Every body also has these fields:
 `;
 
 interface Schema {

@@ -8,8 +8,8 @@ import { table } from './table.ts';
 
 const HEAD = `# Metrics
 
-Every number that \`GET /metrics\` tells, in the words of its own help. Made of where each is counted;
-[Watching it](../operate/metrics.md) says who may read them and what to make of them.
+Every metric of \`GET /metrics\`, with its own help text. Generated from the code that counts them;
+[Metrics and alerts](../operate/metrics.md) says who may read them and how to use them.
 `;
 
 /** Nothing is read of the node: only names, words and labels are asked for. */

@@ -6,17 +6,16 @@ import { table } from './table.ts';
 
 const HEAD = `# Settings
 
-Every setting: its names, what it must be, and what holds when nobody sets it. Made of \`src/config/settings.ts\`.
+Every setting: its names, its valid values and its default. Generated from \`src/config/settings.ts\`.
 
-What holds on a machine, and where it comes from, is told by
-\`flowhook config print --show-origin\`; what is wrong with it, without starting anything, by \`flowhook config check\`.
-\`flowhook init\` writes a \`flowhook.yaml\` with all of them.
+\`flowhook config print --show-origin\` prints the settings in effect on a machine and where each comes from;
+\`flowhook config check\` validates them without starting anything. \`flowhook init\` writes a \`flowhook.yaml\` that lists them all.
 
-A setting has one name in three places, of which the first wins: a flag (\`--public-url\`), a variable in the environment
-(\`FLOWHOOK_PUBLIC_URL\`; an empty one counts as none), and \`flowhook.yaml\` in the working directory (\`publicUrl: …\`).
-Secrets have no flag, because the command line of a process can be read by others; where a variable ending in
-\`_FILE\` is named as well, it names a file that holds the value. Paths are relative to the working directory.
-All mistakes are told at once, and nothing starts with one (exit code 2).
+A setting can be given in three places, and the first wins: a flag (\`--public-url\`), an environment variable
+(\`FLOWHOOK_PUBLIC_URL\`; an empty one is ignored), and \`flowhook.yaml\` in the working directory (\`publicUrl: …\`).
+Secrets have no flag, because others can read the command line of a process; a variable ending in \`_FILE\`, where one is
+listed, names a file that holds the value. Paths are relative to the working directory. All mistakes are reported at once, and
+nothing starts with one (exit code 2).
 `;
 
 const COLUMNS = ['Name', 'Must be', 'Default', 'What it is'];

@@ -32,7 +32,7 @@ const difference = exactly({
     type: 'array',
     items: {
       type: 'object',
-      description: '`value` is missing where the field went, `previousValue` where it came',
+      description: '`value` is missing if the field was removed, `previousValue` if it was added',
       required: ['key'],
       properties: { key: { type: 'string' }, value: {}, previousValue: {} },
       additionalProperties: false,
@@ -73,14 +73,14 @@ const DATA: Readonly<Record<EventType, { description: string; schema: object; ex
     example: { ...someJob, state: 'queued', queuedAt: QUEUED_AT },
   },
   workflow_started: {
-    description: 'The first attempt of a job has started. Told once, however many attempts there are.',
+    description: 'The first attempt of a job has started. Sent once, however many attempts there are.',
     schema: exactly(job('running', 'startedAt')),
     example: { ...someJob, state: 'running', queuedAt: QUEUED_AT, startedAt: STARTED_AT },
   },
   workflow_data_change: {
     description:
-      'A run has published records that differ from those before. `differences` holds as many as fit; the rest is ' +
-      'at `changesUrl` when `truncated` is true. Followed by `workflow_finished`.',
+      'A run has published records that differ from the version before. `differences` holds as many as fit; when ' +
+      '`truncated` is true, `changesUrl` has the rest. Followed by `workflow_finished`.',
     schema: exactly({
       ...job('finished', 'startedAt', 'finishedAt'),
       ...published,
@@ -115,17 +115,18 @@ const DATA: Readonly<Record<EventType, { description: string; schema: object; ex
     },
   },
   workflow_finished: {
-    description: 'A job has ended well, whether it has changed anything or not.',
+    description: 'A job has finished, whether or not it changed any record.',
     schema: exactly({ ...job('finished', 'startedAt', 'finishedAt'), ...published }),
     example: { ...someJob, state: 'finished', ...someTimes, ...somePublished },
   },
   workflow_failed: {
-    description: 'A job has failed for good: no attempt follows. The published records stay as they are.',
+    description:
+      'A job has failed for good: there will be no further attempt. The published records stay as they are.',
     schema: exactly(
       {
         ...job('failed', 'finishedAt'),
         reason: { enum: FAILURE_REASONS },
-        error: { type: ['string', 'null'], description: 'The same as a sentence' },
+        error: { type: ['string', 'null'], description: 'The reason as a sentence' },
         attempt: { ...count, description: 'Attempts that were made' },
       },
       { startedAt: time },
@@ -153,13 +154,13 @@ const DATA: Readonly<Record<EventType, { description: string; schema: object; ex
     example: { ...someJob, state: 'canceled', ...someTimes, error: 'Canceled over the API', attempt: 1 },
   },
   webhook_test: {
-    description: 'Somebody tries a webhook: sent to that one alone, whatever it has subscribed.',
+    description: 'A test of a webhook: sent only to that one, whatever events it subscribed to.',
     schema: exactly({ webhookId: text, message: text }),
     example: { webhookId: someWebhook, message: 'This is a test: nothing has happened' },
   },
   webhook_paused: {
     description:
-      'A webhook is paused and gets nothing until it is resumed. Told to the others of its workflow.',
+      'A webhook is paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow.',
     schema: exactly({ webhookId: text, url: text, pausedAt: time, reason: text }),
     example: {
       webhookId: someWebhook,
