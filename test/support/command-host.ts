@@ -5,12 +5,17 @@
  */
 import { enableCompileCache } from 'node:module';
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type CommandCall, END } from './commands.ts';
 
 // As bin/flowhook.js does, before the program is loaded.
 const { directory } = enableCompileCache();
 const compileCache = directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
 const { main } = await import('../../src/main.ts');
+
+/** How long what a command leaves open may take to close by itself, as it would before its own process ends. */
+const LINGER_MS = 10_000;
+const LOOK_MS = 5;
 
 process.on('message', async (call: CommandCall) => {
   process.chdir(call.directory);
@@ -23,7 +28,20 @@ process.on('message', async (call: CommandCall) => {
   process.exitCode = 0;
   process.stdout.removeAllListeners('error').write(END);
   process.stderr.write(END);
-  process.send?.({ code });
+  process.send?.({ code, left: await whatIsLeft() });
 });
 process.once('disconnect', () => process.exit());
+// What keeps this process alive without a command.
+const own = process.getActiveResourcesInfo().length;
 process.send?.('ready');
+
+/** What would keep the process of the command from ending: nothing, unless something was not closed. */
+async function whatIsLeft(): Promise<string[]> {
+  const until = performance.now() + LINGER_MS;
+  for (;;) {
+    const active = process.getActiveResourcesInfo();
+    if (active.length <= own) return [];
+    if (performance.now() > until) return active;
+    await pause(LOOK_MS);
+  }
+}

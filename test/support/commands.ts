@@ -41,7 +41,11 @@ export interface Surroundings {
 let host: Promise<ChildProcess> | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a command, once those before it have ended. `serve`, which listens for signals, has a process of its own. */
+/**
+ * Runs a command, once those before it have ended. `serve`, which listens for signals, has a process of its own.
+ *
+ * @throws Error when the command leaves something open that would keep a process of its own from ending
+ */
 export function runCommand(args: readonly string[], surroundings: Surroundings): Promise<Ended> {
   if (args[0] === 'serve') return startCommand(args, surroundings).ended;
   const { directory, environment = {}, input = '' } = surroundings;
@@ -72,13 +76,20 @@ async function runInHost(call: CommandCall): Promise<Ended> {
   const died = new AbortController();
   try {
     child.send(call);
-    const [[{ code }]] = await Promise.race([
+    const [[{ code, left }]] = await Promise.race([
       Promise.all([once(child, 'message', { signal: died.signal }), ...outputs]),
       once(child, 'exit', { signal: died.signal }).then(() => {
         host = undefined;
         throw new Error(`The process ended that ran ${call.args.join(' ')}: ${JSON.stringify(said)}`);
       }),
     ]);
+    if (left.length > 0) {
+      host = undefined;
+      child.kill('SIGKILL');
+      throw new Error(
+        `${call.args.join(' ')} would not end: it left ${left.join(', ')}. ${JSON.stringify(said)}`,
+      );
+    }
     return { code, ...said };
   } finally {
     died.abort();
