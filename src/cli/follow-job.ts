@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, LogLine } from '../model/job.ts';
 import { createLiveLine, type Screen } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
-import { inWords, liveWords, oneLine, stateWords } from './job-words.ts';
+import { changeWords, liveWords, stateWords } from './job-words.ts';
 
 /** How often the job is read: one row. */
 const LOOK_MS = 100;
@@ -37,11 +37,11 @@ export async function followJob(job: Job, { store, screen, signal, onLog }: Foll
         }
       }
       if (now.finishedAt !== null) return now;
-      const change = changeWords(now, store.now());
-      if (change !== told) {
+      const state = stateWords(now);
+      if (state !== told) {
         line.clear();
-        screen.write(`${now.id} ${change}\n`);
-        told = change;
+        screen.write(`${now.id} ${changeWords(now, store.now())}\n`);
+        told = state;
       }
       line.show(() => liveWords(now, perSecond, store.now()));
       if (signal.aborted) return now;
@@ -97,11 +97,4 @@ function recordRate(): (job: Job, ms: number) => number | undefined {
     if (records > last.records) last = { attempt: job.attempt, records, ms };
     return last.ms === first.ms ? undefined : ((last.records - first.records) * 1_000) / (last.ms - first.ms);
   };
-}
-
-function changeWords(job: Job, nowMs: number): string {
-  const state = stateWords(job);
-  if (job.state !== 'retrying') return state;
-  const why = oneLine(job.error ?? job.reason ?? '', 300);
-  return `${state}, next attempt ${inWords(job.runAt, nowMs)}: ${why}`;
 }

@@ -62,6 +62,14 @@ export function stateWords(job: Job): string {
   return job.attempt > 1 ? `${state} (${job.attempt})` : state;
 }
 
+/** The line printed when a state or an attempt begins. Of an error it has the first sentence: the end prints all. */
+export function changeWords(job: Job, nowMs: number): string {
+  const state = stateWords(job);
+  if (job.state !== 'retrying') return state;
+  const [why = ''] = (job.error ?? job.reason ?? '').split(/(?<=[.!?])\s/, 1);
+  return `${state}, next attempt ${inWords(job.runAt, nowMs)}: ${oneLine(why, 200)}`;
+}
+
 /** The outcome of a job, or its progress. */
 export function resultWords(job: Job, nowMs: number): string {
   switch (job.state) {
@@ -90,11 +98,13 @@ export function publishedWords({ version, records }: Job): string {
 }
 
 /**
- * The live line on a terminal while a job runs: records, rate, pages, message, duration.
+ * The live line on a terminal: records, rate, pages, message and duration of a running job, and the time left until
+ * the next attempt of one that is retried.
  *
  * @param perSecond records per second, if it is known yet
  */
 export function liveWords(job: Job, perSecond: number | undefined, nowMs: number): string {
+  if (job.state === 'retrying') return `${stateWords(job)}  next attempt ${inWords(job.runAt, nowMs)}`;
   const [records, ...more] = progressWords(job);
   const rate = perSecond === undefined ? [] : [`${Math.round(perSecond).toLocaleString('en-GB')}/s`];
   const since = durationWords(nowMs - (job.startedAt ?? job.createdAt));
