@@ -46,3 +46,22 @@ test('logs unusable files once, and again only after they were usable in between
   }
   assert.equal(certificate.pair.cert, issued.cert);
 });
+
+test('refuses files that are empty, or hold the key of another certificate', { skip }, () => {
+  const [one, other] = ['localhost', 'other.example'].map((host) => authority?.issue({ host, days: 2 }));
+  assert.ok(one && other);
+  const files = { cert: join(directory, 'one.pem'), key: join(directory, 'one-key.pem') };
+  for (const [cert, key] of [
+    ['', ''],
+    [one.cert, ''],
+    ['', one.key],
+    [one.cert, other.key],
+  ] as const) {
+    writeFileSync(files.cert, cert);
+    writeFileSync(files.key, key);
+    assert.throws(
+      () => new Certificate(files, silentLogger),
+      /one\.pem and the key in .* cannot be used together/,
+    );
+  }
+});

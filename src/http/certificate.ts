@@ -1,5 +1,5 @@
 /** The TLS certificate of this service: read from two files, and again when they change. */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server as PlainServer } from 'node:http';
 import { Server } from 'node:https';
@@ -101,6 +101,10 @@ function read(files: CertificateFiles): Pair {
 function check(pair: Pair, files: CertificateFiles): void {
   try {
     createSecureContext(pair);
+    // That accepts empty files, and a server without a certificate or a key fails every handshake.
+    if (!new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))) {
+      throw new Error('the key is of another certificate');
+    }
   } catch (cause) {
     throw new Error(
       `The certificate in ${files.cert} and the key in ${files.key} cannot be used together: ${(cause as Error).message}. Both must be PEM, the key without a password and of that very certificate`,
