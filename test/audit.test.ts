@@ -421,6 +421,7 @@ test('a command is told with the user of the system, and the audit can be read a
     return done.stdout;
   };
   try {
+    await flowhook('teams', 'create', 'acme');
     const { id } = JSON.parse(await flowhook('keys', 'create', '--team', 'acme', '--json'));
     const listed = JSON.parse(await flowhook('audit', 'list', '--json', '--team', 'acme')) as Json[];
     assert.deepEqual(

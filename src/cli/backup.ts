@@ -25,7 +25,7 @@ import {
   verifyDatabase,
 } from '../store/open.ts';
 import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
-import { databaseFile } from './data-directory.ts';
+import { databaseFile, isMissing } from './data-directory.ts';
 import { ConflictError, NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions } from './open.ts';
 import { print } from './output.ts';
@@ -88,7 +88,7 @@ export function addBackup(program: Command): void {
 async function create(options: Options): Promise<void> {
   const config = configOf(options);
   const database = sqliteFile(config);
-  if (!existsSync(database)) {
+  if (isMissing(database)) {
     throw new NotFoundError(
       `There is no database ${database}. Name its directory with --data or FLOWHOOK_DATA`,
     );

@@ -73,10 +73,11 @@ test('on PostgreSQL commands want tables of their own version, and every node th
 
 test('a key goes to standard output and everything else to standard error', async (t) => {
   const directory = await emptyDirectory(t);
+  await flowhook(directory, ['teams', 'create', 'acme']);
   const created = await flowhook(directory, ['keys', 'create', '--team', 'acme', '--scopes', 'read,queue']);
   assert.equal(created.code, 0);
   assert.match(created.stdout, /^fh_[\w-]{43}\n$/);
-  assert.match(created.stderr, /There was no team "acme"/);
+  assert.match(created.stderr, /^Key key_\w+ of team acme, shown this once:\n$/);
 
   const listed = await flowhook(directory, ['keys', 'list', '--json']);
   const [key] = JSON.parse(listed.stdout) as { id: string; team: string; scopes: string[] }[];
@@ -88,6 +89,55 @@ test('a key goes to standard output and everything else to standard error', asyn
   const unknown = await flowhook(directory, ['keys', 'list', '--team', 'ghost']);
   assert.equal(unknown.code, 3);
   assert.match(unknown.stderr, /No team "ghost" found. There are: acme/);
+});
+
+test('a key is created for a team that exists, and of others only for "default"', async (t) => {
+  const directory = await emptyDirectory(t);
+  const create = (team: string) => flowhook(directory, ['keys', 'create', '--team', team]);
+  assert.deepEqual([(await create('acme')).code, existsSync(join(directory, 'data'))], [3, false]);
+  const first = await create('default');
+  assert.equal(first.code, 0);
+  assert.match(first.stderr, /There was no team "default": creating it/);
+  const misspelt = await create('defalt');
+  assert.deepEqual([misspelt.code, misspelt.stdout], [3, '']);
+  assert.match(
+    misspelt.stderr,
+    /No team "defalt" found. Did you mean "default"\? \(`flowhook teams create defalt`/,
+  );
+  assert.match((await create('acme')).stderr, /No team "acme" found. There are: default \(/);
+  const teams = await flowhook(directory, ['teams', 'list', '--json']);
+  assert.deepEqual(
+    (JSON.parse(teams.stdout) as { slug: string }[]).map(({ slug }) => slug),
+    ['default'],
+  );
+});
+
+test('a database that is damaged, or is none, is named, with what to do', async (t) => {
+  const directory = await emptyDirectory(t);
+  await mkdir(join(directory, 'data'));
+  await writeFile(join(directory, 'data/flowhook.db'), 'no database '.repeat(400));
+  for (const args of [
+    ['serve', '--port', '0'],
+    ['jobs', 'list'],
+    ['migrate', 'status'],
+    ['backup', 'create'],
+  ]) {
+    const { code, stdout, stderr } = await flowhook(directory, args);
+    assert.deepEqual([args, code, stdout], [args, 1, '']);
+    assert.match(
+      stderr,
+      /database .*data\/flowhook\.db is damaged, or is no database: file is not .*`flowhook backup restore/,
+    );
+  }
+});
+
+test('backups that cannot be written are refused with their directory', async (t) => {
+  const directory = await emptyDirectory(t);
+  await flowhook(directory, ['keys', 'create', '--team', 'default']);
+  await writeFile(join(directory, 'taken'), '');
+  const { code, stderr } = await flowhook(directory, ['backup', 'create', '--to', 'taken']);
+  assert.equal(code, 1);
+  assert.match(stderr, /Backups cannot be written to .*taken: .*name another directory with --to/);
 });
 
 test('apply reports what it changed as data and tells each mistake once, with its line', async (t) => {
@@ -130,9 +180,11 @@ test('serve says what to do about a port that is taken and a variable that is mi
 test('a data directory that cannot be used is named, with what to do', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'data'), 'a file');
-  const { code, stderr } = await flowhook(directory, ['serve', '--port', '0']);
-  assert.equal(code, 1);
-  assert.match(stderr, /The data directory .*data cannot be used: .*FLOWHOOK_DATA/);
+  for (const environment of [{}, { FLOWHOOK_DATA: 'data/below' }, { FLOWHOOK_DATA: '/proc/nowhere' }]) {
+    const { code, stderr } = await flowhook(directory, ['serve', '--port', '0'], environment);
+    assert.equal(code, 1);
+    assert.match(stderr, /The data directory .* cannot be used: .*FLOWHOOK_DATA/);
+  }
 });
 
 test('teams are created once and listed with their keys', async (t) => {

@@ -123,7 +123,7 @@ for (const [args, code, sentence] of [
 }
 
 test('--quiet leaves messages out, and neither data nor errors', async () => {
-  const made = await flowhook('keys', 'create', '--team', 'acme', '--quiet');
+  const made = await flowhook('keys', 'create', '--team', 'default', '--quiet');
   assert.match(made.stdout, /^fh_/);
   assert.equal(made.stderr, '');
   assert.match((await flowhook('jobs', 'show', 'job_1', '--quiet')).stderr, /No job "job_1" found/);

@@ -17,12 +17,13 @@ export async function findTeams(store: Store, slug: unknown): Promise<Team[]> {
   if (slug === undefined) return teams;
   const found = teams.filter((team) => team.slug === slug);
   if (found.length > 0) return found;
-  throw new NotFoundError(
-    `No team "${slug}" found.${advice(
-      String(slug),
-      teams.map((team) => team.slug),
-    )}`,
-  );
+  throw teamNotFound(String(slug), teams);
+}
+
+/** The error for a team that does not exist. `more` is added to its sentence. */
+export function teamNotFound(slug: string, teams: readonly Team[], more = ''): NotFoundError {
+  const slugs = teams.map((team) => team.slug);
+  return new NotFoundError(`No team "${slug}" found.${advice(slug, slugs)}${more}`);
 }
 
 /**

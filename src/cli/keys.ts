@@ -1,10 +1,19 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
 import type { Command } from 'commander';
-import { type ApiKey, DEFAULT_SCOPES, isTeamSlug, keyConcern, SCOPES } from '../model/team.ts';
+import {
+  type ApiKey,
+  DEFAULT_SCOPES,
+  DEFAULT_TEAM,
+  isTeamSlug,
+  keyConcern,
+  SCOPES,
+  type Team,
+} from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
 import { mintKey } from '../teams/keys.ts';
 import { NotFoundError, UsageError } from './exit.ts';
-import { findTeams } from './find.ts';
+import { findTeams, teamNotFound } from './find.ts';
 import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
@@ -21,7 +30,7 @@ export function addKeys(program: Command): void {
     .description('create a key and print it, only this once; a running server accepts it at once')
     .option(
       '--team <slug>',
-      'the team of the key, created if it is new (a server uses the team of the calling key)',
+      `the team of the key; if it does not exist, only "${DEFAULT_TEAM}" is created (a server uses the team of the calling key)`,
     )
     .option('--name <name>', 'what to call it', '')
     .option('--scopes <list>', `of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`)
@@ -54,12 +63,9 @@ async function createKey(options: Options): Promise<void> {
     );
   }
   const scopes = scopesFrom(options);
-  await withStore(options, { make: true }, async (store) => {
+  await withStore(options, { make: slug === DEFAULT_TEAM }, async (store) => {
     const expiresAt = expiryFrom(options, store.now());
-    if ((await store.teams.bySlug({ slug })) === undefined) {
-      say(`There was no team "${slug}": creating it`);
-    }
-    const team = await store.teams.ensure({ slug });
+    const team = await teamOf(store, slug);
     const { key, record } = await mintKey(store, {
       teamId: team.id,
       name: String(options.name),
@@ -69,6 +75,17 @@ async function createKey(options: Options): Promise<void> {
     if (options.json !== true) say(`Key ${record.id} of team ${slug}, shown this once:`);
     print(options, { id: record.id, team: slug, key }, [key]);
   });
+}
+
+/** A misspelt slug must not become a team: only the one that every server has anyway is created here. */
+async function teamOf(store: Store, slug: string): Promise<Team> {
+  const found = await store.teams.bySlug({ slug });
+  if (found !== undefined) return found;
+  if (slug === DEFAULT_TEAM) {
+    say(`There was no team "${slug}": creating it`);
+    return store.teams.ensure({ slug });
+  }
+  throw teamNotFound(slug, await store.teams.list(), ` (\`flowhook teams create ${slug}\` creates it)`);
 }
 
 async function listKeys(options: Options): Promise<void> {

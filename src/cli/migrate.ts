@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { createLogger } from '../observe/log.ts';
-import { openStore, readSchema } from '../store/open.ts';
+import { explainFailure, openStore, readSchema } from '../store/open.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { addStoreOptions } from './open.ts';
 import { print } from './output.ts';
@@ -54,6 +54,10 @@ async function up(options: Options): Promise<void> {
   print(options, { from: before.found, to: found }, [words]);
 }
 
-function schemaOf(config: Config) {
-  return readSchema(config.databaseUrl);
+async function schemaOf({ databaseUrl }: Config) {
+  try {
+    return await readSchema(databaseUrl);
+  } catch (error) {
+    throw await explainFailure(databaseUrl, error);
+  }
 }

@@ -1,5 +1,4 @@
 /** Opens the database for a command, also while a server is running on it. */
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
@@ -8,9 +7,9 @@ import { createLogger } from '../observe/log.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
-import { openStore, readSchema } from '../store/open.ts';
+import { explainFailure, openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { databaseFile, prepareDataDirectory } from './data-directory.ts';
+import { databaseFile, isMissing, prepareDataDirectory } from './data-directory.ts';
 import { NotFoundError } from './exit.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
@@ -37,7 +36,7 @@ export async function withStore(
 ): Promise<void> {
   const config = configOf(options);
   const file = databaseFile(config);
-  if (file !== undefined && !existsSync(file)) {
+  if (file !== undefined && isMissing(file)) {
     if (!use.make) {
       throw new NotFoundError(
         `There is no database ${file}. Name its directory with --data or FLOWHOOK_DATA, ` +
@@ -71,6 +70,9 @@ export async function withStore(
   });
   try {
     await operation(authoredBy(store, localAuthor('command', systemUser(config.environment))), config, owned);
+  } catch (error) {
+    // Damage may come to light only when a page is read.
+    throw await explainFailure(config.databaseUrl, error);
   } finally {
     await store.close();
   }

@@ -16,6 +16,9 @@ export const TEAM_SCOPES = ['read', 'queue', 'webhooks', 'admin'] as const satis
 
 export const MAX_KEY_NAME = 200;
 
+/** The slug of the team that every server creates when it starts. */
+export const DEFAULT_TEAM = 'default';
+
 /** What a key gets when no scopes are named. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read', 'queue', 'webhooks'];
 

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
-import type { Team } from '../model/team.ts';
+import { DEFAULT_TEAM, type Team } from '../model/team.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import { newId } from '../std/id.ts';
@@ -19,7 +19,6 @@ import { LastUsed } from '../teams/last-used.ts';
 
 /** The id of the node on SQLite, whose database belongs to one process: every running job is its own. */
 const SOLE_NODE = 'local';
-const DEFAULT_TEAM = 'default';
 
 export interface Foundation {
   store: Store;

@@ -88,6 +88,12 @@ export async function isOwned(url: string): Promise<boolean> {
   return (await import('./sqlite/owner.ts')).isOwned(pathOf(url));
 }
 
+/** Makes an error of a damaged or inaccessible SQLite file say which file it is and what to do; others stay as they are. */
+export async function explainFailure(url: string, error: unknown): Promise<unknown> {
+  if (isPostgres(url)) return error;
+  return (await import('./sqlite/disk-trouble.ts')).explainUnusable(error, pathOf(url));
+}
+
 /** Opens a reader for a worker thread on a database that `openStore` has opened. */
 export async function openReader(url: string): Promise<StoreReader> {
   if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);

@@ -62,7 +62,18 @@ function ownKey(place: KeyPlace): Buffer {
     // Flushed, so that it is on the disk before the database commits its fingerprint: without it all secrets are lost.
     writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   }
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
+  const key = Buffer.from(textOf(path).trim(), 'base64');
   if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);
   return key;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new Error(
+      `The encryption key cannot be read: ${(cause as Error).message}. Let this user read its file, or set FLOWHOOK_ENCRYPTION_KEY`,
+      { cause },
+    );
+  }
 }

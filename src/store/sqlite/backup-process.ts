@@ -6,6 +6,7 @@ import type { MadeBackup } from '../backup.ts';
 import type { BackupOrigin } from '../backup-files.ts';
 import { writeBackup } from './backup-write.ts';
 import { Database } from './database.ts';
+import { explainUnusable } from './disk-trouble.ts';
 
 export interface BackupTask {
   /** The database file. */
@@ -30,7 +31,8 @@ process.once('message', (task: BackupTask) => {
   try {
     last = { made: make(task, say) };
   } catch (error) {
-    last = { failed: (error as Error).message, inUse: error instanceof InUseError };
+    const { message } = explainUnusable(error, task.path) as Error;
+    last = { failed: message, inUse: error instanceof InUseError };
   }
   process.send?.(last, () => process.disconnect?.());
 });

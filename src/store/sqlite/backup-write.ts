@@ -2,7 +2,9 @@
  * Writes a backup of a database in use: a snapshot of one moment, which gets its name once all of it is on the disk.
  */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   mkdirSync,
   openSync,
@@ -26,7 +28,7 @@ import {
 } from '../backup-files.ts';
 import { inspect, sha256Of } from './backup-check.ts';
 import { type Database, FULL, resultCode } from './database.ts';
-import { holdFile } from './owner.ts';
+import { holdFile, type Ownership } from './owner.ts';
 
 /** Free space needed, relative to the size of the backup: other files grow meanwhile. */
 const ROOM = 1.1;
@@ -39,7 +41,8 @@ const ROOM = 1.1;
  * @param input.directory created if missing
  * @param input.onProgress called at the start of each step with the file being written
  * @param input.isWanted asked at the end; if false, nothing is left
- * @throws InUseError when another backup is being made there, Error with a sentence when there is no room
+ * @throws InUseError when another backup is being made there, Error with a sentence when there is no room, or nothing
+ *   can be written there
  */
 export function writeBackup(
   db: Database,
@@ -52,13 +55,14 @@ export function writeBackup(
   },
 ): MadeBackup {
   const { directory, now, origin, onProgress = () => {}, isWanted = () => true } = input;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const lock = holdFile(
-    join(directory, '.lock'),
-    `Another backup is being made in ${directory}. Try again when it is there`,
-  );
+  prepare(directory);
   const unfinished = unfinishedFile(directory);
+  let lock: Ownership | undefined;
   try {
+    lock = holdFile(
+      join(directory, '.lock'),
+      `Another backup is being made in ${directory}. Try again when it is there`,
+    );
     sweepUnfinished(directory);
     const total = bytesOf(db);
     refuseWithoutRoom(directory, total);
@@ -97,7 +101,20 @@ export function writeBackup(
       { cause: error },
     );
   } finally {
-    lock.release();
+    lock?.release();
+  }
+}
+
+function prepare(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new Error(
+      `Backups cannot be written to ${directory}: ${(cause as Error).message}. ` +
+        'Let this user read and write it, or name another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
+      { cause },
+    );
   }
 }
 

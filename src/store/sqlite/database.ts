@@ -134,7 +134,10 @@ function plannedOnce(sql: string): string {
 const BUSY = 5;
 export const READONLY = 8;
 export const IOERR = 10;
+export const CORRUPT = 11;
 export const FULL = 13;
+export const CANTOPEN = 14;
+export const NOTADB = 26;
 
 /** Those that are about the file, the disk or another process, and not about the statement. */
 const OUTSIDE_CODES: ReadonlySet<number | undefined> = new Set([
@@ -143,11 +146,11 @@ const OUTSIDE_CODES: ReadonlySet<number | undefined> = new Set([
   7, // SQLITE_NOMEM
   READONLY,
   IOERR,
-  11, // SQLITE_CORRUPT
+  CORRUPT,
   FULL,
-  14, // SQLITE_CANTOPEN
+  CANTOPEN,
   15, // SQLITE_PROTOCOL
-  26, // SQLITE_NOTADB
+  NOTADB,
 ]);
 
 /** The primary result code of an error that SQLite has thrown; undefined for any other error. */

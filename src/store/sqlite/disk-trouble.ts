@@ -1,7 +1,7 @@
 /** A disk that cannot be written: which errors mean that, what callers are told, and a probe for its recovery. */
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
-import { type Database, FULL, IOERR, READONLY, resultCode } from './database.ts';
+import { CANTOPEN, CORRUPT, type Database, FULL, IOERR, NOTADB, READONLY, resultCode } from './database.ts';
 
 /** The codes of problems that affect every write. */
 export type DiskTrouble = 'disk_full' | 'disk_failed';
@@ -18,11 +18,35 @@ export function troubleOf({ code }: Problem): DiskTrouble | undefined {
   return code === 'disk_full' || code === 'disk_failed' ? code : undefined;
 }
 
-/** Turns an error of opening a database into one that says what to do, if the disk is full. */
-export function explainFullDisk(cause: unknown, path: string): unknown {
-  if (resultCode(cause) !== FULL) return cause;
-  const sentence = `The disk of ${dirname(path)} is full, and opening a database takes a few pages. Free space there, and start again`;
-  return new Error(sentence, { cause });
+/**
+ * Turns what SQLite throws about a file or its disk into an error that says which file it is and what to do next. Any
+ * other error is returned as it is.
+ */
+export function explainUnusable(cause: unknown, path: string): unknown {
+  const why = cause instanceof Error ? cause.message : '';
+  switch (resultCode(cause)) {
+    case FULL:
+      return new Error(
+        `The disk of ${dirname(path)} is full, and opening a database takes a few pages. Free space there, and start again`,
+        { cause },
+      );
+    case CORRUPT:
+    case NOTADB:
+      return new Error(
+        `The database ${path} is damaged, or is no database: ${why}. \`flowhook backup list\` shows its backups, and ` +
+          '`flowhook backup restore NAME --force` puts one back; `flowhook doctor` looks at everything else',
+        { cause },
+      );
+    case CANTOPEN:
+    case READONLY:
+      return new Error(
+        `The database ${path} cannot be used: ${why}. Let this user read and write its directory and all files in it, ` +
+          '`flowhook.db-wal`, `flowhook.db-shm` and `owner.db` too, or run this as the user of the service',
+        { cause },
+      );
+    default:
+      return cause;
+  }
 }
 
 /** How much must fit before the disk counts as recovered: the WAL may have room for a page even on a full disk. */

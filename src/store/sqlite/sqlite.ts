@@ -15,7 +15,7 @@ import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
-import { explainFullDisk } from './disk-trouble.ts';
+import { explainUnusable } from './disk-trouble.ts';
 import * as erase from './erase.ts';
 import { history as eventHistory, ofEvent } from './event-history.ts';
 import * as events from './events.ts';
@@ -88,7 +88,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   } catch (error) {
     reader?.close();
     ownership?.release();
-    throw explainFullDisk(error, path);
+    throw explainUnusable(error, path);
   }
 }
 
