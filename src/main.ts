@@ -40,7 +40,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
       'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks are told.',
     )
     .version(VERSION)
-    .showHelpAfterError('(add --help to see what there is)')
+    .showHelpAfterError('(--help lists the commands and options)')
     .exitOverride();
   // No command is needed to print the version: loading all of them takes 0.3 s of the processor.
   if (name === '--version' || name === '-V') return program;

@@ -29,7 +29,7 @@ import { addValidate } from './validate.ts';
 export function addWorkflows(program: Command): void {
   const workflows = program
     .command('workflows')
-    .description('workflows: list, show, check, try and add files, pause and resume');
+    .description('workflows: list, show, pause and resume them; validate, test, propose and add their files');
   const list = workflows
     .command('list')
     .description('list workflows with their schedule and their last job')

@@ -10,6 +10,7 @@ import type { Tracing } from '../observe/tracing.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
+import { countWords } from '../std/amounts.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
@@ -102,7 +103,10 @@ export async function runAttempt(attempt: Attempt): Promise<{ published: Publish
     if (definition.mode === 'replace' && !end.unchanged) await removeUnseen(store, held, ingested.seen);
     signal.throwIfAborted();
     const seconds = (store.now() - startedAt) / 1_000;
-    reporter.line('info', `The run ended well after ${seconds} s, with ${ingested.records} records`);
+    reporter.line(
+      'info',
+      `The run ended well after ${seconds} s, with ${countWords(ingested.records, 'record')}`,
+    );
     await reporter.flush();
     const published = await store.records.publish({
       held,
