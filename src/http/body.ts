@@ -10,6 +10,9 @@ export const MAX_BODY_BYTES = 64 * 1_024;
  */
 const MAX_DISCARDED_BYTES = 16 * 1_048_576;
 
+/** Requests whose operation is waiting for their body. */
+const arriving = new WeakSet<IncomingMessage>();
+
 /** A JSON object, no body at all, or something else together with what is wrong with it. */
 export type Body =
   | { kind: 'object'; value: Record<string, unknown> }
@@ -73,6 +76,7 @@ export async function readBeginning(
   const chunks: Buffer[] = [];
   let size = 0;
   let isWhole = true;
+  arriving.add(request);
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       const room = Math.max(0, most - size);
@@ -84,8 +88,15 @@ export async function readBeginning(
     }
   } catch (cause) {
     throw new Problem('request_malformed', { sentence: 'The request body ended too early', cause });
+  } finally {
+    arriving.delete(request);
   }
   return { bytes: Buffer.concat(chunks), size, isWhole };
+}
+
+/** Whether a request waits for its client to send the body: meanwhile it keeps nobody busy. */
+export function isBodyArriving(request: IncomingMessage): boolean {
+  return arriving.has(request);
 }
 
 /** `application/json` and `application/…+json` (RFC 6839), with any parameters. */

@@ -1,10 +1,17 @@
 /** The requests in flight: counted for overload, and ended when the service stops. */
 import type { ServerResponse } from 'node:http';
 import type { Weight } from '../../model/load-limit.ts';
+import { isBodyArriving } from '../body.ts';
+
+interface Entry {
+  /** Whether its weight makes it work at all. */
+  canBeWork: boolean;
+  /** Whether it counts at the moment: see `working`. */
+  isWork: boolean;
+}
 
 export class InFlight {
-  /** Whether each still counts as work: see `working`. */
-  readonly #answers = new Map<ServerResponse, boolean>();
+  readonly #answers = new Map<ServerResponse, Entry>();
   #working = 0;
   #isDraining = false;
   #onEmpty: (() => void) | undefined;
@@ -14,28 +21,30 @@ export class InFlight {
   }
 
   /**
-   * How many keep this process busy. Not counted: those that mostly wait and, from the next `releaseStarted` on, those
-   * whose answer is being sent, at the pace of the client.
+   * How many keep this process busy. Not counted: those that mostly wait and, from the next `recount` on, those whose
+   * body is arriving or whose answer is being sent, both at the pace of the client. Otherwise a thousand slow clients,
+   * without a key even, would have everybody else refused.
    */
   get working(): number {
     return this.#working;
   }
 
   add(answer: ServerResponse, weight: Weight): void {
-    const isWork = weight !== 'light' && weight !== 'long';
-    this.#answers.set(answer, isWork);
-    if (isWork) this.#working += 1;
+    const canBeWork = weight !== 'light' && weight !== 'long';
+    this.#answers.set(answer, { canBeWork, isWork: canBeWork });
+    if (canBeWork) this.#working += 1;
     if (this.#isDraining) answer.shouldKeepAlive = false;
     // `close` follows `finish`, and also comes when the connection broke.
     answer.once('close', () => this.#remove(answer));
   }
 
-  /** Stops counting as work the answers whose sending has begun. */
-  releaseStarted(): void {
-    for (const [answer, isWork] of this.#answers) {
-      if (!isWork || !answer.headersSent) continue;
-      this.#answers.set(answer, false);
-      this.#working -= 1;
+  /** Counts anew which requests are work: those whose client is not the one that is waited for. */
+  recount(): void {
+    for (const [answer, entry] of this.#answers) {
+      const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);
+      if (isWork === entry.isWork) continue;
+      entry.isWork = isWork;
+      this.#working += isWork ? 1 : -1;
     }
   }
 
@@ -61,7 +70,7 @@ export class InFlight {
   }
 
   #remove(answer: ServerResponse): void {
-    if (this.#answers.get(answer) === true) this.#working -= 1;
+    if (this.#answers.get(answer)?.isWork === true) this.#working -= 1;
     this.#answers.delete(answer);
     if (this.#isDraining) answer.req.socket.end();
     if (this.#answers.size === 0) this.#onEmpty?.();

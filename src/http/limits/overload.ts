@@ -4,7 +4,7 @@
  * the rules.
  *
  *     request ──▶ admits? ──no──▶ 503, counted but not logged
- *                   └─yes─▶ counts as work until its answer is being sent
+ *                   └─yes─▶ counts as work, except while its body arrives, until its answer is being sent
  */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
@@ -97,7 +97,7 @@ export class Overload {
     const nowMs = performance.now();
     const lateMs = Math.max(0, nowMs - this.#dueAt);
     this.#dueAt = nowMs + LOOK_MS;
-    this.#inFlight.releaseStarted();
+    this.#inFlight.recount();
     if (this.#looks % MEMORY_EVERY === 0) {
       this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
     }
