@@ -315,6 +315,11 @@ test('behind a proxy failed sign-ins count for the address that the proxy has se
   assert.equal(await trying('10.0.0.99, 192.0.2.2'), 401);
 });
 
+test('a sign-in has a short body', async () => {
+  const { status, body } = await signIn({ key: 'x'.repeat(16 * 1_024) });
+  assert.deepEqual([status, body], [400, { error: 'The request body is larger than 16 KiB' }]);
+});
+
 test('a link signs in once, within thirty minutes, as the key that it was made for', async () => {
   ahead += MINUTE_MS;
   const { id: keyId } = await keyOf(['queue']);

@@ -22,15 +22,18 @@ export type Body =
 /**
  * Reads the whole body as JSON.
  *
- * @throws Problem `body_too_large` beyond `MAX_BODY_BYTES`, which also closes the connection after the answer;
+ * @param most bytes; fewer where anybody may send a body, who could hold so much memory on each connection
+ * @throws Problem `body_too_large` beyond `most`, which also closes the connection after the answer;
  *   `request_malformed` when the client disconnected
  */
-export async function readBody(request: IncomingMessage): Promise<Body> {
-  const { bytes, size } = await readBeginning(request, {
-    most: MAX_BODY_BYTES,
-    discarded: MAX_DISCARDED_BYTES,
-  });
-  if (size > MAX_BODY_BYTES) throw new Problem('body_too_large', { headers: { connection: 'close' } });
+export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES): Promise<Body> {
+  const { bytes, size } = await readBeginning(request, { most, discarded: MAX_DISCARDED_BYTES });
+  if (size > most) {
+    throw new Problem('body_too_large', {
+      sentence: `The request body is larger than ${most / 1_024} KiB`,
+      headers: { connection: 'close' },
+    });
+  }
   if (size === 0) return { kind: 'empty' };
   if (!isJson(request.headers['content-type'])) {
     return {
@@ -50,10 +53,15 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
  * The fields of a body that is a JSON object.
  *
  * @param needs what the body must be, for the error sentence, if one is required; else no body is an empty object
+ * @param most as for `readBody`
  * @throws Problem `body_invalid`; as `readBody`
  */
-export async function bodyFields(request: IncomingMessage, needs?: string): Promise<Record<string, unknown>> {
-  const body = await readBody(request);
+export async function bodyFields(
+  request: IncomingMessage,
+  needs?: string,
+  most?: number,
+): Promise<Record<string, unknown>> {
+  const body = await readBody(request, most);
   if (body.kind === 'object') return body.value;
   if (body.kind === 'empty' && needs === undefined) return {};
   const sentence = body.kind === 'other' ? body.mistake : `A request body is required: ${needs}`;

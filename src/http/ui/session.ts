@@ -16,6 +16,12 @@ import { requireOwnOrigin } from './own-origin.ts';
 import { type UiServices, uiOf } from './services.ts';
 import { dropSecret, keepSecret, sessionSecret } from './session-cookie.ts';
 
+/**
+ * A key fits into the headers, which may have 16 KiB. Anybody may send this body, without a key: a longer one would let
+ * them hold more memory on each connection.
+ */
+const MAX_SIGN_IN_BYTES = 16 * 1_024;
+
 const shape = jsonResponse('Who is signed in', { type: 'object' });
 
 /** GET /ui/api/session */
@@ -41,7 +47,11 @@ export const beginSession: Operation<Call> = {
     const ui = uiOf(call);
     const { request, reply } = call;
     requireOwnOrigin(ui, request);
-    const { key, token, ...others } = await bodyFields(request.raw, 'the key, or the token of a link');
+    const { key, token, ...others } = await bodyFields(
+      request.raw,
+      'the key, or the token of a link',
+      MAX_SIGN_IN_BYTES,
+    );
     const { sessions } = ui;
     if (Object.keys(others).length > 0 || (key !== undefined && token !== undefined)) {
       invalid('Give `key` or `token`, and nothing else');
