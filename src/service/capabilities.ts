@@ -1,4 +1,4 @@
-/** Builds what does the work of a node: deliveries, ingest, kept bodies, pushes, jobs, schedules and chores. */
+/** Builds the parts that do a node's work: deliveries, ingestion, cached bodies, pushes, jobs, schedules, chores. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
@@ -24,12 +24,11 @@ import { createChores } from './chores.ts';
 import { withVersions } from './observation.ts';
 
 /**
- * Nothing of it works yet but the cache of bodies; whoever builds it starts what belongs to the node's role, and stops
- * deliveries, jobs and schedules.
+ * Starts only the cache of bodies. The caller starts the parts that belong to the node's role, and stops deliveries, jobs
+ * and schedules together with the requests under way; the other parts are registered in `started`.
  *
- * @param input.files the node's workflow files, where others write the definitions
- * @param input.leaseMs the lease of running jobs and of lanes, if not the usual one
- * @param input.started what must be closed is registered there
+ * @param input.files the workflow files of this node; undefined on SQLite, where they are what is applied
+ * @param input.leaseMs the lease of running jobs and of lanes; undefined for the default
  */
 export async function buildCapabilities(
   config: Config,
