@@ -14,14 +14,14 @@ import { type Receiver, startReceiver } from './support/receiver.ts';
 import { type ServerProcess, startServerProcess } from './support/server-process.ts';
 
 const SHIFTS_MS = [-600_000, 0, 600_000];
-const LEASE_MS = 1_500;
+const LEASE_MS = 2_500;
 /** How far apart two times of this machine may be, because of what was under way in between. */
 const NEAR_MS = 30_000;
 const PROGRAM = join(import.meta.dirname, 'support', 'short-lease-server.ts');
 /** Runs for longer than a lease: a node that used its own clock would take the job away, or give it up. */
 const SOURCE = `source:
   type: command
-  command: [sh, -c, 'sleep 2; echo "{\\"id\\":\\"1\\",\\"run\\":\\"$FLOWHOOK_JOB\\"}"']
+  command: [sh, -c, 'sleep 3; echo "{\\"id\\":\\"1\\",\\"run\\":\\"$FLOWHOOK_JOB\\"}"']
 `;
 const YEARLY = `${SOURCE}schedule: "0 0 1 1 *"\n`;
 const WORKFLOWS = ['a', 'b', 'c', 'd', 'e'];

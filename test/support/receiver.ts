@@ -1,6 +1,7 @@
 /** A webhook endpoint that records what arrives. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { atEnd } from './at-end.ts';
 
 /** One request, as it arrived. */
 export interface Received {
@@ -51,6 +52,12 @@ export async function startReceiver(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  atEnd(stop);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
@@ -71,11 +78,6 @@ export async function startReceiver(
         check();
       });
     },
-    stop() {
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
-    },
+    stop,
   };
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { atEnd } from './at-end.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
 
@@ -45,6 +46,7 @@ export async function startServerProcess(
   if (typeof errors === 'number') closeSync(errors);
   const lines: string[] = [];
   const exited = once(child, 'exit');
+  atEnd(() => child.kill('SIGKILL'));
   const url = await new Promise<string>((resolve, reject) => {
     const listen = (line: string) => {
       lines.push(line);

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService as start } from '../../src/service/service.ts';
 import type { Clock } from '../../src/std/clock.ts';
+import { atEnd } from './at-end.ts';
 import { givenDatabase, type TestDatabase, testDatabase } from './test-database.ts';
 
 export interface TestService extends Service {
@@ -79,8 +80,22 @@ export async function startService(
     ...(options.random === undefined ? {} : { random: options.random }),
     ...(options.dashboard === undefined ? {} : { dashboard: options.dashboard }),
   });
+  let stopped: ReturnType<Service['stop']> | undefined;
+  const stop = () => {
+    stopped ??= (async () => {
+      const report = await service.stop();
+      if (options.directory === undefined) {
+        await database.drop();
+        await rm(directory, { recursive: true, force: true });
+      }
+      return report;
+    })();
+    return stopped;
+  };
+  atEnd(stop);
   return {
     ...service,
+    stop,
     key: KEY,
     directory,
     database,
@@ -100,14 +115,6 @@ export async function startService(
         headers: response.headers,
         body: text === '' ? undefined : JSON.parse(text),
       };
-    },
-    async stop() {
-      const report = await service.stop();
-      if (options.directory === undefined) {
-        await database.drop();
-        await rm(directory, { recursive: true, force: true });
-      }
-      return report;
     },
   };
 }
