@@ -51,7 +51,7 @@ async function tryToListen(host: string, number: number): Promise<string | undef
 
 async function takenBy(settings: ExaminedSettings, place: string, isServed: boolean | null): Promise<Result> {
   const ready = await askReady(settings);
-  if (ready?.isOurs === true) {
+  if (typeof ready === 'object' && ready.isOurs) {
     if (ready.status === 200) return ok(`${place}: a flowhook server listens there, and is ready`);
     return error({
       what: `${place}: a flowhook server listens there, and says that it is not ready (${ready.status}): ${ready.says}`,
@@ -59,13 +59,32 @@ async function takenBy(settings: ExaminedSettings, place: string, isServed: bool
       fix: 'Wait if it is only just starting or stopping; else its log and the findings of the database say why',
     });
   }
-  const holder = await holderOf(settings.port);
+  const holder = (await holderOf(settings.port)) ?? 'another program';
+  return takenResult({ place, holder, isServed: isServed === true, isSilent: ready === 'silent' });
+}
+
+/** A port that something listens on which does not say that it is a flowhook server. */
+export function takenResult(found: {
+  place: string;
+  holder: string;
+  /** Whether a server has the data directory. */
+  isServed: boolean;
+  /** Whether it took the request and did not answer. */
+  isSilent: boolean;
+}): Result {
+  const { place, holder, isServed, isSilent } = found;
+  if (isServed && isSilent) {
+    return error({
+      what: `${place}: ${holder} listens there, and has not answered for ${ANSWER_MS / 1_000} s`,
+      why: 'A server has the data directory: it is probably this one, and it hangs, is suspended or is overloaded',
+      fix: 'Look at its log and at the load of this machine. If it stays silent, kill it and start it again: nothing that was acknowledged is lost',
+    });
+  }
   return error({
-    what: `${place} is taken by ${holder ?? 'another program'}`,
-    why:
-      isServed === true
-        ? 'A server has the data directory, so that it listens elsewhere: whoever asks here asks somebody else'
-        : 'The service does not start',
+    what: `${place} is taken by ${holder}`,
+    why: isServed
+      ? 'A server has the data directory, so that it listens elsewhere: whoever asks here asks somebody else'
+      : 'The service does not start',
     fix: 'End that program, or choose another port with FLOWHOOK_PORT',
   });
 }
@@ -76,15 +95,17 @@ interface Answered {
   says: string;
 }
 
-/** The answer of `/readyz`; undefined when it is not HTTP or there is none in time. */
-async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Promise<Answered | undefined> {
+/** The answer of `/readyz`; `silent` when there is none in time, undefined when it is not HTTP. */
+async function askReady(settings: ExaminedSettings): Promise<Answered | 'silent' | undefined> {
+  const { host, port: number, tlsCert } = settings;
   const anyHost: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const signal = AbortSignal.timeout(ANSWER_MS);
   const options = {
     host: anyHost[host] ?? host,
     port: number,
     path: '/readyz',
     timeout: ANSWER_MS,
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal,
     agent: false as const,
   };
   try {
@@ -108,7 +129,7 @@ async function askReady({ host, port: number, tlsCert }: ExaminedSettings): Prom
       says: String(parsed.error ?? parsed.message ?? answer.headers['x-error-code'] ?? ''),
     };
   } catch {
-    return undefined;
+    return signal.aborted ? 'silent' : undefined;
   }
 }
 

@@ -11,6 +11,7 @@ import { diskWritesResult, fileSystemResult, roomResult } from './disk.ts';
 import { exposureResult, networksResult } from './exposure.ts';
 import { keysResult } from './keys.ts';
 import { memoryResult, openFilesResult, versionsResult } from './machine.ts';
+import { takenResult } from './port.ts';
 import { deliveriesResult, webhooksResult } from './webhooks.ts';
 
 const HOUR_MS = 3_600_000;
@@ -43,6 +44,17 @@ test('open files: thousands, as many connections need', () => {
   assert.equal(statusOf(openFilesResult(Number.POSITIVE_INFINITY)), 'ok');
   assert.equal(statusOf(openFilesResult(4_096)), 'ok');
   assert.equal(statusOf(openFilesResult(1_024)), 'warning');
+});
+
+test('port: a server that does not answer is not taken for another program', () => {
+  const taken = { place: 'Port 8080', holder: 'node (process 7)', isServed: true, isSilent: false };
+  assert.equal(statusOf(takenResult(taken)), 'error');
+  assert.match(takenResult(taken).fix ?? '', /End that program/);
+  const silent = takenResult({ ...taken, isSilent: true });
+  assert.equal(statusOf(silent), 'error');
+  assert.match(silent.what, /node \(process 7\) listens there, and has not answered for 5 s/);
+  assert.match(silent.fix ?? '', /kill it and start it again/);
+  assert.match(takenResult({ ...taken, isServed: false, isSilent: true }).what, /is taken by node/);
 });
 
 test('disk space: for what comes, for the next backup, for files at all', () => {
