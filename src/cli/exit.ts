@@ -102,6 +102,8 @@ export function sentenceOf(error: unknown): string {
     case 'EACCES':
       if (port === undefined) return error.message;
       return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
+    case 'receives_push':
+      return `${error.message}. \`flowhook data import FILE --workflow WORKFLOW\` publishes a file`;
     // These two come from the server that a command has asked.
     case 'unauthorized':
       // For a key that lacks a scope, the server's own sentence says which.

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
 import { followJob } from './follow-job.ts';
-import { liveWords } from './job-words.ts';
+import { changeWords, liveWords, resultWords } from './job-words.ts';
 
 const WHY =
   'The command tap was not found. Looked in PATH: /usr/local/bin:/usr/bin. Install it, or give its path';
@@ -50,4 +50,11 @@ test('each state of an attempt is one line, however often the job is read, with 
 
 test('on a terminal the time until the next attempt counts down in the live line', () => {
   assert.equal(liveWords({ ...RETRYING, attempt: 2 }, undefined, 1_000), 'retrying (2)  next attempt in 2 s');
+});
+
+test('a job that a stopping server gave back is said to be retried, and not after an error', () => {
+  const released = { ...RETRYING, reason: null, error: null };
+  assert.equal(changeWords(released, 3_000), 'retrying, next attempt now');
+  assert.equal(resultWords(released, 3_000), 'next attempt now');
+  assert.equal(resultWords(RETRYING, 3_000), `next attempt now after error: ${WHY}`);
 });

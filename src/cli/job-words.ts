@@ -67,7 +67,8 @@ export function changeWords(job: Job, nowMs: number): string {
   const state = stateWords(job);
   if (job.state !== 'retrying') return state;
   const [why = ''] = (job.error ?? job.reason ?? '').split(/(?<=[.!?])\s/, 1);
-  return `${state}, next attempt ${inWords(job.runAt, nowMs)}: ${oneLine(why, 200)}`;
+  const next = `${state}, next attempt ${inWords(job.runAt, nowMs)}`;
+  return why === '' ? next : `${next}: ${oneLine(why, 200)}`;
 }
 
 /** The outcome of a job, or its progress. */
@@ -80,7 +81,7 @@ export function resultWords(job: Job, nowMs: number): string {
     case 'canceled':
       return job.error ?? '';
     case 'retrying':
-      return `next attempt ${inWords(job.runAt, nowMs)} after ${job.reason ?? 'error'}: ${job.error ?? ''}`;
+      return `next attempt ${inWords(job.runAt, nowMs)}${afterWords(job)}`;
     case 'running':
       return progressWords(job).join(', ');
     case 'queued':
@@ -131,6 +132,12 @@ function progressWords({ progress }: Job): string[] {
     ...(pages === null ? [] : [countWords(pages, 'page')]),
     ...(message === null ? [] : [message]),
   ];
+}
+
+/** Why a job is retried; empty when it was only given back, as by a server that stops. */
+function afterWords({ reason, error }: Job): string {
+  if (reason === null && error === null) return '';
+  return ` after ${reason ?? 'error'}: ${error ?? ''}`;
 }
 
 function tookWords({ startedAt, finishedAt }: Job, nowMs: number): string {

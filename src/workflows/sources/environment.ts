@@ -66,7 +66,8 @@ export async function requireDirectory(directory: string): Promise<void> {
   const stats = await stat(directory).catch(() => undefined);
   if (!stats?.isDirectory()) {
     throw new Error(
-      `The directory ${directory}, in which this workflow runs, does not exist on this machine`,
+      `The directory ${directory}, in which this workflow runs, does not exist on this machine. ` +
+        'Create it, or name the directory of the workflow files with --workflows or FLOWHOOK_WORKFLOWS',
     );
   }
 }
