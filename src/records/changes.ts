@@ -6,6 +6,9 @@ import type { ChangedRow, ChangesCursor, DataVersion } from '../store/record-ope
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
 
+/** The texts of records that are compared in one turn of the event loop: a few milliseconds. */
+const COMPARED_CHARACTERS = 65_536;
+
 /** A range of versions; `since` 0 means before the first version. */
 export interface Span {
   since: number;
@@ -67,7 +70,7 @@ export async function* readChanges(
     });
     await checkStillThere(store, place, oldest);
     if (page.rows.length > 0) {
-      yield Buffer.from(before + page.rows.map(lineOf).join(between));
+      yield Buffer.from(before + (await linesOf(page.rows)).join(between));
       before = between;
     }
     after = page.next;
@@ -75,6 +78,21 @@ export async function* readChanges(
   } while (after !== null);
   const end = (before === head ? head : '') + (format === 'ndjson' && before !== head ? '\n' : '') + tail;
   if (end !== '') yield Buffer.from(end);
+}
+
+/** Others have their turn in between: comparing a page at once would keep them waiting for half a second. */
+async function linesOf(rows: readonly ChangedRow[]): Promise<string[]> {
+  const lines: string[] = [];
+  let compared = 0;
+  for (const row of rows) {
+    if (compared > COMPARED_CHARACTERS) {
+      compared = 0;
+      await nextTurn();
+    }
+    lines.push(lineOf(row));
+    compared += (row.before?.length ?? 0) + (row.after?.length ?? 0);
+  }
+  return lines;
 }
 
 function lineOf({ id, version, before, after }: ChangedRow): string {
