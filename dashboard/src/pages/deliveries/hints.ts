@@ -24,7 +24,7 @@ export function hintFor({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>
     return 'The receiver did not accept the signature, or requires a header that the webhook does not send. Compare the secret, and see Settings for custom headers.';
   }
   if (status === 404 || status === 405) return 'Nothing accepts POST at this path: check the URL.';
-  if (status === 410) return 'Gone: the receiver wants nothing more, and the webhook is paused.';
+  if (status === 410) return 'Gone: the receiver wants nothing more, so the webhook was unsubscribed.';
   if (status === 413) return 'The receiver, or a proxy before it, accepts no bodies as large as this one.';
   if (status === 429) return 'It received too much at once: limit the rate in the settings of the webhook.';
   if (status >= 500) return 'The receiver itself failed: what it answered, and its own log, say why.';

@@ -12,7 +12,7 @@ const STATUSES = [
   { value: '400', label: '400 Bad request' },
   { value: '401', label: '401 Unauthorized' },
   { value: '404', label: '404 Not found' },
-  { value: '410', label: '410 Gone: pauses the webhook' },
+  { value: '410', label: '410 Gone: unsubscribes the webhook' },
   { value: '429', label: '429 Too many: slow down' },
   { value: '500', label: '500 Internal error' },
   { value: '503', label: '503 Unavailable' },
