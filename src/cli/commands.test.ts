@@ -187,6 +187,14 @@ test('a data directory that cannot be used is named, with what to do', async (t)
   }
 });
 
+test('a workflows directory that is named and missing is reported in one sentence', async (t) => {
+  const directory = await emptyDirectory(t);
+  const { code, stderr } = await flowhook(directory, ['serve', '--port', '0', '--workflows', 'nowhere']);
+  assert.equal(code, 1);
+  assert.match(stderr, /^flowhook: The workflows directory .*nowhere does not exist\. Create it/m);
+  assert.equal(stderr.includes('workflows.not_applied'), false);
+});
+
 test('teams are created once and listed with their keys', async (t) => {
   const directory = await emptyDirectory(t);
   const made = await flowhook(directory, ['teams', 'create', 'acme']);

@@ -41,12 +41,16 @@ export async function applyAtStart(
   }
   const applying = applyWorkflows(store, { directory, prune: false, force: false, log, signal });
   const waited = new AbortController();
+  let isLate = false;
   try {
-    return await Promise.race([applying, pause(PATIENCE_MS, undefined, { signal: waited.signal })]);
+    const report = await Promise.race([applying, pause(PATIENCE_MS, undefined, { signal: waited.signal })]);
+    isLate = report === undefined;
+    return report;
   } finally {
     waited.abort();
     applying.catch((err) => {
-      if (!signal.aborted) log.error({ err }, 'workflows.not_applied');
+      // An error in time is thrown to the caller, who reports it.
+      if (isLate && !signal.aborted) log.error({ err }, 'workflows.not_applied');
     });
   }
 }
