@@ -28,6 +28,9 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/push.test.ts', 'PUSH_RECORDS', 200_000],
   ['src/workflows/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
   ['test/dashboard-axe.test.ts', 'AXE_LOOKS', 'all'],
+  ['test/held-transaction.test.ts', 'HELD_JOBS', 800],
+  ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],
+  ['src/store/postgres/postgres.test.ts', 'MODEL_RUNS', 60],
 ];
 
 const SUITES: Readonly<Record<string, Suite>> = {
