@@ -138,6 +138,31 @@ test('only so many wait: one more is told to come back at once', async (t) => {
   assert.equal((await first).version, 1);
 });
 
+test('the waiting pushes of one team leave room for those of another', async (t) => {
+  const { store, pushes, push, running } = await benchOf(t, 60_000);
+  const [rest, restOfOther] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
+  await running();
+  const gone = new AbortController();
+  const all = Promise.allSettled(
+    Array.from({ length: 64 }, () => pushes.run({ ...push, sender: gone.signal })),
+  );
+  await assert.rejects(pushes.run(push), problem('push_busy'));
+
+  const at = await makeWorkflow(store, { team: 'other', source: { type: 'push' } });
+  const asked = Promise.withResolvers<void>();
+  const held = bytes('{"id":1}\n', restOfOther.promise, () => asked.resolve());
+  const firstOfOther = pushes.run({ ...push, ...at, bytes: held });
+  await asked.promise;
+  const secondOfOther = pushes.run({ ...push, ...at, bytes: bytes('{"id":2}\n') });
+  restOfOther.resolve();
+  assert.deepEqual([(await firstOfOther).version, (await secondOfOther).version], [1, 2]);
+  gone.abort(new BrokenOffError('gone'));
+  await all;
+  rest.resolve();
+  await first;
+});
+
 test('a push whose sender goes while it waits begins no job', async (t) => {
   const { pushes, push, running } = await benchOf(t, 10_000);
   const rest = Promise.withResolvers<void>();

@@ -29,8 +29,9 @@ import { jobHeaders } from './submit.ts';
 
 /** How long a push waits for an unfinished job of its workflow. */
 const WAIT_MS = 30_000;
-/** How many pushes wait at a time; further ones are refused as `push_busy`. */
+/** How many pushes wait at a time, in all and of one team; further ones are refused as `push_busy`. */
 const MAX_WAITING = 64;
+const MAX_WAITING_OF_TEAM = 32;
 /** How often a waiting push reads whether that job has ended, and how often it tries to begin in any case. */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
@@ -199,7 +200,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
         trace,
       });
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
-      if (!waiting.has(push) && waiting.size >= MAX_WAITING) return begun;
+      if (!waiting.has(push) && !mayWait(waiting, teamId)) return begun;
       waiting.add(push);
       // Looking is a read, trying to begin is a write.
       for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
@@ -211,6 +212,11 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   } finally {
     waiting.delete(push);
   }
+}
+
+function mayWait(waiting: ReadonlySet<Push>, teamId: string): boolean {
+  const ofTeam = [...waiting].filter((push) => push.teamId === teamId).length;
+  return waiting.size < MAX_WAITING && ofTeam < MAX_WAITING_OF_TEAM;
 }
 
 /** Tries again to write the ends of earlier pushes; those that the store refuses again are kept. */
