@@ -174,7 +174,7 @@ test('what fails counts only for whoever holds the lane; what has arrived has ar
 
 test('steps through the lanes and never through the deliveries', async () => {
   const [{ teamId }] = await dueLanes(1);
-  // 20,000 that wait in 200 lanes, and as many that have ended.
+  // 20,000 that wait in 100 lanes, and as many that have ended in 100 others.
   await db.run(
     `insert into webhook (team_id, id, url, events, event_set, fires_for, state, settings, secret, created_at)
      select $1, 'wh_' || n, 'https://a.test/' || n, '[]', '[]', '|*|', 'active', '{"ordered":' || (n % 10 = 0) || '}', '', 1
