@@ -166,12 +166,28 @@ test('a child can neither crash the server nor block a host for good, whatever i
   }
   const [near, far] = channel();
   serveTurns(near, turns);
-  far.write(`${'{"enter":1,"host":"c","perHost":1,"delayMs":0}\n'.repeat(2)}{"leave":1}\n`);
+
+  // Used twice, an id stands for one request only: another would never be given back.
+  far.write('{"enter":1,"host":"c","perHost":2,"delayMs":0}\n'.repeat(2));
   await settle();
-  (await turns.enter('c', FREELY, NEVER))();
-  far.write('{"rest":1e15,"host":"a"}\n{"rest":"long","host":"a"}\n{"slowDown":1e15,"host":"b"}\n');
+  far.write('{"leave":1}\n');
   await settle();
-  const entered = turns.enter('a', FREELY, NEVER);
-  advance(5 * 60_000);
-  (await entered)();
+  assert.ok(await isDone(turns.enter('c', { perHost: 1, delayMs: 0 }, NEVER)));
+
+  far.write('{"rest":1e15,"host":"a"}\n{"slowDown":1e15,"host":"b"}\n');
+  far.write('{"rest":"long","host":"d"}\n{"rest":60000,"host":"d"}\n');
+  await settle();
+  const afterRest = turns.enter('a', FREELY, NEVER);
+  assert.equal(await isDone(afterRest), false);
+  const afterNonsense = turns.enter('d', FREELY, NEVER);
+  assert.equal(await isDone(afterNonsense), false);
+  (await turns.enter('b', FREELY, NEVER))();
+  const afterDelay = turns.enter('b', FREELY, NEVER);
+  assert.equal(await isDone(afterDelay), false);
+  advance(60_000);
+  assert.ok(await isDone(afterDelay));
+  assert.ok(await isDone(afterNonsense));
+  assert.equal(await isDone(afterRest), false);
+  advance(4 * 60_000);
+  assert.ok(await isDone(afterRest));
 });

@@ -40,7 +40,7 @@ interface Host {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Beyond this many hosts, those without requests, delay or pause are forgotten. */
+/** Beyond this many hosts, those without requests and without a pause are forgotten, even if they asked for a delay. */
 const MAX_IDLE_HOSTS = 10_000;
 
 /** A throttle within this process; `host-turns-channel.ts` shares it with child processes. */
