@@ -1,7 +1,7 @@
 /** The changes of a workflow's records between two versions, one JSON object for each changed record. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/record-difference.ts';
+import { ownTurn } from '../std/own-turn.ts';
 import type { ChangedRow, ChangesCursor, DataVersion } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
@@ -69,12 +69,12 @@ export async function* readChanges(
       limit: pageRows(until, PARSED_ROWS),
     });
     await checkStillThere(store, place, oldest);
+    await ownTurn();
     if (page.rows.length > 0) {
       yield Buffer.from(before + (await linesOf(page.rows)).join(between));
       before = between;
     }
     after = page.next;
-    await nextTurn();
   } while (after !== null);
   const end = (before === head ? head : '') + (format === 'ndjson' && before !== head ? '\n' : '') + tail;
   if (end !== '') yield Buffer.from(end);
@@ -87,7 +87,7 @@ async function linesOf(rows: readonly ChangedRow[]): Promise<string[]> {
   for (const row of rows) {
     if (compared > COMPARED_CHARACTERS) {
       compared = 0;
-      await nextTurn();
+      await ownTurn();
     }
     lines.push(lineOf(row));
     compared += (row.before?.length ?? 0) + (row.after?.length ?? 0);

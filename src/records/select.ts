@@ -1,5 +1,6 @@
 /** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import { ownTurn } from '../std/own-turn.ts';
 import type { ChangesCursor, DataVersion, RecordPage } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
@@ -82,11 +83,11 @@ async function* steps(
   let next: Position | null = selection.after ?? (selection.since === undefined ? 0 : START);
   if (version.number === 0 || version.number === selection.since) return;
   while (next !== null && left > 0) {
+    await ownTurn();
     const step: Step = await stepOf(store, place, version, selection, next, left);
     yield step;
     left -= step.page.count;
     next = step.next;
-    await nextTurn();
   }
 }
 
@@ -134,7 +135,7 @@ async function follows(store: Store, place: Place, version: DataVersion, after: 
     if (page.count > 0) return true;
     if (page.done) return false;
     afterSeq = page.lastSeq;
-    await nextTurn();
+    await ownTurn();
   }
 }
 
