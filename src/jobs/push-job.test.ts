@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Problem } from '../model/error.ts';
 import { BEAT_MS, LEASE_MS } from '../model/job.ts';
-import { silentLogger } from '../observe/log.ts';
+import { type Logger, silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
@@ -231,6 +231,19 @@ test('stopping ends what runs, as lost, and takes no more', async (t) => {
   assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
   await assert.rejects(pushes.run(push), BrokenOffError);
   await pushes.stop();
+});
+
+test('logs the records that a push skips', async (t) => {
+  const { deps, store, push } = await benchOf(t, 0);
+  const at = await makeWorkflow(store, { id: 'skipping', source: { type: 'push' }, onInvalid: 'skip' });
+  const skipped: object[] = [];
+  const warn = (fields: object, message: string) =>
+    void (message === 'record.skipped' && skipped.push(fields));
+  const log: Logger = { ...silentLogger, warn, child: () => log };
+  const pushes = new PushJobs({ ...deps, log });
+  t.after(() => pushes.stop());
+  await pushes.run({ ...push, ...at, bytes: bytes('{"id":1}\n{"name":"Ada"}\n') });
+  assert.partialDeepStrictEqual(skipped, [{ position: 2, field: 'id' }]);
 });
 
 test('a push that is canceled ends at once, and nothing of it is published', async (t) => {

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { commandSource } from '../../test/support/engine.ts';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
-import { silentLogger } from '../observe/log.ts';
+import { type Logger, silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { makeJob, makeWorkflow } from '../store/conformance/setup.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
@@ -104,6 +104,19 @@ runTest(
     }
   },
 );
+
+runTest('logs the records that a run skips', async ({ deps, claimed }) => {
+  const command = ['printf', '{"id":1}\\n{"name":"Ada"}\\n'];
+  const { definition } = claimed.workflow;
+  const skipping = { ...definition, source: commandSource(command), onInvalid: 'skip' as const };
+  const workflow = { ...claimed.workflow, definition: skipping };
+  const skipped: object[] = [];
+  const warn = (fields: object, message: string) =>
+    void (message === 'record.skipped' && skipped.push(fields));
+  const log: Logger = { ...silentLogger, warn, child: () => log };
+  assert.equal(await runJob({ ...deps, log }, { ...claimed, workflow }, undisturbed()), 'finished');
+  assert.partialDeepStrictEqual(skipped, [{ position: 2, field: 'id' }]);
+});
 
 runTest('waits for a store that is away instead of losing the run', async ({ deps, claimed }) => {
   let away = 0;
