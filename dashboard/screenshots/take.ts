@@ -92,9 +92,9 @@ async function take(
     bytes += picture.length;
   };
   await page.goto(`${world.url}/ui/`);
-  await page.getByLabel('API key').waitFor();
+  await page.getByLabel('API key', { exact: true }).waitFor();
   if (!isNarrow && (values.only === undefined || values.only === 'sign-in')) await shoot('sign-in');
-  await page.getByLabel('API key').fill(world.key);
+  await page.getByLabel('API key', { exact: true }).fill(world.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Live', exact: true }).waitFor();
   for (const [name, path] of Object.entries(pagesOf(world))) {

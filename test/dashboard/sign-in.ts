@@ -44,12 +44,12 @@ describe('signing in', () => {
 
   browserTest('a key signs in, a wrong one is told so, and signing out ends it', async ({ page }) => {
     await page.goto(`${service.url}/ui/runs`);
-    await page.getByLabel('API key').waitFor();
+    await page.getByLabel('API key', { exact: true }).waitFor();
     // The field has the focus.
     await page.keyboard.type('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();
-    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('API key', { exact: true }).fill(key);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
     const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
@@ -58,7 +58,7 @@ describe('signing in', () => {
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
     await page.getByRole('button', { name: /account|signed in/i }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
-    await page.getByLabel('API key').waitFor();
+    await page.getByLabel('API key', { exact: true }).waitFor();
   });
 
   browserTest(
@@ -72,7 +72,7 @@ describe('signing in', () => {
       await service.store.keys.revoke({ id: made.record.id });
       // Without anything being pressed.
       await page.getByText('Your session has ended').waitFor();
-      await page.getByLabel('API key').fill(key);
+      await page.getByLabel('API key', { exact: true }).fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Workflows' }).waitFor();
     },
@@ -110,8 +110,8 @@ describe('signing in', () => {
     await page.getByRole('button', { name: 'Revoke second' }).click();
     await page.getByRole('dialog').getByText('the session ends at once').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
-    await page.getByLabel('API key').waitFor();
-    await page.getByLabel('API key').fill(shown);
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    await page.getByLabel('API key', { exact: true }).fill(shown);
     await page.keyboard.press('Enter');
     await page.getByRole('main').getByRole('alert').waitFor();
   });

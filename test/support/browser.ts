@@ -90,7 +90,7 @@ export function signedInTests(
 /** Signs in with a key, by the form. */
 export async function signIn(page: Page, { url, key }: Signed, path = ''): Promise<void> {
   await page.goto(`${url}/ui/${path}`);
-  await page.getByLabel('API key').fill(key);
+  await page.getByLabel('API key', { exact: true }).fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation').first().waitFor();
 }
