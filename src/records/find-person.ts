@@ -1,5 +1,6 @@
 /** Finds a person in everything that holds the content of records, page by page. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import { ownTurn } from '../std/own-turn.ts';
 import type { HeldText, RecordRow, TextPlace } from '../store/erasure-operations.ts';
 import type { Store } from '../store/store.ts';
 import { createRedactor, ERASED, isTheirs, needlesOf, type Person, type Redactor } from './person.ts';
@@ -80,6 +81,8 @@ export async function* findRecords(
     person.ids.set(workflowId, ids);
     let after: string | null = null;
     do {
+      // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
+      await ownTurn();
       const page = await store.erasure.scanRecords({
         teamId,
         workflowId,
@@ -94,8 +97,6 @@ export async function* findRecords(
         if (theirs || redactor.mentions(row.body)) yield { workflowId, row, theirs };
       }
       after = page.next;
-      // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
-      await nextTurn();
     } while (after !== null);
   }
 }
@@ -112,12 +113,12 @@ export async function* findTexts(
   const redactor = createRedactor(person);
   let after: string | null = null;
   do {
+    await ownTurn();
     const page = await store.erasure.scanTexts({ teamId, workflowId, place, needles, after });
     for (const held of page.texts) {
       const cleaned = TEXT_HOLDERS[place](held, redactor);
       if (cleaned !== held.text) yield { held, cleaned };
     }
     after = page.next;
-    await nextTurn();
   } while (after !== null);
 }

@@ -1,6 +1,6 @@
 /** Reads whole versions of a workflow's records, page by page from the database. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
+import { ownTurn } from '../std/own-turn.ts';
 import type { DataVersion, RecordPage } from '../store/record-operations.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
@@ -97,7 +97,7 @@ async function* pages(
     ({ lastSeq: afterSeq, done } = page);
     // Without this turn a fast reader would block everybody else: reading pages and filling the socket's buffer can
     // alternate without ever returning to the event loop (measured: 575 ms for 90 MB).
-    await nextTurn();
+    await ownTurn();
   }
   await checkStillThere(store, place, version);
   if (sent !== version.total) {
