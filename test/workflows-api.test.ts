@@ -81,7 +81,7 @@ test('what is wrong with a definition is said by the name of the setting', async
     refused(await put('wrong', body), 400, sentence);
   }
   refused(await get('/v1/workflows/wrong'), 404, /No workflow found/);
-  refused(await put('a/b', PUSH), 404, /No workflow found/);
+  refused(await put('a/b', PUSH), 404, /1 to 200 characters without slashes/);
 });
 
 test('a workflow that a file defines is changed there', async () => {

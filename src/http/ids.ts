@@ -4,11 +4,13 @@ import { isWorkflowId } from '../model/workflow.ts';
 
 /**
  * @param text undefined when the percent-encoding of the path is broken
+ * @param sentence what to say instead of the general sentence
  * @throws Problem `workflow_not_found`
  */
-export function workflowIdFrom(text: string | undefined): string {
-  if (text === undefined || !isWorkflowId(text) || !text.isWellFormed())
-    throw new Problem('workflow_not_found');
+export function workflowIdFrom(text: string | undefined, sentence?: string): string {
+  if (text === undefined || !isWorkflowId(text) || !text.isWellFormed()) {
+    throw new Problem('workflow_not_found', sentence === undefined ? {} : { sentence });
+  }
   return text;
 }
 

@@ -27,6 +27,8 @@ const TYPES: readonly unknown[] = ['push', 'http'];
 const MAX_MISTAKES = 10;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
+const NO_ID =
+  'This cannot be the id of a workflow: use 1 to 200 characters without slashes, backslashes or control characters';
 const refusals = {
   precondition_failed: 'It was changed since the answer that `If-Match` names',
   workflow_of_file: 'The workflow is defined by a file of the operator',
@@ -100,7 +102,7 @@ export const putWorkflow: Operation<KeyedCall> = {
     const { teamId } = caller;
     const dryRun = queryFlag(call.query, 'dryRun');
     const fields = await bodyFields(request.raw, 'a JSON object with what a workflow file holds');
-    const id = workflowIdFrom(params.workflowId);
+    const id = workflowIdFrom(params.workflowId, NO_ID);
     const stored = await ownWorkflow(store, teamId, id);
     if (stored === undefined && request.headers['if-match'] !== undefined) {
       throw new Problem('precondition_failed', {
