@@ -37,7 +37,7 @@ const WHOLE = ['completion'];
 export async function programOf(name: string | undefined): Promise<Command> {
   const program = new Command('flowhook')
     .description(
-      'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks are told.',
+      'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks report what changed.',
     )
     .version(VERSION)
     .showHelpAfterError('(--help lists the commands and options)')

@@ -21,7 +21,7 @@ export function describeRoutes(routes: readonly Route[]) {
       title: 'Workflow Data and Webhook Service',
       version: '1.0.0',
       description:
-        'Workflows run as jobs, jobs publish records, records are read here, and webhooks are told. ' +
+        'Workflows run as jobs, jobs publish records, records are read here, and webhooks report what changed. ' +
         'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, ' +
         'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each may answer 405 ' +
         'with `allow` to a method that its path does not take, and 503 while the service starts, stops, is ' +
