@@ -35,7 +35,7 @@ test('files that others may read are warnings, each with the command that closes
   assert.equal((await find('data-directory')).status, 'ok');
   chmodSync(data, 0o755);
   const opened = await find('data-directory');
-  assertTold(opened, 'warning', /Others on this machine may look into .* \(mode 0755\)/);
+  assertTold(opened, 'warning', /Other users on this machine can access .* \(mode 0755\)/);
   assert.equal(opened.fix, `chmod 700 ${data}`);
   assert.equal((await find('encryption-key-file')).status, 'ok');
   chmodSync(join(data, 'encryption.key'), 0o640);
@@ -80,7 +80,7 @@ test('files of another user in the data directory are told', {
   assertTold(
     await find('data-directory'),
     'warning',
-    /belong to another user than the directory: encryption\.key/,
+    /belong to a different user than the directory: encryption\.key/,
   );
 });
 
@@ -100,16 +100,12 @@ test('workflow files: as applied, changed, gone, broken, and a directory that is
     'default/one.yaml': PUSH,
     'default/two.yaml': PUSH,
   });
-  assert.equal((await find('workflow-files')).what, '2 workflow files, as applied');
+  assert.equal((await find('workflow-files')).what, '2 workflow files, all applied');
   const folder = join(directory, 'workflows', 'default');
   writeFileSync(join(folder, 'one.yaml'), `name: One\n${PUSH}`);
   rmSync(join(folder, 'two.yaml'));
   const changed = await find('workflow-files');
-  assertTold(
-    changed,
-    'warning',
-    /changed or new since: default\/one; applied, and without a file: default\/two/,
-  );
+  assertTold(changed, 'warning', /changed or new: default\/one; applied, but without a file: default\/two/);
   writeFileSync(join(folder, 'one.yaml'), 'name: One\nsource: { type: psh }\n');
   assertTold(await find('workflow-files'), 'error', /default\/one\.yaml:2: /);
   const settings = configure({ FLOWHOOK_WORKFLOWS: join(directory, 'nowhere') });
@@ -158,14 +154,14 @@ test('tables of another version: older ones wait, newer ones are an error, and n
   const newest = version();
   assert.equal((await place.find('schema')).status, 'ok');
   version(newest - 1);
-  assertTold(await place.find('schema'), 'warning', /these migrations wait: 0\d+_/);
+  assertTold(await place.find('schema'), 'warning', /pending migrations: 0\d+_/);
   assert.equal((await place.find('jobs')).status, 'skipped');
   assert.equal(version(), newest - 1);
   version(9_999);
   assertTold(
     await place.find('schema'),
     'error',
-    /have version 9999, and this flowhook knows versions up to/,
+    /is at version 9999, but this flowhook supports versions up to/,
   );
 });
 
@@ -174,11 +170,11 @@ test('the encryption key: another one, one that is none, and one that is gone', 
   const file = join(data, 'encryption.key');
   assert.equal((await find('encryption-key')).status, 'ok');
   writeFileSync(file, `${randomBytes(32).toString('base64')}\n`);
-  assertTold(await find('encryption-key'), 'error', /is not the one that sealed the secrets/);
+  assertTold(await find('encryption-key'), 'error', /is not the one that encrypted the secrets/);
   writeFileSync(file, 'short\n');
   assertTold(await find('encryption-key'), 'error', /cannot be read: .*32 bytes/);
   rmSync(file);
-  assertTold(await find('encryption-key'), 'error', /is not here/);
+  assertTold(await find('encryption-key'), 'error', /is missing/);
 });
 
 test('backups: whole, too short, changed, beside the key and beside the database', async (t) => {
@@ -195,15 +191,15 @@ test('backups: whole, too short, changed, beside the key and beside the database
     origin: 'command',
   });
   assert.equal((await find('newest-backup')).status, 'ok');
-  assertTold(await find('backup-place'), 'warning', /lie in the data directory/);
+  assertTold(await find('backup-place'), 'warning', /are in the data directory/);
   copyFileSync(join(data, 'encryption.key'), join(directory, 'encryption.key'));
-  assertTold(await find('backup-place'), 'warning', /encryption key lies beside the backups/);
+  assertTold(await find('backup-place'), 'warning', /encryption key is stored with the backups/);
   const backup = await open(file, 'r+');
   await backup.write(Buffer.from('?'), 0, 1, bytes - 1);
   await backup.close();
-  assertTold(await find('newest-backup'), 'error', /its bytes are not those that were written/);
+  assertTold(await find('newest-backup'), 'error', /its checksum does not match/);
   truncateSync(file, bytes - 1);
-  assertTold(await find('newest-backup'), 'error', /another size/);
+  assertTold(await find('newest-backup'), 'error', /its size has changed/);
 });
 
 /** A file system of its own in memory; nothing where that is not permitted. */
@@ -231,7 +227,7 @@ test('a full disk, which is memory, is told in three ways', async (t) => {
   const settings = configure({ FLOWHOOK_DATA: disk });
   const found = await look(['disk-space-data', 'file-system', 'disk-writes'], { settings });
   const [space, kind, writes] = found as [Finding, Finding, Finding];
-  assertTold(space, 'error', /are free for the data directory/);
-  assertTold(kind, 'warning', /lies in memory/);
-  assertTold(writes, 'error', /Nothing can be written in .*ENOSPC/);
+  assertTold(space, 'error', / free for the data directory/);
+  assertTold(kind, 'warning', /is in memory/);
+  assertTold(writes, 'error', /Cannot write to .*ENOSPC/);
 });

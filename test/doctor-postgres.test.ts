@@ -69,14 +69,14 @@ test('of a database in use nothing is wrong', async () => {
     [],
   );
   const [damage, notifications] = await look(['integrity', 'notifications']);
-  assert.equal(damage?.what, 'Every table, index and published version is whole');
-  assert.match(notifications?.what ?? '', /Nodes hear each other at once/);
+  assert.equal(damage?.what, 'Every table, index and published version is intact');
+  assert.match(notifications?.what ?? '', /Nodes notify each other at once/);
 });
 
 test('another encryption key than that of the other nodes is an error', async () => {
   const [key] = await look(['encryption-key'], url, OTHER_KEY);
   assert.equal(key?.status, 'error');
-  assert.match(key?.what ?? '', /is not the one that sealed the secrets/);
+  assert.match(key?.what ?? '', /is not the one that encrypted the secrets/);
 });
 
 test('behind a pool of transactions notifications are not heard', async () => {

@@ -65,7 +65,7 @@ test('of a new service nothing is wrong, asked over HTTP and beside it', async (
   }
   const port = (findings: readonly SystemFinding[]) => findings.find(({ check }) => check === 'port')?.what;
   assert.match(port(remote.findings) ?? '', /^This node listens on 127\.0\.0\.1/);
-  assert.match(port(here) ?? '', /a flowhook server listens there, and is ready/);
+  assert.match(port(here) ?? '', /a flowhook server is listening and ready/);
 });
 
 test('the machine is looked at as well, where its state is known', async () => {
@@ -131,14 +131,14 @@ test('a port that something else has is an error, and a server that is not ready
     place.find('port', { settings: place.configure({ FLOWHOOK_PORT: String(port) }) });
   const taken = await ask(other);
   assert.equal(taken.status, 'error');
-  assert.match(taken.what, new RegExp(`Port ${other} of 127\\.0\\.0\\.1 is taken by `));
+  assert.match(taken.what, new RegExp(`Port ${other} on 127\\.0\\.0\\.1 is in use by `));
   const draining = createServer((_request, response) => {
     response.writeHead(503, { 'x-request-id': 'one', 'x-error-code': 'not_ready' });
     response.end('{"error":"The service is not ready. Try again shortly"}');
   });
   const unready = await ask(await listening(t, draining));
   assert.equal(unready.status, 'error');
-  assert.match(unready.what, /says that it is not ready \(503\): The service is not ready/);
+  assert.match(unready.what, /is listening, but not ready \(503\): The service is not ready/);
 });
 
 test('a server that has the data directory and does not listen where it should is told', async () => {
@@ -147,7 +147,7 @@ test('a server that has the data directory and does not listen where it should i
     const [elsewhere] = await examine(['port'], { FLOWHOOK_PORT: String(await freePort()) });
     if (elsewhere?.status === 'error' && tries < 20) continue;
     assert.equal(elsewhere?.status, 'warning');
-    assert.match(elsewhere?.what ?? '', /is free, although a server has the data directory/);
+    assert.match(elsewhere?.what ?? '', /is free, but a server is using the data directory/);
     return;
   }
 });
@@ -187,14 +187,14 @@ test('certificates: those that end soon, have ended, or are not for this service
   write(issue('hooks.test', 60));
   assert.equal((await look())[0], 'ok');
   write(issue('hooks.test', 5));
-  assert.match((await look()).join(' '), /^warning .* holds for another (4 days|5 days)/);
+  assert.match((await look()).join(' '), /^warning .* expires in (4 days|5 days)/);
   write(issue('hooks.test', -1));
-  assert.match((await look()).join(' '), /^error .* ended at/);
+  assert.match((await look()).join(' '), /^error .* expired at/);
   const other = write(issue('other.test', 60));
-  assert.match((await look()).join(' '), /^error .*other\.test, and not for hooks\.test/);
+  assert.match((await look()).join(' '), /^error .*other\.test, not for hooks\.test/);
   writeFileSync(cert, issue('hooks.test', 60)?.cert ?? '');
   assert.ok(other);
-  assert.match((await look()).join(' '), /^error .* is not that of the certificate/);
+  assert.match((await look()).join(' '), /^error .* does not match the certificate/);
   writeFileSync(cert, 'nothing');
   assert.match((await look()).join(' '), /^error The certificate cannot be used/);
 });
@@ -212,7 +212,7 @@ test('the certificate under the public address is asked for only when that is al
   assert.equal((await place.find('public-certificate', { settings })).status, 'skipped');
   const seen = await place.find('public-certificate', { settings, online: [] });
   assert.equal(seen.status, 'warning', JSON.stringify(seen));
-  assert.match(seen.what, /localhost.* holds for another/);
+  assert.match(seen.what, /localhost.* expires in/);
 });
 
 test('the way out is tried with the URLs that are named, as deliveries go it', async (t) => {
@@ -240,7 +240,7 @@ test('the command prints by groups what is wrong and what to do, and ends with 1
   assert.match(warned.stdout, /^Machine\n {2}✓ versions +Node 26\./);
   assert.match(
     warned.stdout,
-    /\nFiles\n {2}! data-directory +Others .*\n +Why it matters: .*\n +What to do: chmod 700 /,
+    /\nFiles\n {2}! data-directory +Other users .*\n +Why it matters: .*\n +What to do: chmod 700 /,
   );
   assert.match(warned.stderr, /\d+ checks in .*: \d+ fine, \d+ warnings?, 0 errors, \d+ not carried out\n$/);
   // No colours where nobody looks.

@@ -34,7 +34,7 @@ test('says that it is ready, and what that rests on to those who ask', async () 
   assert.deepEqual([verbose.status, verbose.body.status], [200, 'ok']);
   assert.deepEqual(statuses(verbose.body.checks), WELL);
   const { body: text } = await ask('/readyz?verbose=1', { accept: 'text/plain' });
-  assert.match(text, /^ok {5}started {4}It has started and is not stopping\nok {5}database {3}It answers\n/);
+  assert.match(text, /^ok {5}started {4}Started, and not stopping\nok {5}database {3}Answers\n/);
 });
 
 test('is not ready for an older database that was put in the place of its own', async () => {
@@ -42,8 +42,8 @@ test('is not ready for an older database that was put in the place of its own', 
   const { user_version: version } = file.prepare('pragma user_version').get() as { user_version: number };
   file.exec(`pragma user_version = ${version - 1}`);
   const sentence =
-    `The tables have version ${version - 1}, and this flowhook needs ${version}: an older database was put in their ` +
-    'place. Start the service again, which migrates it';
+    `The schema is at version ${version - 1}, but this flowhook needs ${version}: the database was replaced by an ` +
+    'older one. Restart the service to migrate it';
   assert.deepEqual(await ask('/readyz'), { status: 503, body: { error: sentence } });
   const { status, body } = await ask('/readyz?verbose');
   assert.deepEqual([status, body.status, body.error], [503, 'unavailable', sentence]);

@@ -44,15 +44,15 @@ export function backupAgeResult(found: {
   const late = (everyMs === null ? OLD_MS : everyMs) + PATIENCE_MS;
   const what = ageMs === null ? 'There is no backup' : `The newest backup is ${durationWords(ageMs)} old`;
   if ((ageMs ?? sinceMs) <= late) {
-    return ok(everyMs === null ? `${what}, and none is made by itself (FLOWHOOK_BACKUP_EVERY=off)` : what);
+    return ok(everyMs === null ? `${what}; automatic backups are off (FLOWHOOK_BACKUP_EVERY=off)` : what);
   }
   return warning({
-    what: everyMs === null ? what : `${what}, and one should be made every ${durationWords(everyMs)}`,
-    why: 'What a disk takes with it, or a mistake deletes, since then is gone',
+    what: everyMs === null ? what : `${what}; FLOWHOOK_BACKUP_EVERY is ${durationWords(everyMs)}`,
+    why: 'A failed disk or a mistaken deletion loses everything not backed up',
     fix:
       everyMs === null
-        ? 'FLOWHOOK_BACKUP_EVERY=24h makes them by itself, `flowhook backup create` one now'
-        : 'The log says under backup.failed why not; `flowhook backup create` tries it now',
+        ? 'Set FLOWHOOK_BACKUP_EVERY=24h, and run `flowhook backup create` now'
+        : 'Look for backup.failed in the log, and try `flowhook backup create`',
   });
 }
 
@@ -62,29 +62,29 @@ export const newestBackup: Check = ofSettings(
   async (settings, { isFull }, signal) => {
     if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
     const newest = backupsOf(settings)[0];
-    if (newest === undefined) return ok('There is no backup to be checked');
+    if (newest === undefined) return ok('There is no backup to check');
     const manifest = readManifest(newest.file);
     if (manifest === undefined) {
       return skipped(
-        `Nothing beside ${newest.name} says what it should be`,
-        'It was not made by `flowhook backup create`, or its .json is gone',
+        `${newest.name} has no manifest`,
+        'It was not made by `flowhook backup create`, or its .json file is gone',
         `\`flowhook backup verify ${newest.name}\` reads all of it`,
       );
     }
-    if (manifest.bytes !== newest.bytes) return damaged(newest, 'it has another size than it was made with');
+    if (manifest.bytes !== newest.bytes) return damaged(newest, 'its size has changed');
     if (manifest.verifiedAt === null)
-      return damaged(newest, 'the database was damaged already when it was made');
+      return damaged(newest, 'the database was already damaged when it was made');
     const limit = isFull ? signal : AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
     const sum = await checksum(newest.file, limit);
     if (sum === undefined) {
       return skipped(
-        `${newest.name} was not read to its end`,
+        `${newest.name} was only partly read`,
         'It is large',
         '`flowhook doctor --full` and `flowhook backup verify` read all of it',
       );
     }
-    if (sum !== manifest.sha256) return damaged(newest, 'its bytes are not those that were written');
-    return ok(`${newest.name} is byte for byte what was written, and was read as a database then`);
+    if (sum !== manifest.sha256) return damaged(newest, 'its checksum does not match');
+    return ok(`${newest.name} is unchanged since it was made and verified`);
   },
   Number.POSITIVE_INFINITY,
 );
@@ -92,8 +92,8 @@ export const newestBackup: Check = ofSettings(
 function damaged({ name }: ListedBackup, why: string): Result {
   return error({
     what: `The newest backup ${name} is damaged: ${why}`,
-    why: 'It cannot be relied on when it is needed',
-    fix: 'Make another one with `flowhook backup create`, and look at the disk that it lies on',
+    why: 'It may not be restorable',
+    fix: 'Make a new one with `flowhook backup create`, and check the disk it is on',
   });
 }
 
@@ -117,21 +117,21 @@ export const backupPlace: Check = ofSettings('backups', 'backup-place', async (s
   const { backupDirectory, dataDirectory } = settings;
   if (existsSync(join(backupDirectory, basename(keyFile(settings))))) {
     return warning({
-      what: `The encryption key lies beside the backups (${backupDirectory})`,
-      why: 'Whoever gets hold of a backup can then open the secrets in it as well',
-      fix: 'Keep the key apart from the backups, and as safely',
+      what: `The encryption key is stored with the backups (${backupDirectory})`,
+      why: 'Anyone who obtains a backup can then decrypt its secrets too',
+      fix: 'Store the key elsewhere, just as safely',
     });
   }
   const [data, backups] = await Promise.all([stat(existing(dataDirectory)), stat(existing(backupDirectory))]);
   if (data.dev !== backups.dev)
-    return ok(`Backups lie on another disk than the database (${backupDirectory})`);
+    return ok(`Backups and the database are on different disks (${backupDirectory})`);
   const isInside = backupDirectory.startsWith(`${dataDirectory}/`);
   return warning({
     what: isInside
-      ? `Backups lie in the data directory, with the database and the encryption key (${backupDirectory})`
-      : `Backups lie on the disk of the database (${backupDirectory})`,
-    why: 'What happens to that disk happens to all of it',
-    fix: 'Set FLOWHOOK_BACKUP_DIRECTORY to another disk, or copy backups elsewhere (restic, rclone), and the key to a third place',
+      ? `Backups are in the data directory, with the database and the encryption key (${backupDirectory})`
+      : `Backups are on the same disk as the database (${backupDirectory})`,
+    why: 'If that disk fails, all of it is lost',
+    fix: 'Set FLOWHOOK_BACKUP_DIRECTORY to another disk, or copy backups elsewhere (restic, rclone) and the key to a third place',
   });
 });
 

@@ -1,4 +1,4 @@
-/** Certificates: the one that the service uses for TLS, and the one that others see at its public URL. */
+/** Certificates: the one the service uses for TLS, and the one clients see at its public URL. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -16,15 +16,15 @@ const CONNECT_MS = 10_000;
 
 export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
   const { tlsCert, tlsKey, publicUrl } = settings;
-  if (tlsCert === undefined) return skipped('Not checked', 'The service does not speak TLS itself');
-  const why = 'Callers that look at it, as they should, cannot speak to the service';
-  const fix = 'Correct FLOWHOOK_TLS_CERT and FLOWHOOK_TLS_KEY, which name files in PEM form';
+  if (tlsCert === undefined) return skipped('Not checked', 'The service does not terminate TLS itself');
+  const why = 'Clients that verify it, as they should, cannot connect';
+  const fix = 'Correct FLOWHOOK_TLS_CERT and FLOWHOOK_TLS_KEY, which name PEM files';
   let found: X509Certificate;
   try {
     found = new X509Certificate(await readFile(tlsCert));
     const key = tlsKey === undefined ? undefined : createPrivateKey(await readFile(tlsKey));
     if (key !== undefined && !found.checkPrivateKey(key)) {
-      return error({ what: `The key ${tlsKey} is not that of the certificate ${tlsCert}`, why, fix });
+      return error({ what: `The key ${tlsKey} does not match the certificate ${tlsCert}`, why, fix });
     }
   } catch (cause) {
     return error({ what: `The certificate cannot be used: ${(cause as Error).message}`, why, fix });
@@ -39,20 +39,20 @@ function certificateResult(found: X509Certificate, place: { host: string | undef
   const names = found.subjectAltName ?? found.subject;
   if (host !== undefined && !isFor(found, host)) {
     return error({
-      what: `The certificate is for ${names}, and not for ${host}`,
-      why: 'Callers that look at it, as they should, refuse to speak to the service',
-      fix: `Have one made for ${host}`,
+      what: `The certificate is for ${names}, not for ${host}`,
+      why: 'Clients that verify it, as they should, refuse to connect',
+      fix: `Get one for ${host}`,
     });
   }
   const [from, until] = [found.validFromDate.getTime(), found.validToDate.getTime()];
   const trouble = (what: string): Trouble => ({
     what,
-    why: 'When it is over, callers refuse to speak to the service',
-    fix: 'Renew it, and see that whatever renews it (certbot, Caddy, cert-manager) runs',
+    why: 'Outside its validity period, clients refuse to connect',
+    fix: 'Renew it, and check that its renewal (certbot, Caddy, cert-manager) works',
   });
-  if (until <= now) return error(trouble(`The certificate for ${names} ended at ${toIso(until)}`));
-  if (from > now) return error(trouble(`The certificate for ${names} holds only from ${toIso(from)} on`));
-  const left = `The certificate for ${names} holds for another ${durationWords(until - now)}`;
+  if (until <= now) return error(trouble(`The certificate for ${names} expired at ${toIso(until)}`));
+  if (from > now) return error(trouble(`The certificate for ${names} is not valid before ${toIso(from)}`));
+  const left = `The certificate for ${names} expires in ${durationWords(until - now)}`;
   return until - now < SOON_MS ? warning(trouble(left)) : ok(left);
 }
 
@@ -65,13 +65,13 @@ export const publicCertificate: Check = ofSettings(
   'public-certificate',
   async ({ publicUrl }, { online, clock }) => {
     if (publicUrl === undefined || !publicUrl.startsWith('https:')) {
-      return skipped('Not checked', 'No https:// address is set as FLOWHOOK_PUBLIC_URL');
+      return skipped('Not checked', 'FLOWHOOK_PUBLIC_URL is not an https:// address');
     }
     if (online === null) {
       return skipped(
         'Not checked',
-        'No request leaves this machine by itself',
-        '`flowhook doctor --online` asks for it',
+        'No request leaves this machine by default',
+        '`flowhook doctor --online` fetches it',
       );
     }
     const host = hostOf(publicUrl);
@@ -83,15 +83,15 @@ export const publicCertificate: Check = ofSettings(
       const result = certificateResult(new X509Certificate(raw), { host, now: clock() });
       if (result.status !== 'ok' || socket.authorized) return result;
       return error({
-        what: `The certificate under ${host}:${port} is not trusted: ${socket.authorizationError?.message ?? ''}`,
-        why: 'Callers that look at it, as they should, refuse to speak to the service',
-        fix: 'Have the server send its whole chain, up to an authority that callers know',
+        what: `The certificate of ${host}:${port} is not trusted: ${socket.authorizationError?.message ?? ''}`,
+        why: 'Clients that verify it, as they should, refuse to connect',
+        fix: 'Have the server send its full chain, up to a CA that clients trust',
       });
     } catch (cause) {
       return error({
-        what: `${host}:${port} does not answer by TLS: ${(cause as Error).message}`,
-        why: 'Others are told that address, in links of events and of the dashboard',
-        fix: 'Correct FLOWHOOK_PUBLIC_URL, or look at the proxy in front. Some networks do not let a machine reach its own outer address',
+        what: `TLS connection to ${host}:${port} failed: ${(cause as Error).message}`,
+        why: 'Links in events and the dashboard use that address',
+        fix: 'Correct FLOWHOOK_PUBLIC_URL, or check the proxy in front. Some networks do not let a machine reach its own public address',
       });
     } finally {
       socket.destroy();

@@ -53,7 +53,7 @@ export function ofSettings(
     ...(limitMs === undefined ? {} : { limitMs }),
     run: (subject, signal) =>
       subject.settings === undefined
-        ? skipped('Not checked', 'The settings cannot be read: they come first')
+        ? skipped('Not checked', 'Fix the settings first: they are invalid')
         : run(subject.settings, subject, signal),
   };
 }
@@ -76,7 +76,7 @@ export function ofStore(
     (settings, subject, signal) => {
       const { store, without } = subject.database;
       return store === undefined
-        ? skipped('Not checked', without ?? 'The database could not be opened: that comes first')
+        ? skipped('Not checked', without ?? 'Fix the database first: it cannot be opened')
         : run(store, settings, subject, signal);
     },
     limitMs,

@@ -19,14 +19,16 @@ export const database: Check = ofSettings('database', 'database', async (setting
   if (mistake !== undefined) {
     return error({
       what: mistake,
-      why: 'Without its database the service does not start, and answers nothing but 503',
+      why: 'Without its database the service does not start, or answers only 503',
       fix: isPostgres(settings.databaseUrl)
         ? 'Start PostgreSQL, or correct FLOWHOOK_DATABASE'
-        : 'Let this user read and write it. If it is damaged, put back a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
+        : 'Give this user read and write access. If it is damaged, restore a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
     });
   }
   if (store === undefined)
-    return schema?.found === 0 ? ok(without ?? 'There is none yet') : skipped('Not opened', without ?? '');
+    return schema?.found === 0
+      ? ok(without ?? 'There is no database yet')
+      : skipped('Not opened', without ?? '');
   const took: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const from = performance.now();
@@ -45,31 +47,31 @@ export function databaseResult(found: {
   medianMs: number;
 }): Result {
   const { kind, version, bytes, medianMs } = found;
-  const what = `${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${version}, ${bytesWords(bytes)}, answers within ${medianMs.toFixed(2)} ms (median)`;
+  const what = `${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${version}, ${bytesWords(bytes)}, answers in ${medianMs.toFixed(2)} ms (median)`;
   if (medianMs <= FAR_MS) return ok(what);
   return warning({
     what,
-    why: 'Every request takes several such answers one after the other',
-    fix: 'Bring the service and the database closer together, or find out what keeps the database busy',
+    why: 'Every request makes several such queries in sequence',
+    fix: 'Move the service and the database closer together, or find out what keeps the database busy',
   });
 }
 
 export const schema: Check = ofSettings('database', 'schema', (_settings, subject) => {
   const { schema: found } = subject.database;
-  if (found === undefined) return skipped('Not checked', 'The database could not be looked at');
+  if (found === undefined) return skipped('Not checked', 'The database cannot be read');
   if (found.found > found.newest) {
     return error({
-      what: `The tables have version ${found.found}, and this flowhook knows versions up to ${found.newest}`,
-      why: 'It was used by a newer flowhook; this one does not start on it',
-      fix: 'Run the newer flowhook, or restore the backup that it made before it migrated: `flowhook backup list`',
+      what: `The schema is at version ${found.found}, but this flowhook supports versions up to ${found.newest}`,
+      why: 'A newer flowhook has migrated it; this one does not start on it',
+      fix: 'Run the newer flowhook, or restore the backup it made before migrating: `flowhook backup list`',
     });
   }
   if (found.found === 0)
-    return ok(`There are no tables yet: the first start makes those of version ${found.newest}`);
-  if (found.waiting.length === 0) return ok(`The tables have version ${found.found}, the newest`);
+    return ok(`There are no tables yet: the first start creates those of version ${found.newest}`);
+  if (found.waiting.length === 0) return ok(`The schema is at version ${found.found}, the newest`);
   return warning({
-    what: `The tables have version ${found.found}, and these migrations wait: ${listed(found.waiting)}`,
-    why: 'The next start runs them, after a backup on SQLite; most of the checks here need the new tables',
+    what: `The schema is at version ${found.found}, with pending migrations: ${listed(found.waiting)}`,
+    why: 'The next start runs them, on SQLite after a backup; most checks here need the new tables',
     fix: '`flowhook migrate up` runs them now',
   });
 });
@@ -81,7 +83,7 @@ export const damage: Check = ofStore(
     if (isPostgres(databaseUrl) && !isFull) {
       return skipped(
         'Not read',
-        'PostgreSQL watches over its own files',
+        'PostgreSQL guards its own files',
         '`flowhook doctor --full` reads all records',
       );
     }
@@ -92,7 +94,7 @@ export const damage: Check = ofStore(
       const mistakes = await findDamage(databaseUrl, { full: isFull, signal: ending.signal });
       if (mistakes === undefined) {
         return skipped(
-          `Nothing wrong was found in the first ${DAMAGE_MS / 1_000} s, and then it was given up`,
+          `No damage found in the first ${DAMAGE_MS / 1_000} s; the rest was not read`,
           'The database is large',
           '`flowhook doctor --full` reads all of it, however long that takes',
         );
@@ -108,31 +110,31 @@ export const damage: Check = ofStore(
 function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   if (mistakes.length === 0) {
     return ok(
-      isFull ? 'Every table, index and published version is whole' : 'Every page and table can be read',
+      isFull ? 'Every table, index and published version is intact' : 'Every page and table is readable',
     );
   }
   return error({
     what: `The database is damaged: ${listed(mistakes)}`,
-    why: 'What cannot be read is lost, and writing on may lose more',
+    why: 'Unreadable data is lost, and further writes may lose more',
     fix:
-      'Stop the service, keep a copy of the data directory, and put back a backup: `flowhook backup list`, ' +
-      '`flowhook backup restore NAME --force`. Then look at the disk: files are damaged by disks, and by copying open ones',
+      'Stop the service, copy the data directory, and restore a backup: `flowhook backup list`, ' +
+      '`flowhook backup restore NAME --force`. Then check the disk: bad disks and copying open files cause damage',
   });
 }
 
 export const log: Check = ofStore('database', 'write-ahead-log', async (store) => {
   const { walBytes } = await store.status.database();
-  if (walBytes === null) return skipped('Not checked', 'PostgreSQL looks after its own');
+  if (walBytes === null) return skipped('Not checked', 'PostgreSQL manages its own');
   return logResult(walBytes);
 });
 
 export function logResult(bytes: number): Result {
-  const what = `The write-ahead log has ${bytesWords(bytes)}`;
+  const what = `The write-ahead log is ${bytesWords(bytes)}`;
   if (bytes <= LARGE_LOG_BYTES) return ok(what);
   return warning({
     what,
-    why: 'It grows while a program holds an old state open for reading: reads become slower, and the disk fills',
-    fix: 'End other programs that have the file open (sqlite3, a copy, a backup tool), or restart the service',
+    why: 'It grows while a program keeps an old snapshot open: reads slow down, and the disk fills',
+    fix: 'Stop other programs that have the file open (sqlite3, a copy, a backup tool), or restart the service',
   });
 }
 
@@ -142,45 +144,44 @@ export const encryptionKey: Check = ofStore('database', 'encryption-key', async 
   try {
     here = keyFingerprint(settings);
   } catch (cause) {
-    return wrongKey(
-      `The encryption key cannot be read: ${(cause as Error).message}`,
-      expected ?? 'unknown',
-      settings,
-    );
+    return wrongKey(`The encryption key cannot be read: ${(cause as Error).message}`, expected, settings);
   }
   if (expected === undefined) {
     return isPostgres(settings.databaseUrl) && here === undefined
-      ? wrongKey('There is no encryption key, and with PostgreSQL every node needs the same', 'any', settings)
-      : ok('Nothing is sealed yet: the first start notes which key is used');
+      ? wrongKey('There is no encryption key; on PostgreSQL all nodes need the same one', undefined, settings)
+      : ok('Nothing is encrypted yet: the first start records the key');
   }
   if (here === expected)
-    return ok(`The encryption key (fingerprint ${here}) is the one that sealed the secrets`);
+    return ok(`The encryption key (fingerprint ${here}) is the one that encrypted the secrets`);
   return wrongKey(
     here === undefined
-      ? 'The encryption key of this database is not here'
-      : `The encryption key here (fingerprint ${here}) is not the one that sealed the secrets`,
+      ? 'The encryption key of this database is missing'
+      : `The encryption key here (fingerprint ${here}) is not the one that encrypted the secrets`,
     expected,
     settings,
   );
 });
 
-function wrongKey(what: string, expected: string, place: { dataDirectory: string }): Result {
+/** @param expected the fingerprint of the key that encrypted the secrets, if any are */
+function wrongKey(what: string, expected: string | undefined, place: { dataDirectory: string }): Result {
+  const key = expected === undefined ? 'a valid key' : `the key with fingerprint ${expected}`;
   return error({
     what,
     why: 'No webhook can be signed, and the service does not start',
-    fix: `Set FLOWHOOK_ENCRYPTION_KEY to the key with the fingerprint ${expected}, or put it back as ${keyFile(place)}`,
+    fix: `Set FLOWHOOK_ENCRYPTION_KEY to ${key}, or save it as ${keyFile(place)}`,
   });
 }
 
 export const notifications: Check = ofStore('database', 'notifications', async (_store, settings) => {
   if (!isPostgres(settings.databaseUrl))
-    return skipped('Not checked', 'Only nodes on PostgreSQL tell each other');
-  if (!settings.databaseListen) return ok('Nodes look for news every second (FLOWHOOK_DATABASE_LISTEN=off)');
+    return skipped('Not checked', 'Only nodes on PostgreSQL notify each other');
+  if (!settings.databaseListen)
+    return ok('Nodes poll for changes every second (FLOWHOOK_DATABASE_LISTEN=off)');
   if (await hearsNotifications(settings.databaseUrl))
-    return ok('Nodes hear each other at once (LISTEN, NOTIFY)');
+    return ok('Nodes notify each other at once (LISTEN/NOTIFY)');
   return warning({
-    what: 'What one connection notifies another one does not hear: a pooler hands connections around in between',
-    why: 'Jobs that another node has queued start up to a second later; nothing is lost',
-    fix: 'Name PostgreSQL itself in FLOWHOOK_DATABASE, or set FLOWHOOK_DATABASE_LISTEN=off, which saves trying',
+    what: 'LISTEN/NOTIFY does not get through: there is a transaction pooler in between',
+    why: 'Jobs queued by another node start up to a second late; nothing is lost',
+    fix: 'Point FLOWHOOK_DATABASE at PostgreSQL itself, or set FLOWHOOK_DATABASE_LISTEN=off to stop trying',
   });
 });

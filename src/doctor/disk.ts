@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { bytesWords } from '../std/amounts.ts';
+import { bytesWords, countWords } from '../std/amounts.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { type Check, error, ofSettings, ok, type Result, skipped, warning } from './check.ts';
 
@@ -20,14 +20,14 @@ const MEASURE_MS = 3_000;
 /** Times of one durable write: a solid-state disk stays far below, a busy rotating one does not. */
 const SLOW = { p50Ms: 20, p99Ms: 250 };
 
-/** By the number that Linux gives each kind (`man 2 statfs`). */
+/** By Linux's magic number of the file system (`man 2 statfs`). */
 const REMOTE: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
   4283649346: 'SMB',
   4266872130: 'SMB',
-  16914839: 'a share of the host (9p)',
-  1702057286: 'a file system of a program (FUSE)',
+  16914839: 'a host share (9p)',
+  1702057286: 'a FUSE file system',
 };
 const TMPFS = 0x01021994;
 const OVERLAY = 0x794c7630;
@@ -39,7 +39,7 @@ export const rooms: readonly Check[] = [
   ofSettings('machine', 'disk-space-backups', async (settings, subject) => {
     if (isPostgres(settings.databaseUrl)) return skipped('Not checked', 'PostgreSQL is backed up elsewhere');
     const { store } = subject.database;
-    // A backup is a copy without what was deleted.
+    // A backup is a copy without deleted data.
     const needed = settings.backupEveryMs === null ? 0 : (await store?.status.database())?.bytes;
     return room({ noun: 'backups', path: settings.backupDirectory, needed: needed ?? 0 });
   }),
@@ -62,19 +62,19 @@ export function roomResult(found: {
   freeFiles: number | null;
 }): Result {
   const { noun, path, needed, freeBytes, freeFiles } = found;
-  const what = `${bytesWords(freeBytes)} are free for ${noun} (${path})`;
+  const what = `${bytesWords(freeBytes)} free for ${noun} (${path})`;
   if (freeFiles !== null && freeFiles < FEW_FILES) {
     return error({
-      what: `Only ${freeFiles} more files fit where ${noun} lie (${path})`,
-      why: 'Without a free inode no file can be made, however much room there is',
-      fix: 'Remove files that nobody needs there, or make the file system anew with more inodes',
+      what: `Only ${countWords(freeFiles, 'free inode')} for ${noun} (${path})`,
+      why: 'Without free inodes no file can be created, whatever space is left',
+      fix: 'Delete unneeded files there, or recreate the file system with more inodes',
     });
   }
   if (freeBytes < NO_BYTES) {
     return error({
       what,
-      why: 'Writes are refused when the disk is full; what was acknowledged stays',
-      fix: 'Make room: old backups, other files on that disk, or a larger one',
+      why: 'Writes are refused when the disk is full; acknowledged ones are kept',
+      fix: 'Delete old backups or other files, or use a larger disk',
     });
   }
   if (freeBytes >= Math.max(LITTLE_BYTES, needed)) return ok(what);
@@ -82,9 +82,9 @@ export function roomResult(found: {
     what,
     why:
       freeBytes < needed
-        ? `The next backup takes up to ${bytesWords(needed)}, and will be refused`
-        : 'Migrations copy the database first, and the log of a busy hour takes some hundred MB',
-    fix: 'Make room, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
+        ? `The next backup needs up to ${bytesWords(needed)}, and will be refused`
+        : 'Migrations copy the database first, and the log of a busy hour takes a few hundred MB',
+    fix: 'Free up space, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
   });
 }
 
@@ -97,31 +97,31 @@ export function fileSystemResult(type: number, path: string): Result {
   const remote = REMOTE[type];
   if (remote !== undefined) {
     return warning({
-      what: `The data directory ${path} lies on ${remote}`,
-      why: 'The locks and the shared memory that SQLite needs do not work reliably there: a database may be damaged',
-      fix: 'Put the data directory on a disk of this machine (FLOWHOOK_DATA), and keep backups over there',
+      what: `The data directory ${path} is on ${remote}`,
+      why: "SQLite's locks and shared memory are unreliable there, so the database may be corrupted",
+      fix: 'Move the data directory to a local disk (FLOWHOOK_DATA), and use this one for backups',
     });
   }
   if (type === TMPFS) {
     return warning({
-      what: `The data directory ${path} lies in memory (tmpfs)`,
-      why: 'When the machine or the container starts anew, all of it is gone',
-      fix: 'Put it on a disk, or a volume, with FLOWHOOK_DATA',
+      what: `The data directory ${path} is in memory (tmpfs)`,
+      why: 'All data is lost when the machine or container restarts',
+      fix: 'Point FLOWHOOK_DATA at a disk or volume',
     });
   }
   if (type === OVERLAY) {
     return warning({
-      what: `The data directory ${path} lies in a container's own layer (overlayfs)`,
-      why: 'When the container is removed, or made anew for an upgrade, all of it is gone',
-      fix: 'Mount a volume there, or name the place of one with FLOWHOOK_DATA',
+      what: `The data directory ${path} is in a container layer (overlayfs)`,
+      why: 'All data is lost when the container is removed, or recreated for an upgrade',
+      fix: 'Mount a volume there, or point FLOWHOOK_DATA at one',
     });
   }
-  return ok(`The data directory ${path} lies on a disk of this machine, as far as it says`);
+  return ok(`The data directory ${path} appears to be on a local disk`);
 }
 
 export const diskWrites: Check = ofSettings('machine', 'disk-writes', async (settings, _subject, signal) => {
   if (isPostgres(settings.databaseUrl)) {
-    return skipped('Not measured', 'What is to survive is on the disk of PostgreSQL');
+    return skipped('Not measured', 'Durable data is on the disk of PostgreSQL');
   }
   const { dataDirectory } = settings;
   if (!existsSync(dataDirectory)) return skipped('Not measured', 'There is no data directory yet');
@@ -129,9 +129,9 @@ export const diskWrites: Check = ofSettings('machine', 'disk-writes', async (set
     return diskWritesResult(await measureWrites(dataDirectory, signal));
   } catch (cause) {
     return error({
-      what: `Nothing can be written in ${dataDirectory}: ${(cause as Error).message}`,
+      what: `Cannot write to ${dataDirectory}: ${(cause as Error).message}`,
       why: 'Nothing can be queued, run or delivered',
-      fix: 'Make room on that disk, and let this user write there',
+      fix: 'Free up space there, or give this user write access',
     });
   }
 });
@@ -163,12 +163,12 @@ export function diskWritesResult(took: readonly number[]): Result {
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   const [p50Ms, p99Ms] = [at(0.5), at(0.99)];
   const shown = (ms: number) => `${ms < 10 ? ms.toFixed(2) : Math.round(ms)} ms`;
-  const what = `A small write is on the disk after ${shown(p50Ms)} (median), ${shown(p99Ms)} (99 in 100), of ${took.length}`;
+  const what = `A durable write takes ${shown(p50Ms)} (median), ${shown(p99Ms)} (99th percentile of ${took.length})`;
   if (p50Ms <= SLOW.p50Ms && p99Ms <= SLOW.p99Ms) return ok(what);
   return warning({
     what,
-    why: 'Every answer to a change waits for one such write, which all changes of that moment share',
-    fix: 'Use a solid-state disk of this machine, and look whether something else keeps this one busy',
+    why: 'Every response to a write request waits for one, shared by all concurrent requests',
+    fix: 'Use a local SSD, and check whether something else keeps this disk busy',
   });
 }
 

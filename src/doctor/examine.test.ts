@@ -72,7 +72,7 @@ test('what needs settings or a database that are not there is skipped, and says 
   ]);
   assert.deepEqual(
     findings.map(({ status, why }) => [status, why]),
-    Array(2).fill(['skipped', 'The settings cannot be read: they come first']),
+    Array(2).fill(['skipped', 'Fix the settings first: they are invalid']),
   );
 });
 

@@ -56,9 +56,9 @@ async function carryOut(check: Check, subject: Subject, outer: AbortSignal | und
 
 function tooLong(limitMs: number): Result {
   return error({
-    what: `This could not be found out within ${limitMs / 1_000} s`,
-    why: 'What it asks (a disk, the database, a program) hangs, or is very busy',
-    fix: 'Look at the other findings, and try again when the machine is quiet',
+    what: `This check did not finish within ${limitMs / 1_000} s`,
+    why: 'What it examines (a disk, the database, a program) hangs or is very busy',
+    fix: 'See the other findings, and try again when the load is lower',
   });
 }
 
@@ -72,14 +72,14 @@ const OF_THE_DATABASE: readonly string[] = [
 function failed(cause: unknown): Result {
   if (cause instanceof Problem && OF_THE_DATABASE.includes(cause.code)) {
     return error({
-      what: `The database did not answer this: ${cause.message}`,
-      why: 'What needs the database does not work while it does not answer',
-      fix: 'Look at the findings of the database, and at the log of the server',
+      what: `The database did not answer: ${cause.message}`,
+      why: 'Nothing that needs the database works until it answers',
+      fix: 'See the database findings, and the server log',
     });
   }
   return error({
-    what: `This could not be found out: ${cause instanceof Error ? cause.message : String(cause)}`,
-    why: 'What this check looks at is in a state that it does not know',
-    fix: 'Mend what the sentence names; if it names nothing, report it with the output of `flowhook doctor --json`',
+    what: `This check failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+    why: 'What it examines is in an unexpected state',
+    fix: 'Fix what the message names; if it names nothing, report it with the output of `flowhook doctor --json`',
   });
 }

@@ -9,20 +9,20 @@ export const settings: Check = {
   run({ settings, mistakes, doubts }) {
     if (settings === undefined) {
       return error({
-        what: `These settings are wrong: ${mistakes.join('; ')}`,
+        what: `Invalid settings: ${mistakes.join('; ')}`,
         why: 'The service does not start with them',
-        fix: 'Correct what is named; `flowhook config check` says when all is well',
+        fix: 'Correct them, and check with `flowhook config check`',
       });
     }
     if (doubts.length > 0) {
       return warning({
         what: doubts.join(' '),
-        why: 'What was meant by it does not happen, and nothing says so',
+        why: 'The intended setting silently has no effect',
         fix: 'Rename the variable, or remove it',
       });
     }
     const given = settings.settings.filter(({ origin }) => origin !== 'default').length;
-    return ok(`Given are ${given} of ${settings.settings.length} settings, the others have their defaults`);
+    return ok(`Settings given: ${given} of ${settings.settings.length}; the others have their defaults`);
   },
 };
 
@@ -36,40 +36,38 @@ export function exposureResult(
   const hasTls = tlsCert !== undefined || publicUrl?.startsWith('https:') === true;
   if (isLoopbackHost(host)) {
     if (publicUrl === undefined || hasTls || isLoopbackUrl(publicUrl)) {
-      return ok(`Only programs of this machine reach it directly (${host})`);
+      return ok(`Directly reachable only from this machine (${host})`);
     }
   } else if (settings.trustProxy !== false && settings.trustProxy.isEverybody) {
     return warning({
-      what: `It listens on ${host} for other machines, and believes everybody who says for whom they ask`,
-      why: 'Whoever can reach this port can take any address: limits for each address and the log are then worth nothing',
+      what: `It listens on ${host}, and trusts the X-Forwarded-* headers of every client`,
+      why: 'Anyone who reaches this port can forge their address, which defeats per-address limits and the log',
       fix: 'Name the proxies in FLOWHOOK_TRUST_PROXY: loopback, private, or their addresses',
     });
   } else if (publicUrl === undefined && settings.trustProxy === false && tlsCert === undefined) {
     return warning({
-      what: `It listens on ${host} for other machines, without TLS, and knows no address of its own`,
-      why:
-        'API keys and records can be read on the way, and events name an address under which nobody may reach it ' +
-        '(`dataUrl`)',
+      what: `It listens on ${host} without TLS, and FLOWHOOK_PUBLIC_URL is not set`,
+      why: 'API keys and records can be read in transit, and links in events (`dataUrl`) may be unreachable',
       fix:
-        'Set FLOWHOOK_PUBLIC_URL to its https:// address behind a proxy, or give it a certificate of its own, or ' +
-        'listen on 127.0.0.1',
+        'Set FLOWHOOK_PUBLIC_URL to its https:// address behind a proxy, give it its own certificate, or listen on ' +
+        '127.0.0.1',
     });
   }
   if (publicUrl !== undefined && !hasTls && !isLoopbackUrl(publicUrl)) {
     return warning({
-      what: 'Others reach it by http://, as FLOWHOOK_PUBLIC_URL says',
-      why: 'API keys and records can be read on the way',
-      fix: 'Put a proxy with a certificate in front of it, and set FLOWHOOK_PUBLIC_URL to the https:// address',
+      what: 'FLOWHOOK_PUBLIC_URL is http://: clients connect without TLS',
+      why: 'API keys and records can be read in transit',
+      fix: 'Put a TLS proxy in front of it, and set FLOWHOOK_PUBLIC_URL to its https:// address',
     });
   }
   if (publicUrl === undefined) {
     return warning({
-      what: `It listens on ${host} and does not know under which address others reach it`,
-      why: 'Links in events (`dataUrl`) and of the dashboard name the address that it listens on',
+      what: `It listens on ${host}, and FLOWHOOK_PUBLIC_URL is not set`,
+      why: 'Links in events (`dataUrl`) and the dashboard use the address it listens on',
       fix: 'Set FLOWHOOK_PUBLIC_URL',
     });
   }
-  return ok(`Others reach it as ${new URL(publicUrl).host}, by TLS`);
+  return ok(`Clients reach it as ${new URL(publicUrl).host}, over TLS`);
 }
 
 export const networks: Check = ofSettings('settings', 'networks', networksResult);
@@ -84,9 +82,9 @@ export function networksResult({
   const isOpen = !isLoopbackHost(host) || (publicUrl !== undefined && !isLoopbackUrl(publicUrl));
   if (!isOpen || !allowNetworks.verdict('127.0.0.1').allowed) return ok(what);
   return warning({
-    what: `${what}, while others reach the service`,
-    why: 'Whoever may subscribe a webhook can have requests sent to programs that only this machine should reach',
-    fix: 'Take `loopback` out of FLOWHOOK_ALLOW_NETWORKS, and name the networks or addresses that are meant',
+    what: `${what}, while other machines reach the service`,
+    why: 'Anyone who can subscribe a webhook can send requests to services meant only for this machine',
+    fix: 'Remove `loopback` from FLOWHOOK_ALLOW_NETWORKS, and name the networks or addresses you need',
   });
 }
 

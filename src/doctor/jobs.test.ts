@@ -89,7 +89,7 @@ test('a schedule is late when nothing has started it for minutes, if a server ru
   nowMs = START + 10 * MINUTE_MS;
   const late = await find('schedules', true);
   assert.equal(late.status, 'warning');
-  assert.match(late.what, /1 schedule is late, the first by 9 min: people/);
+  assert.match(late.what, /1 overdue schedule, the oldest by 9 min: people/);
   assert.equal((await find('schedules', false)).status, 'skipped');
 });
 
@@ -130,7 +130,7 @@ test('deliveries that have waited for more than an hour are told', async () => {
   await webhooks.test({ teamId, id: webhook?.id ?? '' });
   assert.equal((await find('deliveries', true)).status, 'ok');
   nowMs += 2 * 60 * MINUTE_MS;
-  assert.match((await find('deliveries', true)).what, /1 deliveries wait, the oldest for 2 h/);
+  assert.match((await find('deliveries', true)).what, /Delivery backlog: 1, the oldest waiting 2 h/);
   assert.equal((await find('deliveries', true)).status, 'warning');
 });
 
@@ -140,7 +140,7 @@ test('a clock that was set back behind the newest event is told', async () => {
   nowMs = START - 24 * 60 * MINUTE_MS;
   const back = await find('clock', true);
   assert.equal(back.status, 'warning');
-  assert.match(back.what, /lies ahead: the clock was set back/);
+  assert.match(back.what, /in the future: the clock was set back/);
   nowMs = before;
 });
 

@@ -1,4 +1,4 @@
-/** Jobs, schedules and deletions: what fails repeatedly, what is late, what waits although it could run. */
+/** Jobs, schedules and deletions: what keeps failing, is overdue, or is stuck. */
 import type { Workflow } from '../model/workflow.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
 import type { Store } from '../store/store.ts';
@@ -40,34 +40,35 @@ export const failingWorkflows: Check = ofStore('work', 'workflows', async (store
         failing.push(`${slug}/${id}`);
     }
   }
-  if (failing.length === 0) return ok(`No workflow has failed ${RUNS} times in a row, of ${count}`);
+  if (failing.length === 0)
+    return ok(`${countWords(count, 'workflow')}, none with ${RUNS} failed runs in a row`);
   return warning({
     what: `The last ${RUNS} runs of these workflows failed: ${listed(failing)}`,
-    why: 'Their published records stay as they were, and grow old',
-    fix: '`flowhook jobs list --state failed` has the reasons, `flowhook jobs logs ID` what the run said',
+    why: 'Their published records are not updated and go stale',
+    fix: '`flowhook jobs list --state failed` shows why, `flowhook jobs logs ID` the output of a run',
   });
 });
 
 export const schedules: Check = ofStore('work', 'schedules', async (store, _settings, { isServed }) => {
-  if (isServed === false) return skipped('Not checked', 'No server runs: schedules wait for one');
+  if (isServed === false) return skipped('Not checked', 'Schedules need a running server');
   const now = store.now();
   const late = (await store.schedules.due({ limit: MOST })).filter(({ dueAt }) => now - dueAt > LATE_MS);
   const [first] = late;
-  if (first === undefined) return ok('No schedule is late');
+  if (first === undefined) return ok('No schedule is overdue');
   return warning({
-    what: `${countWords(late.length, 'schedule')} ${late.length === 1 ? 'is' : 'are'} late, the first by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
-    why: 'No node starts what is due: none runs jobs (FLOWHOOK_ROLE), or the one that does hangs',
-    fix: 'Look at the log of the nodes that run jobs, and restart them',
+    what: `${countWords(late.length, 'overdue schedule')}, the oldest by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
+    why: 'Due runs do not start: no node runs jobs (FLOWHOOK_ROLE), or the one that does hangs',
+    fix: 'Check the logs of the nodes that run jobs, and restart them',
   });
 });
 
 export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _settings, { isServed }) => {
   const { running, queued, retrying, complete } = (await store.status.work({ most: 10_000 })).jobs;
-  const counted = `${running} run, ${queued} are queued, ${retrying} wait to be tried again${complete ? '' : ', or more'}`;
+  const counted = `${complete ? '' : 'At least '}${running} running, ${queued} queued, ${retrying} waiting to retry`;
   if (isServed === false) {
     return running === 0
       ? ok(counted)
-      : ok(`${counted}; no server runs: the next start takes up those that ran`);
+      : ok(`${counted}; no server is up: the next start picks up the running ones`);
   }
   const stuck = await stuckJobs(store);
   const abandoned = await store.jobs.abandoned({ nodeId: null });
@@ -80,8 +81,8 @@ export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _setting
   ];
   return warning({
     what: `${counted}; ${words.join('; ')}`,
-    why: 'More is queued than FLOWHOOK_MAX_RUNNING_JOBS lets run, or no node runs jobs',
-    fix: '`flowhook jobs list --state running` shows what takes the places; `flowhook jobs cancel ID` frees one',
+    why: 'FLOWHOOK_MAX_RUNNING_JOBS is too low for the backlog, or no node runs jobs',
+    fix: '`flowhook jobs list --state running` shows what occupies the slots; `flowhook jobs cancel ID` frees one',
   });
 });
 
@@ -106,11 +107,11 @@ async function stuckJobs(store: Store): Promise<string[]> {
 export const deletions: Check = ofStore('work', 'deletions', async (store, _settings, { isServed }) => {
   const retired = (await store.teams.retired()).map(({ slug }) => slug);
   if (retired.length === 0) return ok('No team is being deleted');
-  const what = `Of these deleted teams rows are still there: ${listed(retired)}`;
-  if (isServed !== false) return ok(`${what}; a server deletes them, a little at a time`);
+  const what = `Deleted teams with rows left: ${listed(retired)}`;
+  if (isServed !== false) return ok(`${what}; a server deletes them in small batches`);
   return warning({
     what,
-    why: 'No server runs that would finish it, and what was to be deleted is still on the disk',
-    fix: 'Start the service, or run `flowhook teams delete` for it once more',
+    why: 'No server is running to finish it, and their data is still on the disk',
+    fix: 'Start the service, or run `flowhook teams delete` again',
   });
 });

@@ -14,13 +14,13 @@ export function keysResult(all: readonly ApiKey[], now: number): Result {
       .map(({ id, name }) => (name === '' ? id : `${id} (${name})`));
   const [ending, unused] = [of('expires_soon'), of('unused')];
   const words = [
-    ...(ending.length === 0 ? [] : [`these end soon: ${listed(ending)}`]),
-    ...(unused.length === 0 ? [] : [`these nobody has used for long: ${listed(unused)}`]),
+    ...(ending.length === 0 ? [] : [`expiring soon: ${listed(ending)}`]),
+    ...(unused.length === 0 ? [] : [`long unused: ${listed(unused)}`]),
   ];
-  if (words.length === 0) return ok('No key ends soon, and none that may be used lies about');
+  if (words.length === 0) return ok('No API key expires soon or is long unused');
   return warning({
-    what: `Of the API keys ${words.join('; ')}`,
-    why: 'Whoever calls with one that ends is refused then; one that nobody uses can only be misused',
-    fix: '`flowhook keys create` makes another one, `flowhook keys revoke ID` ends one; `flowhook keys list` shows all',
+    what: `API keys ${words.join('; ')}`,
+    why: 'Requests with an expired key are refused; an unused key can only be misused',
+    fix: '`flowhook keys create` makes a new one, `flowhook keys revoke ID` removes one; `flowhook keys list` shows all',
   });
 }

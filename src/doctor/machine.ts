@@ -15,7 +15,7 @@ const LEAST_FILES = 4_096;
 const SERVICE_BYTES = 300_000_000;
 /** Smaller differences may be the time of the query, and do not matter. */
 const CLOCK_MS = 2_000;
-/** Times in the database that are further in the future were written by a clock that was set back since. */
+/** Times further in the future were written before the clock was set back. */
 const AHEAD_MS = 60_000;
 
 export const versions: Check = {
@@ -31,7 +31,7 @@ export function versionsResult(node: string, sqlite: string): Result {
   return error({
     what: `${found} is too old`,
     why: 'Flowhook needs Node 26 or newer, with SQLite 3.51.3 or newer: older ones can lose commits',
-    fix: 'Install a newer release of Node, from nodejs.org or as the image that the Dockerfile names',
+    fix: 'Install a newer Node, from nodejs.org or the image named in the Dockerfile',
   });
 }
 
@@ -64,14 +64,14 @@ export const memory: Check = ofStore('machine', 'memory', async (store, settings
 /** @param found.runsBytes memory limits, added up, of the most demanding workflows that can run at once */
 export function memoryResult(found: { runsBytes: number; limitBytes: number; isLimited: boolean }): Result {
   const { runsBytes, limitBytes, isLimited } = found;
-  const place = isLimited ? 'the limit of this container or service' : 'what this machine has';
+  const place = isLimited ? 'limit of this container or service' : 'all of this machine';
   const need = runsBytes + SERVICE_BYTES;
-  const what = `Runs may take ${bytesWords(runsBytes)} together, and the service some ${bytesWords(SERVICE_BYTES)}, of ${bytesWords(limitBytes)}, ${place}`;
+  const what = `Runs may use ${bytesWords(runsBytes)} together and the service about ${bytesWords(SERVICE_BYTES)}, of ${bytesWords(limitBytes)} (${place})`;
   if (need <= limitBytes) return ok(what);
   return warning({
     what,
-    why: 'If the most demanding workflows run at the same time, the system ends processes by itself, the service too',
-    fix: 'Lower FLOWHOOK_MAX_RUNNING_JOBS or `limits.memory` of workflows, or give it more memory',
+    why: 'If the most demanding workflows run at once, the kernel may kill processes, including the service',
+    fix: 'Lower FLOWHOOK_MAX_RUNNING_JOBS or `limits.memory` of workflows, or add memory',
   });
 }
 
@@ -81,17 +81,17 @@ export const openFiles: Check = {
   async run() {
     const text = await readFile('/proc/self/limits', 'utf8').catch(() => undefined);
     const soft = /^Max open files\s+(\S+)/m.exec(text ?? '')?.[1];
-    if (soft === undefined) return skipped('Not checked', 'Only Linux tells it');
+    if (soft === undefined) return skipped('Not checked', 'Only Linux reports it');
     return openFilesResult(soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft));
   },
 };
 
 export function openFilesResult(limit: number): Result {
-  const what = `A process of this user may have ${Number.isFinite(limit) ? limit.toLocaleString('en-GB') : 'any number of'} files and connections open`;
+  const what = `Limit of open files and connections per process: ${Number.isFinite(limit) ? limit.toLocaleString('en-GB') : 'none'}`;
   if (limit >= LEAST_FILES) return ok(what);
   return warning({
     what,
-    why: 'Every connection of a caller, of a webhook and every open file counts: beyond that they are refused',
+    why: 'Every client connection, webhook connection and open file counts; beyond the limit they are refused',
     fix: `Raise it to ${LEAST_FILES.toLocaleString('en-GB')} or more: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or \`ulimit -n\``,
   });
 }
@@ -101,20 +101,20 @@ export const clock: Check = ofStore('machine', 'clock', async (store, settings, 
   if (isPostgres(settings.databaseUrl) && Math.abs(aheadMs) > CLOCK_MS) {
     const away = durationWords(Math.abs(aheadMs));
     return warning({
-      what: `The clock of this machine is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`,
-      why: 'Jobs and deliveries go by the clock of the database; logs and certificates go by that of this machine',
-      fix: 'Have both follow a time server (chrony, systemd-timesyncd)',
+      what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
+      why: "Jobs and deliveries use the database's clock; logs and certificates use this machine's",
+      fix: 'Synchronize both by NTP (chrony, systemd-timesyncd)',
     });
   }
   const newest = await newestEventAt(store);
   if (newest !== undefined && newest - store.now() > AHEAD_MS) {
     return warning({
-      what: `The newest event is of ${toIso(newest)}, which lies ahead: the clock was set back, or was wrong before`,
-      why: 'Schedules and retries that were set by the other clock come later than they should',
-      fix: 'Correct the clock and have it follow a time server. What is wrong passes when that time has come',
+      what: `The newest event is dated ${toIso(newest)}, in the future: the clock was set back, or was wrong before`,
+      why: 'Schedules and retries set by the earlier clock run late',
+      fix: 'Correct the clock and synchronize it by NTP. The effect ends once that time has passed',
     });
   }
-  return ok(`It is ${toIso(store.now())}, and nothing in the database is of later`);
+  return ok(`It is ${toIso(store.now())}, and no event is dated later`);
 });
 
 async function newestEventAt(store: Store): Promise<number | undefined> {

@@ -1,4 +1,4 @@
-/** DNS and outgoing requests, tried in the same way as deliveries and HTTP sources do it. */
+/** DNS and outgoing requests, tried in the same way as by deliveries and HTTP sources. */
 import { getServers } from 'node:dns';
 import { hostname } from 'node:os';
 import { request } from 'undici';
@@ -19,21 +19,21 @@ export const names: Check = ofSettings(
       await resolver.resolve('localhost');
       if (online === null) {
         const servers = getServers();
-        if (servers.length > 0) return ok(`Names are asked of ${listed(servers)}`);
+        if (servers.length > 0) return ok(`Name servers: ${listed(servers)}`);
         return warning({
-          what: 'No name server is set up on this machine',
-          why: 'Webhooks and sources whose address is a name cannot be reached',
-          fix: 'Name one in /etc/resolv.conf',
+          what: 'This machine has no name server',
+          why: 'Webhooks and sources with a host name cannot be reached',
+          fix: 'Add one to /etc/resolv.conf',
         });
       }
       const asked = online.map((url) => new URL(url).hostname);
       for (const name of asked) await resolver.resolve(name);
-      return ok(`${listed(asked)} have addresses`);
+      return ok(`Resolved: ${listed(asked)}`);
     } catch (cause) {
       return error({
         what: (cause as Error).message,
-        why: `Webhooks and sources whose address is a name cannot be reached from ${hostname()}`,
-        fix: 'Look at /etc/resolv.conf, and whether its name servers can be reached (in containers: the network they are in)',
+        why: `Webhooks and sources with a host name cannot be reached from ${hostname()}`,
+        fix: 'Check /etc/resolv.conf, and that its name servers are reachable (in containers: from their network)',
       });
     }
   },
@@ -46,8 +46,8 @@ export const outbound: Check = ofSettings(
     if (online === null) {
       return skipped(
         'Not tried',
-        'No request leaves this machine by itself',
-        `\`flowhook doctor --online\` asks ${EXAMPLES.map((url) => new URL(url).host).join(' and ')}, \`--online URL\` another one`,
+        'No request leaves this machine by default',
+        `\`flowhook doctor --online\` tries ${EXAMPLES.map((url) => new URL(url).host).join(' and ')}, \`--online URL\` another URL`,
       );
     }
     const dispatcher = createGuardedDispatcher({ policy, resolver });
@@ -68,11 +68,11 @@ export const outbound: Check = ofSettings(
     } finally {
       await dispatcher.destroy();
     }
-    if (failures.length === 0) return ok(`${listed(online.map(maskedUrl))} can be reached`);
+    if (failures.length === 0) return ok(`Reached: ${listed(online.map(maskedUrl))}`);
     return error({
       what: `Not reached: ${failures.join('; ')}`,
-      why: 'Deliveries and HTTP sources go the same way',
-      fix: 'Look at the firewall and the routes of this machine; where FLOWHOOK_ALLOW_NETWORKS refuses, it says so',
+      why: 'Deliveries and HTTP sources take the same route',
+      fix: 'Check the firewall and routes of this machine, or FLOWHOOK_ALLOW_NETWORKS if the message names it',
     });
   },
   30_000,

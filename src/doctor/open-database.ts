@@ -21,11 +21,11 @@ export async function openDatabase(settings: ExaminedSettings): Promise<Examined
     if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
-      return { ...NONE, schema, without: 'There is no database yet: the first start makes it' };
+      return { ...NONE, schema, without: 'There is no database yet: the first start creates it' };
     }
     // Opening an older one would migrate it.
     if (schema.found !== schema.newest) {
-      return { ...NONE, schema, without: 'The tables have another version than this flowhook needs' };
+      return { ...NONE, schema, without: 'The schema version is not the one this flowhook needs' };
     }
     const store = await openStore(databaseUrl, {
       publicUrl: () => '',

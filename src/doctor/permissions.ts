@@ -2,6 +2,7 @@
 import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { countWords } from '../std/amounts.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { keyFile } from '../teams/encryption-key.ts';
 import { readSecretsFile } from '../workflows/secrets-file.ts';
@@ -14,38 +15,38 @@ const ROOT = 0;
 
 export const dataDirectory: Check = ofSettings('files', 'data-directory', async ({ dataDirectory: path }) => {
   const found = await look(path);
-  if (found === undefined) return ok(`${path} is not there yet: the first start makes it`);
+  if (found === undefined) return ok(`${path} does not exist yet: the first start creates it`);
   if (found.failed !== undefined) return unreadable(path, found.failed);
   const { mode, uid } = found;
   try {
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     return error({
-      what: `This user may not read and write ${path}`,
-      why: 'A service that this user starts ends at once',
-      fix: `chown it to the user of the service, and chmod 700 ${path}`,
+      what: `This user cannot read and write ${path}`,
+      why: 'The service exits at once if this user starts it',
+      fix: `chown it to the service user, and chmod 700 ${path}`,
     });
   }
   const own = process.getuid?.() ?? uid;
   if (uid !== own && own !== ROOT) {
     return warning({
-      what: `${path} belongs to another user (${uid}) than the one who asks (${own})`,
-      why: 'That one can take it away, and files that both write may become unreadable for the other',
-      fix: 'Ask as the user of the service, or chown the directory to it',
+      what: `${path} belongs to user ${uid}, and this is user ${own}`,
+      why: 'Its owner can take it away, and files written by one may be unreadable for the other',
+      fix: 'Run doctor as the service user, or chown the directory to it',
     });
   }
   const strangers = await filesOfOthers(path, uid);
   if (strangers.length > 0) {
     return warning({
-      what: `In ${path} these files belong to another user than the directory: ${strangers.join(', ')}`,
-      why: 'They come from a command that was run as somebody else, with sudo perhaps; the service may not be able to write them',
+      what: `Files in ${path} belong to a different user than the directory: ${strangers.join(', ')}`,
+      why: 'A command was run as another user, perhaps with sudo; the service may be unable to write them',
       fix: `chown them to the owner of the directory (${uid}), and run commands as that user`,
     });
   }
-  if ((mode & OF_OTHERS) === 0) return ok(`${path} is for its owner alone`);
+  if ((mode & OF_OTHERS) === 0) return ok(`Only its owner can access ${path}`);
   return warning({
-    what: `Others on this machine may look into ${path} (mode ${shown(mode)})`,
-    why: 'The database holds hashes of keys and all records; the encryption key lies beside it',
+    what: `Other users on this machine can access ${path} (mode ${shown(mode)})`,
+    why: 'The database holds key hashes and all records; the encryption key is next to it',
     fix: `chmod 700 ${path}`,
   });
 });
@@ -65,11 +66,11 @@ export const encryptionKeyFile: Check = ofSettings('files', 'encryption-key-file
   const found = await look(path);
   if (found === undefined) {
     return isPostgres(settings.databaseUrl)
-      ? skipped('Not checked', 'With PostgreSQL the encryption key comes from the settings')
-      : ok(`${path} is not there yet: the first start makes it`);
+      ? skipped('Not checked', 'On PostgreSQL the encryption key comes from the settings')
+      : ok(`${path} does not exist yet: the first start creates it`);
   }
   if (found.failed !== undefined) return unreadable(path, found.failed);
-  return forOwnerAlone([{ path, mode: found.mode }]) ?? ok(`${path} is for its owner alone`);
+  return forOwnerAlone([{ path, mode: found.mode }]) ?? ok(`Only its owner can access ${path}`);
 });
 
 export const secretFiles: Check = ofSettings('files', 'secret-files', async (settings) => {
@@ -96,15 +97,15 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
     } catch (cause) {
       return error({
         what: (cause as Error).message,
-        why: 'Runs of workflows that use a secret of this team fail',
-        fix: 'Correct the file: a map of names to strings',
+        why: 'Runs that use a secret of this team fail',
+        fix: 'Correct the file: it must map names to strings',
       });
     }
   }
   return ok(
     places.length === 0
-      ? 'There are no files of secrets'
-      : `${places.length} files of secrets are for their owner alone`,
+      ? 'There are no secret files'
+      : `${countWords(places.length, 'secret file')}, accessible only to the owner`,
   );
 });
 
@@ -120,9 +121,9 @@ function forOwnerAlone(files: readonly { path: string; mode: number }[]): Result
   if (open.length === 0) return undefined;
   const paths = open.map(({ path }) => path);
   return warning({
-    what: `Others on this machine may read ${open.map(({ path, mode }) => `${path} (mode ${shown(mode)})`).join(', ')}`,
-    why: 'Whoever reads a secret can use it, and nobody notices',
-    fix: `chmod 600 ${paths.join(' ')}. Who could read it before may have: change what is in it if that matters`,
+    what: `Other users on this machine can access ${open.map(({ path, mode }) => `${path} (mode ${shown(mode)})`).join(', ')}`,
+    why: 'Anyone who reads a secret can use it unnoticed',
+    fix: `chmod 600 ${paths.join(' ')}. Rotate the secrets if someone may have read them already`,
   });
 }
 
@@ -141,9 +142,9 @@ async function look(path: string): Promise<Looked | undefined> {
 
 function unreadable(path: string, failed: string): Result {
   return error({
-    what: `${path} cannot be looked at: ${failed}`,
-    why: 'The service of this user cannot use it either',
-    fix: 'Give this user the right to read it, or ask as the user of the service',
+    what: `${path} cannot be accessed: ${failed}`,
+    why: 'The service cannot use it either if this user starts it',
+    fix: 'Give this user read access, or run doctor as the service user',
   });
 }
 

@@ -13,15 +13,15 @@ const MAX_BYTES = 4_096;
 export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {
   const { host, port: number } = settings;
   if (node !== undefined) return ok(`This node listens on ${host}, port ${node.port}`);
-  if (number === 0) return ok('Any free port is taken (FLOWHOOK_PORT=0)');
-  const place = `Port ${number} of ${host}`;
+  if (number === 0) return ok('The service takes any free port (FLOWHOOK_PORT=0)');
+  const place = `Port ${number} on ${host}`;
   const failed = await tryToListen(host, number);
   if (failed === undefined) {
     if (isServed !== true) return ok(`${place} is free`);
     return warning({
-      what: `${place} is free, although a server has the data directory`,
-      why: 'It listens elsewhere, is only just starting or stopping, or hangs',
-      fix: 'Ask with the settings that it was started with; if it hangs, end it and start it again',
+      what: `${place} is free, but a server is using the data directory`,
+      why: 'It listens elsewhere, is starting or stopping, or hangs',
+      fix: 'Run doctor with the settings of that server; if it hangs, restart it',
     });
   }
   if (failed === 'EADDRINUSE') return takenBy(settings, place, isServed);
@@ -30,8 +30,8 @@ export const port: Check = ofSettings('network', 'port', async (settings, { node
     why: 'The service does not start',
     fix:
       failed === 'EACCES'
-        ? 'Choose a port from 1024 on with FLOWHOOK_PORT, or let the service use low ports (AmbientCapabilities=CAP_NET_BIND_SERVICE)'
-        : 'Choose an address that this machine has with FLOWHOOK_HOST',
+        ? 'Set FLOWHOOK_PORT to 1024 or above, or let the service use low ports (AmbientCapabilities=CAP_NET_BIND_SERVICE)'
+        : 'Set FLOWHOOK_HOST to an address of this machine',
   });
 });
 
@@ -52,22 +52,22 @@ async function tryToListen(host: string, number: number): Promise<string | undef
 async function takenBy(settings: ExaminedSettings, place: string, isServed: boolean | null): Promise<Result> {
   const ready = await askReady(settings);
   if (typeof ready === 'object' && ready.isOurs) {
-    if (ready.status === 200) return ok(`${place}: a flowhook server listens there, and is ready`);
+    if (ready.status === 200) return ok(`${place}: a flowhook server is listening and ready`);
     return error({
-      what: `${place}: a flowhook server listens there, and says that it is not ready (${ready.status}): ${ready.says}`,
-      why: 'Requests are refused with 503 meanwhile',
-      fix: 'Wait if it is only just starting or stopping; else its log and the findings of the database say why',
+      what: `${place}: a flowhook server is listening, but not ready (${ready.status}): ${ready.says}`,
+      why: 'It refuses requests with 503',
+      fix: 'Wait if it is starting or stopping; otherwise see its log and the database findings',
     });
   }
   const holder = (await holderOf(settings.port)) ?? 'another program';
   return takenResult({ place, holder, isServed: isServed === true, isSilent: ready === 'silent' });
 }
 
-/** A port that something listens on which does not say that it is a flowhook server. */
+/** A port in use by something that does not identify itself as a flowhook server. */
 export function takenResult(found: {
   place: string;
   holder: string;
-  /** Whether a server has the data directory. */
+  /** Whether a server is using the data directory. */
   isServed: boolean;
   /** Whether it took the request and did not answer. */
   isSilent: boolean;
@@ -75,17 +75,17 @@ export function takenResult(found: {
   const { place, holder, isServed, isSilent } = found;
   if (isServed && isSilent) {
     return error({
-      what: `${place}: ${holder} listens there, and has not answered for ${ANSWER_MS / 1_000} s`,
-      why: 'A server has the data directory: it is probably this one, and it hangs, is suspended or is overloaded',
-      fix: 'Look at its log and at the load of this machine. If it stays silent, kill it and start it again: nothing that was acknowledged is lost',
+      what: `${place}: ${holder} is listening, but did not answer within ${ANSWER_MS / 1_000} s`,
+      why: 'It is probably the server that uses the data directory, and hangs, is suspended or is overloaded',
+      fix: 'Check its log and the load of this machine. If it stays silent, kill and restart it: nothing acknowledged is lost',
     });
   }
   return error({
-    what: `${place} is taken by ${holder}`,
+    what: `${place} is in use by ${holder}`,
     why: isServed
-      ? 'A server has the data directory, so that it listens elsewhere: whoever asks here asks somebody else'
+      ? 'The server that uses the data directory listens elsewhere: clients of this port reach another program'
       : 'The service does not start',
-    fix: 'End that program, or choose another port with FLOWHOOK_PORT',
+    fix: 'Stop that program, or set FLOWHOOK_PORT to another port',
   });
 }
 

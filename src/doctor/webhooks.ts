@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { hostOf } from '../net/host.ts';
-import { durationWords } from '../std/amounts.ts';
+import { countWords, durationWords, grouped } from '../std/amounts.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -35,13 +35,13 @@ export const webhookAddresses: Check = ofStore(
     }
     if (refused.length > 0) {
       return warning({
-        what: `Nothing can be sent to these webhooks: ${listed(refused)}`,
-        why: 'Their deliveries are tried for days and then given up',
-        fix: 'Name the networks that are meant in FLOWHOOK_ALLOW_NETWORKS, or have the webhooks unsubscribed',
+        what: `Undeliverable webhooks: ${listed(refused)}`,
+        why: 'Their deliveries are retried for days and then given up',
+        fix: 'Add their networks to FLOWHOOK_ALLOW_NETWORKS, or unsubscribe the webhooks',
       });
     }
-    const more = unasked === 0 ? '' : `; the names of ${unasked} hosts were not asked for (--online does)`;
-    return ok(`No webhook points where nothing may be sent, of ${active.length}${more}`);
+    const more = unasked === 0 ? '' : `; ${countWords(unasked, 'host name')} not resolved (--online does)`;
+    return ok(`${countWords(active.length, 'active webhook')}, none with a refused address${more}`);
   },
   30_000,
 );
@@ -76,16 +76,16 @@ export function webhooksResult(
   const words = [
     ...failing.map(
       ({ id, url, failingSince }) =>
-        `${id} (${hostOf(url)}) has failed for ${durationWords(now - (failingSince ?? now))}`,
+        `${id} (${hostOf(url)}) for ${durationWords(now - (failingSince ?? now))}`,
     ),
-    ...paused.map(({ id, url }) => `${id} (${hostOf(url)}) is paused after it failed`),
-    ...(openCircuits === 0 ? [] : [`${openCircuits} endpoints are left alone for now`]),
+    ...paused.map(({ id, url }) => `${id} (${hostOf(url)}) paused`),
+    ...(openCircuits === 0 ? [] : [`circuit breaker open for ${countWords(openCircuits, 'endpoint')}`]),
   ];
-  if (words.length === 0) return ok(`No webhook has failed for an hour, of ${all.length}`);
+  if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, none failing for an hour`);
   return warning({
-    what: `Webhooks that do not get through: ${listed(words)}`,
-    why: 'What is for them waits; after some four days it is given up, and can be replayed for as long as events are kept',
-    fix: '`flowhook webhooks show ID` has the last answers; `flowhook webhooks resume ID` and `replay` make up for it',
+    what: `Failing webhooks: ${listed(words)}`,
+    why: 'Their deliveries wait, and are given up after about four days; replay works for as long as events are kept',
+    fix: '`flowhook webhooks show ID` shows the last responses; then `flowhook webhooks resume ID` and `replay`',
   });
 }
 
@@ -100,13 +100,13 @@ export const deliveries: Check = ofStore('work', 'deliveries', async (store) => 
 
 export function deliveriesResult(found: { waiting: number; complete: boolean; oldestMs: number }): Result {
   const { waiting, complete, oldestMs } = found;
-  if (waiting === 0) return ok('No delivery waits');
-  const what = `${waiting.toLocaleString('en-GB')}${complete ? '' : ' or more'} deliveries wait, the oldest for ${durationWords(oldestMs)}`;
+  if (waiting === 0) return ok('No deliveries are waiting');
+  const what = `Delivery backlog: ${grouped(waiting)}${complete ? '' : ' or more'}, the oldest waiting ${durationWords(oldestMs)}`;
   if (oldestMs < LONG_MS) return ok(what);
   return warning({
     what,
-    why: 'Their endpoints fail or are paused, or no node sends (FLOWHOOK_ROLE)',
-    fix: 'The finding about webhooks names those that fail; `flowhook webhooks deliveries ID` lists what waits',
+    why: 'Endpoints fail, webhooks are paused, or no node sends (FLOWHOOK_ROLE)',
+    fix: 'The webhooks finding names those that fail; `flowhook webhooks deliveries ID` lists the backlog',
   });
 }
 

@@ -19,8 +19,8 @@ export const workflowFiles: Check = ofSettings(
       if (!workflowsNamed) return ok(`There are no workflow files (${directory})`);
       return error({
         what: `The workflows directory ${directory} does not exist`,
-        why: 'The service does not start without a directory that a setting names',
-        fix: 'Make it, or name another one with FLOWHOOK_WORKFLOWS',
+        why: 'The service does not start if a configured directory is missing',
+        fix: 'Create it, or set FLOWHOOK_WORKFLOWS to another one',
       });
     }
     const { store } = subject.database;
@@ -36,28 +36,28 @@ export const workflowFiles: Check = ofSettings(
         ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
       );
       return error({
-        what: `These workflow files cannot be used: ${listed(places)}`,
-        why: 'Each of them keeps the last definition that could be read, or does not exist',
-        fix: 'Correct them; `flowhook workflows validate` says when all is well, and `flowhook apply` brings them in',
+        what: `Invalid workflow files: ${listed(places)}`,
+        why: 'Each workflow keeps its last valid definition, or does not exist',
+        fix: 'Correct them, check with `flowhook workflows validate`, and run `flowhook apply`',
       });
     }
-    if (stored === undefined) return ok(`${found.length} workflow files can be read`);
+    if (stored === undefined) return ok(`${countWords(found.length, 'workflow file')}, all valid`);
     const present = new Set([...found, ...broken].map(({ team, id }) => `${team}/${id}`));
     const changed = found.filter(({ definition }) => definition !== null);
     const missing = [...stored.keys()].filter((name) => !present.has(name));
     if (changed.length === 0 && missing.length === 0) {
-      return ok(`${countWords(found.length, 'workflow file')}, as applied`);
+      return ok(`${countWords(found.length, 'workflow file')}, all applied`);
     }
     const words = [
       ...(changed.length === 0
         ? []
-        : [`changed or new since: ${listed(changed.map(({ team, id }) => `${team}/${id}`))}`]),
-      ...(missing.length === 0 ? [] : [`applied, and without a file: ${listed(missing)}`]),
+        : [`changed or new: ${listed(changed.map(({ team, id }) => `${team}/${id}`))}`]),
+      ...(missing.length === 0 ? [] : [`applied, but without a file: ${listed(missing)}`]),
     ];
     return warning({
-      what: `The workflow files are not what was applied; ${words.join('; ')}`,
-      why: 'Runs go by what was applied',
-      fix: '`flowhook apply` brings files in; `flowhook apply --prune` archives workflows whose file is gone',
+      what: `The workflow files differ from what was applied; ${words.join('; ')}`,
+      why: 'Runs use the applied definitions',
+      fix: '`flowhook apply` applies the files; `flowhook apply --prune` archives workflows without a file',
     });
   },
   LIMIT_MS,

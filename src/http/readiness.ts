@@ -1,4 +1,4 @@
-/** Whether this node is ready, and why. Anybody may read these sentences: they name no address, path or person. */
+/** Whether this node is ready, and why. These messages are public: they name no address, path or person. */
 import { Problem } from '../model/error.ts';
 import { toProblem } from './problem.ts';
 import type { HttpServices } from './services.ts';
@@ -42,9 +42,9 @@ export async function readiness(services: Asked): Promise<Readiness> {
 }
 
 const WELL = {
-  started: 'It has started and is not stopping',
-  database: 'It answers',
-  migrations: 'The tables are those that this version knows',
+  started: 'Started, and not stopping',
+  database: 'Answers',
+  migrations: 'The schema is up to date',
 };
 
 async function problemOf(ask: () => Promise<unknown>, name: keyof typeof WELL): Promise<Problem | undefined> {
@@ -70,8 +70,8 @@ async function migrated(store: Asked['store']): Promise<void> {
   if (found >= newest) return;
   throw new Problem('not_ready', {
     sentence:
-      `The tables have version ${found}, and this flowhook needs ${newest}: an older database was put in their place. ` +
-      'Start the service again, which migrates it',
+      `The schema is at version ${found}, but this flowhook needs ${newest}: the database was replaced by an older one. ` +
+      'Restart the service to migrate it',
   });
 }
 
@@ -80,20 +80,20 @@ function parts({ node }: Asked): Check[] {
   const part = (name: string, its: string, message: string): Check =>
     role === 'all' || role === its
       ? { name, status: 'noted', message }
-      : { name, status: 'off', message: `Not here: the role of this node is ${role}` };
+      : { name, status: 'off', message: `Not on this node, whose role is ${role}` };
   return [
-    part('api', 'api', 'Requests are answered here'),
-    part('jobs', 'worker', 'Jobs run here'),
-    part('deliveries', 'sender', `Webhooks are delivered from here; circuits that are open: ${openCircuits}`),
+    part('api', 'api', 'Serves requests'),
+    part('jobs', 'worker', 'Runs jobs'),
+    part('deliveries', 'sender', `Sends deliveries; open circuit breakers: ${openCircuits}`),
   ];
 }
 
 function load({ overload }: Asked): Check {
   const { working, limit, shed, isShortOfMemory } = overload.state;
-  const memory = isShortOfMemory ? '. Memory is short' : '';
+  const memory = isShortOfMemory ? '. Memory is low' : '';
   return {
     name: 'load',
     status: 'noted',
-    message: `Requests that are worked on: ${working} of ${limit} at most; refused since the start: ${shed}${memory}`,
+    message: `Requests in progress: ${working} of at most ${limit}; refused since start: ${shed}${memory}`,
   };
 }
