@@ -21,7 +21,7 @@ export async function openDatabase(settings: ExaminedSettings): Promise<Examined
     if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
-      return { ...NONE, schema, without: 'There is no database yet: the first start creates it' };
+      return { ...NONE, schema, without: 'There is no database yet; the first start creates it' };
     }
     // Opening an older one would migrate it.
     if (schema.found !== schema.newest) {
