@@ -172,7 +172,7 @@ test('serve says what to do about a port that is taken and a variable that is mi
   });
   assert.equal(code, 5);
   assert.match(stderr, new RegExp(`Port ${port} of 127.0.0.1 is taken by another program.*--port`));
-  assert.match(stderr, /FLOWHOOK_PROT is no setting .* Did you mean FLOWHOOK_PORT\?/);
+  assert.match(stderr, /FLOWHOOK_PROT is not a setting .* Did you mean FLOWHOOK_PORT\?/);
   // The first key is shown once: a start that failed has made none, so that the next one shows it.
   assert.deepEqual(JSON.parse((await flowhook(directory, ['keys', 'list', '--json'])).stdout), []);
 });
@@ -222,7 +222,7 @@ test('what is wrong with the settings is told without starting anything, all at 
     FLOWHOOK_PORT_FILE: 'port',
   });
   assert.equal(right.code, 0);
-  assert.match(right.stdout, /FLOWHOOK_PROT is no setting .* Did you mean FLOWHOOK_PORT\?/);
+  assert.match(right.stdout, /FLOWHOOK_PROT is not a setting .* Did you mean FLOWHOOK_PORT\?/);
   assert.match(right.stdout, /FLOWHOOK_PORT_FILE has no effect: only secrets are read from files/);
   assert.equal(existsSync(join(directory, 'data')), false);
 });

@@ -173,7 +173,7 @@ function summaryOf({ findings, tookMs }: Shown): string {
     `${countWords(findings.length, 'check')} in ${durationWords(tookMs)}: ${count('ok')} fine`,
     countWords(count('warning'), 'warning'),
     countWords(count('error'), 'error'),
-    `${count('skipped')} not carried out`,
+    `${count('skipped')} skipped`,
   ].join(', ');
 }
 

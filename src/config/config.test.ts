@@ -118,7 +118,7 @@ test('all mistakes are told at once, by the name that the user used, and secrets
   );
   await rm(join(directory, 'flowhook.yaml'));
   for (const named of [
-    /"porrt" is no setting/,
+    /"porrt" is not a setting/,
     /--port must be a whole number from 0 to 65535, found "99999"/,
     /flowhook\.yaml: maxRunningJobs must be/,
     /FLOWHOOK_BOOTSTRAP_KEY must be 16 to 256/,

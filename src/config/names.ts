@@ -40,6 +40,6 @@ export function misspeltVariables(environment: ReadonlyMap<string, string>): str
     }
     const meant = nearest(ending(variable), [...names, ...files].map(ending));
     if (meant === undefined) return [];
-    return [`${variable} is no setting and has no effect. Did you mean FLOWHOOK_${meant}?`];
+    return [`${variable} is not a setting and has no effect. Did you mean FLOWHOOK_${meant}?`];
   });
 }

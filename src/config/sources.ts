@@ -79,7 +79,7 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
     if (!names.includes(name)) {
       const meant = nearest(name, names);
       const advice = meant === undefined ? `There are: ${names.join(', ')}` : `Did you mean "${meant}"?`;
-      mistakes.push(`flowhook.yaml: "${name}" is no setting. ${advice}`);
+      mistakes.push(`flowhook.yaml: "${name}" is not a setting. ${advice}`);
     } else if (typeof value === 'object' && !Array.isArray(value)) {
       mistakes.push(`flowhook.yaml: ${name} must be a single value`);
     } else {

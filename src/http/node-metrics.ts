@@ -149,7 +149,7 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_delivery_oldest_due_seconds',
-    help: 'In the database: for how long that delivery has been due that has been due longest; 0 when none is. Of endpoints that are `well` it is the service that is late, unless a webhook has a rate below what it is told; those that are `failing` are left alone for up to 15 minutes.',
+    help: 'In the database: how long the oldest due delivery has been due; 0 when none is. For endpoints that are `well` the service itself is late, unless a webhook has a rate limit below its events; endpoints that are `failing` are retried only after up to 15 minutes.',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -174,7 +174,7 @@ async function readAll({ status }: Store) {
 function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   metrics.gauge({
     name: 'flowhook_lanes',
-    help: 'Webhooks that this node sends to or has lately, by the state of their circuit: `closed`, `half_open`, `open` (left alone for now).',
+    help: 'Webhooks that this node sends to or has sent to recently, by the state of their circuit breaker: `closed`, `half_open`, `open` (paused for now).',
     labels: ['state'],
     read: () => {
       const { circuits } = lanes.load;

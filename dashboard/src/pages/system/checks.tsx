@@ -46,7 +46,7 @@ export function Checks() {
         )}
         <Group gap="sm" justify="space-between">
           <Text size="sm" c="dimmed" className="numbers">
-            {fine.length} fine, {skipped.length} not checked; looked at <Time at={data.examinedAt} />
+            {fine.length} fine, {skipped.length} skipped; checked at <Time at={data.examinedAt} />
           </Text>
           <Button
             size="compact-sm"
@@ -64,8 +64,8 @@ export function Checks() {
           </div>
         )}
         <Text size="sm" c="dimmed">
-          <code>npx flowhook doctor</code> looks at the same from a shell, also when the service does not
-          start; <code>--full</code> reads all of the database, <code>--online</code> tests outgoing
+          <code>npx flowhook doctor</code> runs the same checks from a shell, even if the service does not
+          start; <code>--full</code> reads the whole database, <code>--online</code> tests outgoing
           connections.
         </Text>
       </Stack>
