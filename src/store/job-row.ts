@@ -1,6 +1,18 @@
 /** The row of a job in the database, and its mapping to the model; the same for both drivers. */
-import type { Job, JobOrigin } from '../model/job.ts';
+import type { AfterAttempt, FailureReason, Job, JobOrigin } from '../model/job.ts';
 import { newId } from '../std/id.ts';
+
+/** Characters of an error that go into the event, whose body must stay under 20 kB; the job has all of it. */
+export const MAX_EVENT_ERROR = 2_000;
+
+/** How an attempt, or a waiting job, ends otherwise than by publishing; counters that are left out stay. */
+export interface AttemptEnd {
+  follows: AfterAttempt;
+  reason: FailureReason | null;
+  error: string | null;
+  failures?: number;
+  crashes?: number;
+}
 
 export interface JobRow {
   team_id: string;

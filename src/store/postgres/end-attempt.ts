@@ -1,27 +1,14 @@
 /** Ends an attempt, or a waiting job, in any way but by publishing: failed, retrying or canceled. */
-import { type AfterAttempt, type FailureReason, unlessCanceled } from '../../model/job.ts';
-import type { JobRow } from '../job-row.ts';
+import { unlessCanceled } from '../../model/job.ts';
+import { type AttemptEnd, type JobRow, MAX_EVENT_ERROR } from '../job-row.ts';
 import { appendJobEvent, moveUp } from './jobs.ts';
 import type { Tx } from './transaction.ts';
-
-/** Characters of the error that go into the event, whose body must stay under 20 kB; the job has all of it. */
-const MAX_EVENT_ERROR = 2_000;
 
 /**
  * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead,
  * and keeps the sentence that says by whom. The caller has locked the job and its workflow.
  */
-export async function endAttempt(
-  tx: Tx,
-  job: JobRow,
-  end: {
-    follows: AfterAttempt;
-    reason: FailureReason | null;
-    error: string | null;
-    failures?: number;
-    crashes?: number;
-  },
-): Promise<JobRow> {
+export async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
   const then = unlessCanceled({ cancelRequestedAt: job.cancel_requested_at }, end.follows);
   const canceled = then.state === 'canceled';
   const ended: JobRow = {
