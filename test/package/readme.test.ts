@@ -3,13 +3,14 @@
  * empty home directory, an empty package cache, and the ports that the page names.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { listenTo, type Started } from '../support/commands.ts';
 import { ROOT, SNIPPETS } from '../support/snippets.ts';
 
 /** The ports that the page names. */
@@ -36,25 +37,26 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   );
 
   const first = terminal(t, clone, environment, start.text);
-  await first.says(/flowhook listening on http:\/\/127\.0\.0\.1:8080\n/);
+  await first.says(/flowhook listening on http:\/\/127\.0\.0\.1:8080\n/, 'stdout');
   const second = terminal(t, clone, environment, `set -e\n${firstMinutes.text}\nwait`);
-  await second.ended();
-  assert.equal(second.process.exitCode, 0, second.output());
+  const { code, stdout, stderr } = await second.ended;
+  const printed = stdout + stderr;
+  assert.equal(code, 0, printed);
 
   const people = JSON.parse(readFileSync(join(clone, 'people.json'), 'utf8')) as { id: string }[];
-  assert.ok(people.length > 10, second.output());
+  assert.ok(people.length > 10, printed);
   for (const type of ['queued', 'started', 'data_change', 'finished']) {
-    assert.match(second.output(), new RegExp(`workflow_${type}`), 'the receiver has printed it');
+    assert.match(printed, new RegExp(`workflow_${type}`), 'the receiver has printed it');
   }
   // Ctrl-C goes to all of the foreground.
   process.kill(-(first.process.pid ?? 0), 'SIGINT');
-  await first.ended();
-  assert.match(first.output(), /flowhook has stopped/);
+  const last = await first.ended;
+  assert.match(last.stdout + last.stderr, /flowhook has stopped/);
 });
 
 /** A shell that was given these lines, in a process group of its own. */
-function terminal(t: TestContext, directory: string, env: Record<string, string>, lines: string) {
-  const child: ChildProcess = spawn('bash', ['-c', lines], { cwd: directory, env, detached: true });
+function terminal(t: TestContext, directory: string, env: Record<string, string>, lines: string): Started {
+  const child = spawn('bash', ['-c', lines], { cwd: directory, env, detached: true });
   t.after(() => {
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL');
@@ -62,27 +64,7 @@ function terminal(t: TestContext, directory: string, env: Record<string, string>
       // It has ended.
     }
   });
-  let output = '';
-  const listeners = new Set<() => void>();
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      for (const listener of listeners) listener();
-    });
-  }
-  const closed = once(child, 'close');
-  return {
-    process: child,
-    output: () => output,
-    ended: () => closed,
-    says: (what: RegExp) =>
-      new Promise<void>((resolve, reject) => {
-        const look = () => what.test(output) && resolve();
-        listeners.add(look);
-        closed.then(() => reject(new Error(`It ended without ${what}:\n${output}`)));
-        look();
-      }),
-  };
+  return listenTo(child);
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -3,7 +3,7 @@
  * command: `runCommand` has one process beside the test do that once and run all commands, one after the other.
  * `startCommand` starts a process of its own, to be sent signals, or to end by itself.
  */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -121,8 +121,8 @@ function holdOpen(child: ChildProcess, isHeld: boolean): void {
 
 export interface Started {
   process: ChildProcess;
-  /** Resolves when standard error has had this; rejects when the command ends without it. */
-  says(what: RegExp): Promise<void>;
+  /** Resolves when the stream (standard error unless told) has had this; rejects when the process ends without it. */
+  says(what: RegExp, stream?: 'stdout' | 'stderr'): Promise<void>;
   ended: Promise<Ended>;
 }
 
@@ -132,6 +132,11 @@ export function startCommand(args: readonly string[], surroundings: Surroundings
   const child = spawn(process.execPath, [BIN, ...args], { cwd: directory, env: environment });
   child.stdin.on('error', () => undefined);
   if (input !== null) child.stdin.end(input);
+  return listenTo(child);
+}
+
+/** Gathers what a process prints until it ends. */
+export function listenTo(child: ChildProcessWithoutNullStreams): Started {
   const said: Ended = { code: null, stdout: '', stderr: '' };
   const listeners = new Set<() => void>();
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -141,9 +146,9 @@ export function startCommand(args: readonly string[], surroundings: Surroundings
     });
   }
   const ended = once(child, 'close').then(([code]) => ({ ...said, code: code as number | null }));
-  const says = (what: RegExp) =>
+  const says = (what: RegExp, stream: 'stdout' | 'stderr' = 'stderr') =>
     new Promise<void>((resolve, reject) => {
-      const look = () => what.test(said.stderr) && resolve();
+      const look = () => what.test(said[stream]) && resolve();
       listeners.add(look);
       look();
       ended.then(() => reject(new Error(`It ended without ${what}: ${JSON.stringify(said)}`)));
