@@ -148,6 +148,10 @@ test('a webhook without a workflow hears of all of them, and stands in the lists
   for (const [wrong, sentence] of [
     [{ events: ['*'] }, /`webhookUrl` must be a string/],
     [{ webhookUrl, events: [] }, /`events` must hold/],
+    [
+      { webhookUrl, events: ['job.failed', 'job.finishd'] },
+      /"job.finishd" never fires here; did you mean "job.finished"\?/,
+    ],
     [{ webhookUrl, events: ['*'], workflowId: 'people' }, /leave `workflowId` out/],
     [{ webhookUrl, events: ['*'], ordered: true }, /no field "ordered"/],
     [{ webhookUrl, events: ['*'], settings: [] }, /`settings` must be an object/],

@@ -1,7 +1,7 @@
 /** Names of events, and what their bodies say. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalEvent, canonicalEvents, pausedData } from './event.ts';
+import { canonicalEvent, canonicalEvents, eventNameMistake, eventNamesMistake, pausedData } from './event.ts';
 
 test('names of other products stand for ours, without regard to case', () => {
   for (const name of [
@@ -24,6 +24,24 @@ test('names that nothing stands for are told apart, those of every object includ
     known: ['workflow_finished'],
     unknown: ['tea.ready', 'constructor', '__proto__'],
   });
+});
+
+test('a name that never fires is told with the nearest one that does', () => {
+  for (const fires of ['workflow_finished', 'Job.Finished', '*', 'all', 'data.changed']) {
+    assert.equal(eventNameMistake(fires), undefined, fires);
+  }
+  const misspelt = '"job.finishd" never fires here; did you mean "job.finished"?';
+  assert.equal(eventNameMistake('job.finishd'), misspelt);
+  assert.equal(eventNamesMistake(['workflow_failed', 'job.finishd', 'tea.ready']), misspelt);
+  assert.equal(
+    eventNameMistake('workflow-data-chnage'),
+    '"workflow-data-chnage" never fires here; did you mean "workflow_data_change"?',
+  );
+  assert.equal(eventNameMistake('__proto__'), '"__proto__" never fires here');
+  assert.match(
+    String(eventNamesMistake(['tea.ready'])),
+    /^"tea\.ready" never fires here; the events are workflow_queued, .*, and \* for all$/,
+  );
 });
 
 test('tells the URL of a paused webhook as it was subscribed, but for user and password', () => {

@@ -1,5 +1,6 @@
 /** Events: their names and aliases, and the bytes of their bodies. */
 import { toIso } from '../std/clock.ts';
+import { nearest } from '../std/nearest.ts';
 import type { RecordCounts } from './job.ts';
 
 export const EVENT_TYPES = [
@@ -64,6 +65,27 @@ export function canonicalEvents(names: readonly string[]): { known: (EventType |
     else known.push(type);
   }
   return { known, unknown };
+}
+
+/** How much of a name is repeated to whoever sent it. */
+const MAX_SHOWN_NAME = 100;
+
+/**
+ * Says that no event has this name, and which name was probably meant: `"job.finishd" never fires here; did you mean
+ * "job.finished"?`. Undefined for a name that fires.
+ */
+export function eventNameMistake(name: string): string | undefined {
+  if (canonicalEvent(name) !== undefined) return undefined;
+  const meant = nearest(name, [...EVENT_TYPES, ...Object.keys(ALIASES)]);
+  const advice = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  return `${JSON.stringify(name.slice(0, MAX_SHOWN_NAME))} never fires here${advice}`;
+}
+
+/** As `eventNameMistake`, of the first of several names; without a similar name it lists the events. */
+export function eventNamesMistake(names: readonly string[]): string | undefined {
+  const mistake = names.map(eventNameMistake).find((one) => one !== undefined);
+  if (mistake === undefined || mistake.endsWith('?')) return mistake;
+  return `${mistake}; the events are ${EVENT_TYPES.join(', ')}, and * for all`;
 }
 
 /** What every event about a job says of it. */

@@ -1,5 +1,5 @@
 /** A webhook: a subscription of one URL to events of one workflow, and what may be subscribed. */
-import { canonicalEvents } from './event.ts';
+import { canonicalEvents, eventNamesMistake } from './event.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
 export type WebhookState = (typeof WEBHOOK_STATES)[number];
@@ -74,6 +74,14 @@ export function eventsMistake(events: unknown): string | undefined {
     return `\`events[${bad}]\` must be a non-empty string of at most ${MAX_EVENT_NAME} characters`;
   }
   return undefined;
+}
+
+/** As `eventsMistake`; a name that never fires is a mistake as well. */
+export function knownEventsMistake(events: unknown): string | undefined {
+  const mistake = eventsMistake(events);
+  if (mistake !== undefined) return mistake;
+  const unknown = eventNamesMistake(events as string[]);
+  return unknown === undefined ? undefined : `\`events\`: ${unknown}`;
 }
 
 export const MAX_PAUSE_REASON = 1_000;

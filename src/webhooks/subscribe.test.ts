@@ -69,14 +69,19 @@ test('subscribing again says that the webhook exists already', async () => {
 
 test('says which event names never fire here', async () => {
   const some = await subscribe('https://receiver.example/b', ['run.finished', 'nope', 'nope', 'say "hi"']);
-  assert.match(some.message, / No event here has the name "nope", "say \\"hi\\""\.$/);
+  assert.match(some.message, /\. "nope" never fires here\. "say \\"hi\\"" never fires here\.$/);
+  const misspelt = await subscribe('https://receiver.example/b', ['workflow_failed', 'job.finishd']);
+  assert.match(misspelt.message, / "job\.finishd" never fires here; did you mean "job\.finished"\?$/);
   const none = await subscribe('https://receiver.example/b', ['nope']);
-  assert.match(none.message, /"nope", so nothing will be sent\.$/);
+  assert.match(none.message, /"nope" never fires here\. Nothing will be sent\.$/);
   const many = await subscribe(
     'https://receiver.example/b',
-    Array.from({ length: 100 }, (_, number) => `e${number}`),
+    Array.from({ length: 100 }, (_, number) => `tea.${number}`),
   );
-  assert.match(many.message, /"e9" and 90 more, so nothing will be sent\.$/);
+  assert.match(
+    many.message,
+    /"tea\.9" never fires here\. 90 more names never fire here\. Nothing will be sent\.$/,
+  );
 });
 
 test('says when network policy will refuse the address, and names the setting', async () => {

@@ -1,6 +1,6 @@
 /** Subscribes a webhook, and composes the message that tells its owner about problems. */
 import { Problem } from '../model/error.ts';
-import { canonicalEvents } from '../model/event.ts';
+import { canonicalEvents, eventNameMistake } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
 import { addressWarning } from './address-warning.ts';
 import type { WebhookDeps } from './deps.ts';
@@ -56,8 +56,15 @@ export async function subscribeWebhook(
 function eventsWarning(events: readonly string[]): string {
   const { known, unknown } = canonicalEvents([...new Set(events)]);
   if (unknown.length === 0) return '';
-  const named = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => JSON.stringify(name));
-  const more = unknown.length > named.length ? ` and ${unknown.length - named.length} more` : '';
-  const nothing = known.length === 0 ? ', so nothing will be sent' : '';
-  return `No event here has the name ${named.join(', ')}${more}${nothing}.`;
+  const told = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => sentence(eventNameMistake(name) ?? ''));
+  const more = unknown.length - told.length;
+  return [
+    ...told,
+    ...(more > 0 ? [`${more} more names never fire here.`] : []),
+    ...(known.length === 0 ? ['Nothing will be sent.'] : []),
+  ].join(' ');
+}
+
+function sentence(text: string): string {
+  return text.endsWith('?') ? text : `${text}.`;
 }

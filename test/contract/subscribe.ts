@@ -36,10 +36,12 @@ export function subscribeRows({ ask, get, post, subscribe, listed, newUrl }: Wor
       },
       'the message says which names never fire': async () => {
         const got = is(
-          await subscribe({ webhookUrl: newUrl(), events: ['workflow_finished', 'sunrise'] }),
+          await subscribe({ webhookUrl: newUrl(), events: ['workflow_finished', 'sunrise', 'job.finishd'] }),
           200,
         );
-        assert.match((parsed(got) as { message: string }).message, /sunrise/);
+        const { message } = parsed(got) as { message: string };
+        assert.match(message, /"sunrise" never fires here\./);
+        assert.match(message, /"job\.finishd" never fires here; did you mean "job\.finished"\?/);
       },
     },
 

@@ -1,7 +1,7 @@
 /** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
 import { Problem } from '../../model/error.ts';
 import {
-  eventsMistake,
+  knownEventsMistake,
   MAX_EVENT_NAME,
   MAX_EVENTS,
   MAX_PAUSE_REASON,
@@ -134,6 +134,7 @@ export const createTeamWebhook: Operation<KeyedCall> = {
         minItems: 1,
         maxItems: MAX_EVENTS,
         items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
+        description: 'Names or aliases that `GET /v1/events/types` lists, or `*` for all',
       },
       settings,
     },
@@ -316,7 +317,7 @@ function teamWebhookFrom(fields: Record<string, unknown>): {
     );
   }
   refuseUnknown(others, 'webhookUrl, events and settings');
-  const mistake = urlMistake(webhookUrl) ?? eventsMistake(events);
+  const mistake = urlMistake(webhookUrl) ?? knownEventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
   const target = { url: webhookUrl as string, events: events as string[] };
   if (settings === undefined) return { ...target, changes: undefined };
