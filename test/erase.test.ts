@@ -68,6 +68,7 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
     'default',
     '--email',
     EMAIL.toLowerCase(),
+    '--yes',
     '--json',
   ]);
   assert.equal(erased.code, 0, erased.stderr);

@@ -110,7 +110,7 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
   }
   const shown = (await flowhook(['webhooks', 'show', id], there())).stdout;
   assert.match(shown, /^ratePerSecond +5$/m, 'a number that is none removes no limit');
-  assert.equal((await flowhook(['webhooks', 'unsubscribe', id], there())).code, 0);
+  assert.equal((await flowhook(['webhooks', 'unsubscribe', id, '--yes'], there())).code, 0);
   assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
 });
 
@@ -139,7 +139,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
   const replay = ['replay', id, '--since', '2020-01-01T00:00Z', '--state', 'delivered', '--wait'];
   assert.match(await ask(...replay), / done: \d events? sent again/);
   assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);
-  await ask('unsubscribe', url);
+  await ask('unsubscribe', url, '--yes');
 });
 
 test('records are imported and erased on the server, as they are or compressed', async () => {
@@ -158,7 +158,7 @@ test('records are imported and erased on the server, as they are or compressed',
   assert.equal((await flowhook(['data', 'export', '--email', 'nobody'], there())).code, 2);
   const erase = ['data', 'erase', '--email', 'ada@example.com'];
   assert.match((await flowhook(erase, there())).stderr, /say which with --workflow/);
-  const erased = await flowhook([...erase, '--workflow', 'inbox'], there());
+  const erased = await flowhook([...erase, '--workflow', 'inbox', '--yes'], there());
   assert.match(erased.stdout, /^1\trecord\tinbox$/m, erased.stderr);
   assert.doesNotMatch((await flowhook(['data', 'get', 'inbox'], there())).stdout, /ada/);
 });
@@ -171,7 +171,7 @@ test('keys of the team are made, listed and revoked on the server', async () => 
     (await flowhook(['keys', 'list'], there())).stdout,
     new RegExp(`^${id}  default .* read .*expires`, 'm'),
   );
-  assert.equal((await flowhook(['keys', 'revoke', id], there())).stdout, `revoked ${id}\n`);
+  assert.equal((await flowhook(['keys', 'revoke', id, '--yes'], there())).stdout, `revoked ${id}\n`);
   const other = await flowhook(['keys', 'create', '--team', 'acme'], there());
   assert.equal(other.code, 2);
   assert.match(other.stderr, /A key speaks for its team: leave --team out/);

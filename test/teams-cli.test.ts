@@ -23,7 +23,10 @@ test('a team is exported and deleted, and others stay as they are', async (t) =>
 
   const asked = await run('teams', 'delete', 'acme');
   assert.equal(asked.code, 2);
-  assert.match(asked.stderr, /Type its slug to go on: .*nothing was deleted. In scripts, say --yes/s);
+  assert.match(
+    asked.stderr,
+    /1 workflow, 1 webhook, 1 key\. Type acme to go on: .*nothing was deleted\. In scripts, say --yes/s,
+  );
   const unknown = await run('teams', 'delete', 'acne', '--yes');
   assert.deepEqual([unknown.code, /Did you mean "acme"\?/.test(unknown.stderr)], [3, true]);
 

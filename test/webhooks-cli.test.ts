@@ -66,11 +66,11 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   // What a name or an answer holds must not act on the terminal.
   const named = await run('subscribe', 'people', `${receiver.url}/2`, '--events', 'a\u001b[31mb');
   assert.ok((await run('show', named.stdout.trim())).stdout.includes('a[31mb'));
-  await run('unsubscribe', `${receiver.url}/2`);
+  await run('unsubscribe', `${receiver.url}/2`, '--yes');
 
   const wide = (await run('subscribe', `${receiver.url}/3`, '--events', 'job.failed')).stdout.trim();
   assert.match((await run('show', wide)).stdout, /^workflow +default\/\*$/m);
-  await run('unsubscribe', wide);
+  await run('unsubscribe', wide, '--yes');
 
   const again = await run('replay', delivery, '--wait', '--json');
   assert.equal((JSON.parse(again.stdout) as Json).origin, 'replay');
@@ -84,7 +84,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.match((await run('test', id, '--wait')).stderr, /is paused: it will be sent once that is resumed/);
   await run('resume', id);
   await receiver.until((received) => received.length === 4, 'what has waited');
-  assert.match((await run('unsubscribe', id)).stdout, /^unsubscribed wh_/);
+  assert.match((await run('unsubscribe', id, '--yes')).stdout, /^unsubscribed wh_/);
   const { stdout, stderr } = await run('list');
   assert.deepEqual([stdout, /webhooks subscribe WORKFLOW URL/.test(stderr)], ['', true]);
 });

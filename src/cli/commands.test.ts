@@ -84,7 +84,7 @@ test('a key goes to standard output and everything else to standard error', asyn
   assert.deepEqual([key?.team, key?.scopes], ['acme', ['read', 'queue']]);
   assert.equal(listed.stderr, '');
 
-  const revoked = await flowhook(directory, ['keys', 'revoke', key?.id ?? '', '--json']);
+  const revoked = await flowhook(directory, ['keys', 'revoke', key?.id ?? '', '--yes', '--json']);
   assert.deepEqual(JSON.parse(revoked.stdout), { id: key?.id, revoked: true });
   const unknown = await flowhook(directory, ['keys', 'list', '--team', 'ghost']);
   assert.equal(unknown.code, 3);

@@ -1,7 +1,6 @@
 /** `flowhook teams delete`: exports what a team has, retires the team, and deletes its rows. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
@@ -10,7 +9,8 @@ import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
-import { ConflictError, UsageError } from './exit.ts';
+import { addYes, confirm } from './confirm.ts';
+import { ConflictError } from './exit.ts';
 import { exportTeam } from './export-team.ts';
 import { findTeams } from './find.ts';
 import { addStoreOptions, withStore } from './open.ts';
@@ -30,11 +30,10 @@ export function addDeleteTeam(teams: Command): void {
     .command('delete')
     .description('delete a team and everything it has, for good; it is exported first')
     .argument('<slug>', 'as `flowhook teams list` shows it')
-    .option('--yes', 'do not ask')
     .option('--export <directory>', 'a new directory to export to (default: its slug and the time)')
     .option('--no-export', 'export nothing')
     .option('--force', 'even while jobs are running: they are canceled');
-  addStoreOptions(command).action((slug: string, options: Options) =>
+  addStoreOptions(addYes(command)).action((slug: string, options: Options) =>
     withStore(options, { make: false, own: true }, (store, config, owned) =>
       deleteTeam(store, slug, { config, owned, options }),
     ),
@@ -61,7 +60,11 @@ async function deleteTeam(
       slug,
       running.map(({ id }) => id),
     );
-  if (options.yes !== true) await ask(slug);
+  await confirm(options, {
+    what: `The team "${slug}" will be deleted for good with everything it has: ${await holdings(store, teamId)}`,
+    otherwise: 'nothing was deleted',
+    name: slug,
+  });
 
   const exported =
     options.export === false ? null : String(options.export ?? `${slug}-${stamp(store.now())}`);
@@ -90,21 +93,17 @@ function refuseRunning(slug: string, ids: readonly string[]): void {
   );
 }
 
-/** @throws UsageError unless the slug comes back */
-async function ask(slug: string): Promise<void> {
-  // Not by `say`: even with --quiet, the user must know what to type.
-  process.stderr.write(`Everything of the team "${slug}" will be deleted for good. Type its slug to go on: `);
-  const lines = createInterface({ input: process.stdin });
-  try {
-    for await (const line of lines) {
-      if (line.trim() === slug) return;
-      break;
-    }
-  } finally {
-    lines.close();
-    process.stdin.pause();
-  }
-  throw new UsageError(`That was not "${slug}": nothing was deleted. In scripts, say --yes`);
+async function holdings(store: Store, teamId: string): Promise<string> {
+  const [workflows, webhooks, keys] = await Promise.all([
+    store.workflows.list({ teamId }),
+    store.webhooks.list({ teamId }),
+    store.keys.list({ teamId }),
+  ]);
+  return [
+    countWords(workflows.length, 'workflow'),
+    countWords(webhooks.length, 'webhook'),
+    countWords(keys.length, 'key'),
+  ].join(', ');
 }
 
 /** Cancels jobs and, if a server is there to end them, waits for their ends. */

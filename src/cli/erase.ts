@@ -5,9 +5,17 @@ import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
-import { type ErasureReport, erase, type Found, refuseNoAddress } from '../records/erase.ts';
+import {
+  type ErasureReport,
+  type ErasureRequest,
+  erase,
+  type Found,
+  refuseNoAddress,
+} from '../records/erase.ts';
 import { exportPerson } from '../records/export-person.ts';
+import { countWords } from '../std/amounts.ts';
 import { openSealer } from '../teams/encryption-key.ts';
+import { addYes, confirm } from './confirm.ts';
 import { dataCommand } from './data.ts';
 import { databaseFile } from './data-directory.ts';
 import { UsageError } from './exit.ts';
@@ -33,7 +41,7 @@ export function addErase(program: Command): void {
       '--rewrite',
       'if traces are left, rewrite the database however large it is; writes wait meanwhile',
     );
-  orRemote(addStoreOptions(erasing), eraseData, eraseDataAt);
+  orRemote(addStoreOptions(addYes(erasing)), eraseData, eraseDataAt);
 
   const exporting = data
     .command('export')
@@ -49,25 +57,27 @@ async function eraseData(options: Options): Promise<void> {
   if (options.team === undefined) throw new UsageError('--team is missing: the team that holds the data');
   await withStore(options, { make: false }, async (store, config) => {
     const [team] = (await findTeams(store, options.team)) as [Team];
-    const report = await erase(
-      {
-        store,
-        sealer: await openSealer(config, store),
-        directories: directoriesOf(config),
-        // A running server makes missing files again, and removes those that it is making when they are done.
-        forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
-      },
-      {
-        teamId: team.id,
-        workflowId: workflow ?? null,
-        email: email ?? null,
-        id: id ?? null,
-        dryRun: options.dryRun === true,
-        suppress: options.suppress === true,
-        rewrite: options.rewrite === true,
-      },
-    );
-    tell(report, options);
+    const deps = {
+      store,
+      sealer: await openSealer(config, store),
+      directories: directoriesOf(config),
+      // A running server makes missing files again, and removes those that it is making when they are done.
+      forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
+    };
+    const request: ErasureRequest = {
+      teamId: team.id,
+      workflowId: workflow ?? null,
+      email: email ?? null,
+      id: id ?? null,
+      dryRun: options.dryRun === true,
+      suppress: options.suppress === true,
+      rewrite: options.rewrite === true,
+    };
+    await ask(options, async () => ({
+      team: team.slug,
+      ...(await erase(deps, { ...request, dryRun: true })),
+    }));
+    tell(await erase(deps, request), options);
   });
 }
 
@@ -81,8 +91,14 @@ async function eraseDataAt(server: Flowhook, options: Options): Promise<void> {
       '--rewrite is for whoever has the database: run it there, with --data or --database',
     );
   }
-  const report = await server.workflows.erase(withoutTeam(String(options.workflow)), {
-    ...(email === undefined ? { id: String(id) } : { email }),
+  const workflow = withoutTeam(String(options.workflow));
+  const person = email === undefined ? { id: String(id) } : { email };
+  await ask(options, async () => {
+    const { team } = await server.me();
+    return { team: team.slug, ...(await server.workflows.erase(workflow, { ...person, dryRun: true })) };
+  });
+  const report = await server.workflows.erase(workflow, {
+    ...person,
     dryRun: options.dryRun === true,
     suppress: options.suppress === true,
   });
@@ -90,6 +106,36 @@ async function eraseDataAt(server: Flowhook, options: Options): Promise<void> {
   // A server says how many there are, not where.
   const older = backups === 0 ? [] : [`${backups} on the server`];
   tell({ ...rest, backups: older }, options, report);
+}
+
+/**
+ * Asks before anything is erased, with how much a trial has found. If that is nothing, nobody is asked.
+ *
+ * @param trial tries it, and returns what it found in which team (its slug)
+ * @throws UsageError unless the user agrees
+ */
+async function ask(
+  options: Options,
+  trial: () => Promise<{ team: string; found: readonly FoundPlace[] }>,
+): Promise<void> {
+  if (options.dryRun === true || options.yes === true) return;
+  const { team, found } = await trial();
+  if (found.length === 0) return;
+  const sum = (places: readonly FoundPlace[]) => places.reduce((all, { count }) => all + count, 0);
+  const records = found.filter(({ place }) => place === 'record');
+  const rows = sum(records);
+  const texts = sum(found) - rows;
+  const workflows = new Set(records.map(({ workflowId }) => workflowId)).size;
+  const what = [
+    ...(rows === 0
+      ? []
+      : [`${countWords(rows, 'stored state')} of records in ${countWords(workflows, 'workflow')}`]),
+    ...(texts === 0 ? [] : [`${countWords(texts, 'text')} in events, deliveries and logs`]),
+  ];
+  await confirm(options, {
+    what: `"${options.email ?? options.id}" will be erased for good from the team "${team}": ${what.join(', ')}`,
+    otherwise: 'nothing was erased',
+  });
 }
 
 /** @throws UsageError unless the person is named in one way */

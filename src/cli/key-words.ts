@@ -1,5 +1,6 @@
 /** The flags of `flowhook keys`, and keys as lines of a list. */
 import { DEFAULT_SCOPES, type KeyConcern, SCOPES, type Scope } from '../model/team.ts';
+import { confirm } from './confirm.ts';
 import { UsageError } from './exit.ts';
 import type { Options } from './settings.ts';
 
@@ -24,6 +25,25 @@ const CONCERNS: Readonly<Record<KeyConcern, string>> = {
   expires_soon: 'ends soon: make another one',
 };
 
+/** @throws UsageError unless the user agrees */
+export async function confirmRevoking(
+  options: Options,
+  key: { id: string; team: string; name: string; lastUsedAt: string | null; revokedAt: string | null },
+): Promise<void> {
+  if (key.revokedAt !== null) return;
+  const name = key.name === '' ? '' : ` ("${key.name}")`;
+  await confirm(options, {
+    what:
+      `The key ${key.id}${name} of the team "${key.team}", ${usedWords(key)}, will be revoked for good: ` +
+      'every program that uses it is refused from then on',
+    otherwise: 'nothing was revoked',
+  });
+}
+
+function usedWords({ lastUsedAt }: { lastUsedAt: string | null }): string {
+  return lastUsedAt === null ? 'never used' : `last used ${lastUsedAt}`;
+}
+
 /** One line of a list. Times are ISO 8601. */
 export function keyLine(key: {
   id: string;
@@ -37,8 +57,8 @@ export function keyLine(key: {
   lastUsedAt: string | null;
   concern: KeyConcern | null;
 }): string {
-  const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt, lastUsedAt, concern } = key;
-  const used = lastUsedAt === null ? 'never used' : `last used ${lastUsedAt}`;
+  const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt, concern } = key;
+  const used = usedWords(key);
   const state =
     revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
   const words = concern === null ? '' : `(${CONCERNS[concern]})`;

@@ -10,11 +10,13 @@ import {
   type Team,
 } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
+import { nearest } from '../std/nearest.ts';
 import type { Store } from '../store/store.ts';
 import { mintKey } from '../teams/keys.ts';
+import { addYes } from './confirm.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findTeams, teamNotFound } from './find.ts';
-import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
+import { confirmRevoking, expiryFrom, keyLine, scopesFrom } from './key-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
@@ -47,7 +49,7 @@ export function addKeys(program: Command): void {
     .command('revoke')
     .description('revoke a key for good; a running server refuses it within a second')
     .argument('<id>', 'as `flowhook keys list` shows it');
-  orRemote(addStoreOptions(revoke), revokeKey, revokeKeyAt);
+  orRemote(addStoreOptions(addYes(revoke)), revokeKey, revokeKeyAt);
 }
 
 async function createKey(options: Options): Promise<void> {
@@ -101,11 +103,20 @@ async function listKeys(options: Options): Promise<void> {
 
 async function revokeKey(id: string, options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
-    const key = await store.keys.revoke({ id });
-    if (key === undefined) {
-      throw new NotFoundError(`No key "${id}" found. \`flowhook keys list\` shows them`);
+    const keys = await store.keys.list({});
+    const found = keys.find((key) => key.id === id);
+    if (found === undefined) {
+      const meant = nearest(
+        id,
+        keys.map((key) => key.id),
+      );
+      const advice = meant === undefined ? '`flowhook keys list` shows them' : `Did you mean ${meant}?`;
+      throw new NotFoundError(`No key "${id}" found. ${advice}`);
     }
-    print(options, { id: key.id, revoked: true }, [`revoked ${key.id}`]);
+    const team = await store.teams.get({ teamId: found.teamId });
+    await confirmRevoking(options, shown(found, team?.slug ?? found.teamId, store.now()));
+    await store.keys.revoke({ id });
+    print(options, { id, revoked: true }, [`revoked ${id}`]);
   });
 }
 

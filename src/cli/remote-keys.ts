@@ -1,6 +1,6 @@
 /** `flowhook keys` against a server: for the team of the calling key. */
 import type { Flowhook, Key } from 'flowhook-client';
-import { expiryFrom, keyLine, scopesFrom } from './key-words.ts';
+import { confirmRevoking, expiryFrom, keyLine, scopesFrom } from './key-words.ts';
 import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
@@ -25,6 +25,13 @@ export async function listKeysAt(server: Flowhook, options: Options): Promise<vo
 }
 
 export async function revokeKeyAt(server: Flowhook, id: string, options: Options): Promise<void> {
+  if (options.yes !== true) {
+    const { team } = await server.me();
+    const keys: Key[] = await Array.fromAsync(server.keys.list({ limit: 1_000 }));
+    const key = keys.find((one) => one.id === id);
+    // Of one that is not there, the server says so.
+    if (key !== undefined) await confirmRevoking(options, { ...key, team: team.slug });
+  }
   await server.keys.revoke(id);
   print(options, { id, revoked: true }, [`revoked ${id}`]);
 }

@@ -6,6 +6,7 @@ import { withoutTeam } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
+import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
 import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
 import { webhookCells } from './webhook-words.ts';
 
@@ -65,6 +66,12 @@ export const WEBHOOK_COMMANDS_AT = {
     printWebhook(await server.webhooks.update(id, settingsFrom(options)), options);
   },
   async unsubscribe(server, id, options) {
+    if (options.yes !== true) {
+      const waiting = { state: ['waiting'] as const };
+      await confirmUnsubscribing(options, await server.webhooks.get(id), async () => {
+        return (await server.webhooks.deliveries(id, waiting).take(MOST_COUNTED + 1)).length;
+      });
+    }
     const { message } = await server.webhooks.unsubscribe(id);
     print(options, { id, unsubscribed: true }, [`unsubscribed ${id}`]);
     say(message);
@@ -78,9 +85,12 @@ export const WEBHOOK_COMMANDS_AT = {
   },
   async rotate(server, id, options) {
     const overlapHours = overlapHoursFrom(options);
+    if (overlapHours === 0 && options.yes !== true) {
+      await confirmRotating(options, await server.webhooks.get(id), overlapHours);
+    }
     const { secret, overlapUntil } = await server.webhooks.rotate(id, { overlapHours });
     print(options, { id, secret, overlapUntil }, [secret]);
-    say(`The old secret also signs until ${overlapUntil}`);
+    if (overlapHours > 0) say(`The old secret also signs until ${overlapUntil}`);
   },
   async secret(server, id, options) {
     const secret = await server.webhooks.secret(id);

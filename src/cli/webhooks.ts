@@ -13,6 +13,7 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../webhooks/rotate.ts';
 import { webhookSecret } from '../webhooks/secret.ts';
 import { subscribeWebhook } from '../webhooks/subscribe.ts';
+import { addYes } from './confirm.ts';
 import { UsageError } from './exit.ts';
 import { findTeams, findWorkflow } from './find.ts';
 import { findWebhook } from './find-webhook.ts';
@@ -25,6 +26,7 @@ import { listWebhooksAt, subscribeAtServer, WEBHOOK_COMMANDS_AT, webhookIdAt } f
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
+import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
 import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
 import { standWords, webhookCells } from './webhook-words.ts';
@@ -87,7 +89,7 @@ export function addWebhooks(program: Command): void {
     subscribeAtServer,
   );
 
-  one('unsubscribe', 'end a subscription for good; waiting deliveries are not sent', unsubscribe);
+  addYes(one('unsubscribe', 'end a subscription for good; waiting deliveries are not sent', unsubscribe));
   one('set', 'change the settings of a webhook; those not given stay as they are', setWebhook)
     .option('--ordered', 'one delivery at a time, in the order of the events')
     .option('--no-ordered', 'several at once')
@@ -98,9 +100,11 @@ export function addWebhooks(program: Command): void {
   one('pause', 'pause a webhook; its deliveries wait', pauseWebhook).option('--reason <text>', 'why');
   one('resume', 'end the pause; waiting deliveries are sent', resumeWebhook);
   one('secret', 'print the secret that signs its deliveries (v1, HMAC-SHA256)', printSecret);
-  one('rotate', 'give it a new secret and print it; the old one also signs for a while', rotate).option(
-    '--overlap-hours <hours>',
-    `for how long, 0 to ${MAX_OVERLAP_HOURS} (default: ${DEFAULT_OVERLAP_HOURS})`,
+  addYes(
+    one('rotate', 'give it a new secret and print it; the old one also signs for a while', rotate).option(
+      '--overlap-hours <hours>',
+      `for how long, 0 to ${MAX_OVERLAP_HOURS}; 0 asks first (default: ${DEFAULT_OVERLAP_HOURS})`,
+    ),
   );
   addWebhookDeliveries(webhooks);
   addListen(webhooks);
@@ -202,7 +206,12 @@ async function soleTeam(store: Store, slug: unknown): Promise<string> {
   throw new UsageError(`There are several teams: say which with --team (${slugs}), or name a workflow`);
 }
 
-async function unsubscribe({ teamId, id }: Webhook, { store }: Deps, options: Options): Promise<void> {
+async function unsubscribe({ teamId, id, url }: Webhook, { store }: Deps, options: Options): Promise<void> {
+  const limit = MOST_COUNTED + 1;
+  await confirmUnsubscribing(options, { id, url }, async () => {
+    const found = await store.deliveries.list({ teamId, webhookId: id, states: ['waiting'], limit });
+    return found.length;
+  });
   if ((await store.webhooks.unsubscribe({ teamId, ids: [id] })) === 0) throw new Problem('webhook_not_found');
   print(options, { id, unsubscribed: true }, [`unsubscribed ${id}`]);
 }
@@ -232,8 +241,9 @@ async function printSecret({ teamId, id }: Webhook, deps: Deps, options: Options
   print(options, { id, secret }, [secret]);
 }
 
-async function rotate({ teamId, id }: Webhook, deps: Deps, options: Options): Promise<void> {
+async function rotate({ teamId, id, url }: Webhook, deps: Deps, options: Options): Promise<void> {
   const overlapHours = overlapHoursFrom(options);
+  await confirmRotating(options, { id, url }, overlapHours);
   const { secret, overlapUntil } = await rotateSecret(deps, { teamId, id, overlapHours });
   print(options, { id, secret, overlapUntil: toIso(overlapUntil) }, [secret]);
   if (overlapHours > 0) say(`The old secret also signs until ${toIso(overlapUntil)}`);

@@ -23,6 +23,7 @@ process.on('message', async (call: CommandCall) => {
   Object.assign(process.env, call.environment, compileCache);
   const stdin = Readable.from(call.input === '' ? [] : [Buffer.from(call.input)], { objectMode: false });
   Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+  passForTerminal(call.terminal);
   await main([process.execPath, 'flowhook', ...call.args]);
   const code = process.exitCode ?? 0;
   process.exitCode = 0;
@@ -34,6 +35,13 @@ process.once('disconnect', () => process.exit());
 // What keeps this process alive without a command.
 const own = process.getActiveResourcesInfo().length;
 process.send?.('ready');
+
+function passForTerminal(terminal: CommandCall['terminal']): void {
+  const isTTY = terminal === null ? undefined : true;
+  for (const stream of [process.stdin, process.stdout, process.stderr]) {
+    Object.assign(stream, { isTTY, columns: terminal?.columns });
+  }
+}
 
 /** What would keep the process of the command from ending: nothing, unless something was not closed. */
 async function whatIsLeft(): Promise<string[]> {

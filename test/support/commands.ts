@@ -21,6 +21,7 @@ export interface CommandCall {
   directory: string;
   environment: Readonly<Record<string, string>>;
   input: string;
+  terminal: { columns: number } | null;
 }
 
 export interface Ended {
@@ -36,6 +37,8 @@ export interface Surroundings {
   environment?: Record<string, string>;
   /** What standard input holds; null, of a process of its own: it stays open, to be written to. */
   input?: string | null;
+  /** Whether the streams are to pass for a terminal, and how wide (only of `runCommand`). */
+  terminal?: { columns: number };
 }
 
 let host: Promise<ChildProcess> | undefined;
@@ -48,8 +51,8 @@ let last: Promise<unknown> = Promise.resolve();
  */
 export function runCommand(args: readonly string[], surroundings: Surroundings): Promise<Ended> {
   if (args[0] === 'serve') return startCommand(args, surroundings).ended;
-  const { directory, environment = {}, input = '' } = surroundings;
-  const ended = last.then(() => runInHost({ args, directory, environment, input: input ?? '' }));
+  const { directory, environment = {}, input = '', terminal = null } = surroundings;
+  const ended = last.then(() => runInHost({ args, directory, environment, input: input ?? '', terminal }));
   last = ended.catch(() => undefined);
   return ended;
 }
