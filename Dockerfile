@@ -27,10 +27,12 @@ RUN apt-get update \
 COPY --from=build /app /app
 RUN ln -s /app/bin/flowhook.js /usr/local/bin/flowhook \
  && install -d -o node -g node -m 0700 /data
+# What Node has compiled is kept where only this user can write; root (docker exec --user root) leaves that alone.
 ENV NODE_ENV=production \
     FLOWHOOK_HOST=0.0.0.0 \
     FLOWHOOK_PORT=8080 \
-    FLOWHOOK_DATA=/data
+    FLOWHOOK_DATA=/data \
+    XDG_CACHE_HOME=/data/.cache
 # Where flowhook.yaml, workflows/ and secrets/ are looked for; mount them there, read-only.
 WORKDIR /flowhook
 USER node

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Benchmark, median } from './benchmark.ts';
 import { processorMsOf, startFlowhook } from './flowhook.ts';
@@ -85,8 +85,6 @@ export default benchmark;
 
 /** What the limit is: it says where it listens to whoever made it. */
 const ALONE = `
-import { enableCompileCache } from 'node:module';
-enableCompileCache();
 const { default: fastify } = await import(process.argv[2]);
 const app = fastify();
 app.get('/', async () => ({ webhooks: [] }));
@@ -98,7 +96,8 @@ async function alone(script: string): Promise<Record<string, number>> {
   const starts: Start[] = [];
   for (let n = 1; ; n += 1) {
     const from = performance.now();
-    const child = fork(script, [import.meta.resolve('fastify')]);
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(dirname(script), 'compiled') };
+    const child = fork(script, [import.meta.resolve('fastify')], { env });
     const [url] = (await once(child, 'message')) as [string];
     const listeningMs = performance.now() - from;
     await (await fetch(url)).text();

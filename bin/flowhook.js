@@ -8,13 +8,13 @@ if (Number(major) < 26) {
   );
   process.exitCode = 1;
 } else {
-  Promise.all([import('node:module'), import('node:fs')]).then(([{ enableCompileCache }, { existsSync }]) => {
-    const { directory } = enableCompileCache();
-    // Threads find it there, and start in a third of the time. Children get an environment of their own.
-    if (directory !== undefined) process.env.NODE_COMPILE_CACHE = directory;
-    // An installed package runs what `npm run build` made: Node strips no types under node_modules.
-    const source = new URL('../src/main.ts', import.meta.url);
-    const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
-    return import(program.href).then(({ main }) => main(process.argv));
-  });
+  Promise.all([import('./compile-cache.js'), import('node:fs')]).then(
+    ([{ openCompileCache }, { existsSync }]) => {
+      openCompileCache();
+      // An installed package runs what `npm run build` made: Node strips no types under node_modules.
+      const source = new URL('../src/main.ts', import.meta.url);
+      const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
+      return import(program.href).then(({ main }) => main(process.argv));
+    },
+  );
 }

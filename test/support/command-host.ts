@@ -3,15 +3,14 @@
  * are its working directory, environment, standard input and exit code; it writes to the real streams, and `END`
  * follows on both.
  */
-import { enableCompileCache } from 'node:module';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { main } from '../../src/main.ts';
 import { type CommandCall, END } from './commands.ts';
 
-// As bin/flowhook.js does, before the program is loaded.
-const { directory } = enableCompileCache();
-const compileCache = directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
-const { main } = await import('../../src/main.ts');
+// Where `test/run.ts` keeps what was compiled, also beside the environment of a command.
+const { NODE_COMPILE_CACHE } = process.env;
+const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 /** How long what a command leaves open may take to close by itself, as it would before its own process ends. */
 const LINGER_MS = 10_000;
