@@ -101,6 +101,39 @@ test('settings are changed one by one, checked with a sentence each, and headers
   }
 });
 
+test('a webhook that is held back says why and until when, and so does a test event', async () => {
+  const id = await subscribe(['workflow_failed']);
+  const path = `${WEBHOOKS}/${id}`;
+  const shown = async () => ((await get(path)).body as { breaker: Json }).breaker;
+  const closed = { state: 'closed', since: null, nextAttemptAt: null, reason: null };
+  assert.deepEqual(await shown(), closed);
+  assert.equal(((await post(`${path}/test`)).body as Json).message, 'Test event on its way');
+  await until(path, 'the first delivery', ({ lastSuccessAt }) => lastSuccessAt !== null);
+
+  status = 500;
+  try {
+    for (let count = 0; count < 16; count += 1) await post(`${path}/test`);
+    await until(path, 'the breaker', ({ breaker }) => (breaker as Json).state === 'open');
+  } finally {
+    status = 204;
+  }
+  const { since, nextAttemptAt, reason } = await shown();
+  assert.match(String(reason), /^The endpoint has failed \d+ times in a row$/);
+  const restMs = Date.parse(String(nextAttemptAt)) - Date.parse(String(since));
+  assert.ok(restMs >= 29_000, `It rests ${restMs} ms`);
+  const { message } = (await post(`${path}/test`)).body as Json;
+  assert.equal(message, `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`);
+  const listed = ((await get(WEBHOOKS)).body as { webhooks: Json[] }).webhooks.find((one) => one.id === id);
+  assert.deepEqual(listed?.breaker, await shown());
+
+  await post(`${path}/pause`);
+  assert.equal((await shown()).nextAttemptAt, null, 'nothing is sent while it is paused');
+  assert.deepEqual((await post(`${path}/resume`)).status, 200);
+  await until(path, 'a good answer', ({ breaker, failingSince }) => {
+    return failingSince === null && (breaker as Json).reason === null;
+  });
+});
+
 test('headers that cannot be opened hide nothing else, and are replaced by new ones', async () => {
   const id = await subscribe(['workflow_finished']);
   const path = `${WEBHOOKS}/${id}`;

@@ -39,6 +39,17 @@ export interface WebhookDetail extends Webhook {
   pausedReason: string | null;
   /** Since when every attempt has failed. */
   failingSince: string | null;
+  /** Whether what is due goes out at once: the circuit breaker of its endpoint. */
+  breaker: {
+    /** `open`: nothing but one attempt now and then, as a probe; `half_open`: few at a time. */
+    state: 'closed' | 'open' | 'half_open';
+    /** Since when deliveries are held back; null: they are not. */
+    since: string | null;
+    /** When the next attempt goes out, while the endpoint fails or is held back; null: nothing waits, or it is paused. */
+    nextAttemptAt: string | null;
+    /** Why they are held back: a sentence. */
+    reason: string | null;
+  };
   /** Accurate to a minute. */
   lastSuccessAt: string | null;
 }

@@ -25,7 +25,7 @@ const SLOW_FAILURES = 3;
 /** The share of the newest attempt in the moving average of durations. */
 const NEWEST_SHARE = 0.3;
 /** What opens the breaker: so many faults in a row, or half of at least so many attempts within a minute. */
-const MAX_FAULTS = 10;
+export const MAX_FAULTS = 10;
 const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
 /** Waits before the probes, from one to the next; the last one repeats. */

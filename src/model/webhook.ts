@@ -1,4 +1,5 @@
 /** A webhook: a subscription of one URL to events of one workflow, and what may be subscribed. */
+import type { Breaker } from './breaker.ts';
 import { canonicalEvents, eventNamesMistake } from './event.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
@@ -19,6 +20,8 @@ export interface Webhook {
   pausedReason: string | null;
   /** Since when every attempt has failed; null after a success, and before the first attempt. */
   failingSince: number | null;
+  /** Why what is due does not go out at once; null while it does. */
+  breaker: Breaker | null;
   /** About when it last took a delivery: written down at most once a minute. */
   lastSuccessAt: number | null;
   createdAt: number;

@@ -1,4 +1,5 @@
 /** Operations on events, webhooks and deliveries: part of the Store; `store.ts` says what all have in common. */
+import type { Breaker } from '../model/breaker.ts';
 import type {
   Attempt,
   DeliveryClass,
@@ -122,7 +123,7 @@ export interface WebhookOperations {
    * `webhook_paused`, to the other webhooks subscribed to the workflow or the team.
    */
   pause(input: { teamId: string; id: string; reason: string }): Promise<Webhook | undefined>;
-  /** Ends the pause and clears `failingSince`. */
+  /** Ends the pause and clears `failingSince` and `breaker`. */
   resume(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
   /**
    * Creates an event `webhook_test` for this webhook alone, whatever it is subscribed to. A paused webhook gets it
@@ -158,6 +159,7 @@ export interface DueLane extends HeldLane {
   headers: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
+  breaker: Breaker | null;
   /** How often erasures have rewritten events of its team: bodies loaded at a lower count must not be sent. */
   rewrites: number;
 }
@@ -234,6 +236,11 @@ export interface DeliveryOperations {
    * delivery has had exactly `attempt - 1` attempts and the lane still has this `epoch`.
    */
   settle(input: { settlements: readonly Settlement[] }): Promise<void>;
+  /**
+   * When the first waiting delivery of a webhook is or was due; of an ordered one, the first by sequence. Null when none
+   * waits.
+   */
+  firstDueAt(input: LaneName): Promise<number | null>;
   /** A delivery with its event's body, and its attempts, oldest first. */
   get(input: {
     teamId: string;
@@ -299,4 +306,6 @@ export interface Settlement {
   next: NextStep;
   /** Whether the attempt changes what is known of the endpoint: it started to fail, or works. */
   health: 'failing' | 'well' | null;
+  /** What to write down of its circuit breaker; undefined: it is as it was. */
+  breaker?: Breaker | null | undefined;
 }

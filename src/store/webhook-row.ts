@@ -17,6 +17,8 @@ export interface WebhookRow {
   paused_reason: string | null;
   failing_since: number | null;
   last_success_at: number | null;
+  /** JSON. */
+  breaker: string | null;
   created_at: number;
 }
 
@@ -32,6 +34,7 @@ export function toWebhook(row: WebhookRow): Webhook {
     pausedAt: row.paused_at,
     pausedReason: row.paused_reason,
     failingSince: row.failing_since,
+    breaker: row.breaker === null ? null : JSON.parse(row.breaker),
     lastSuccessAt: row.last_success_at,
     createdAt: row.created_at,
   };

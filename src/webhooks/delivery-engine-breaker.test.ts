@@ -273,3 +273,49 @@ test('a clock that is set back by days delays nothing that waits', async (t) => 
     assert.deepEqual(waiting, []);
   }
 });
+
+test('writes down why an endpoint is held back, and until when, and that it no longer is', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
+  let isUp = false;
+  const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const id = await subscribe(receiver.url);
+  const breaker = async () => (await store.webhooks.get({ teamId, id }))?.breaker;
+  assert.equal(await breaker(), null);
+  await runs(40);
+  const one = lanes();
+  await one.tick();
+  const since = now();
+  const opened = await breaker();
+  assert.deepEqual({ ...opened, failures: 0 }, { state: 'open', since, until: since + 33_000, failures: 0 });
+  assert.ok((opened?.failures ?? 0) >= 10);
+  assert.equal((await store.deliveries.lanes({ nodeId: 'node-a', leaseMs: 15_000, limit: 9 })).length, 1);
+
+  advance(33_000);
+  await one.tick();
+  const probed = await breaker();
+  assert.deepEqual([probed?.state, probed?.since, probed?.until], ['open', since, now() + 66_000]);
+  assert.equal(probed?.failures, receiver.arrived.length);
+
+  isUp = true;
+  advance(66_000);
+  await one.tick();
+  assert.equal(await breaker(), null);
+});
+
+test('writes down a pause that the endpoint asks for', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, now, advance } = await setUp(t);
+  let isBusy = true;
+  const receiver = await endpoint(t, ({ response }) =>
+    response.writeHead(isBusy ? 429 : 204, isBusy ? { 'retry-after': '120' } : {}).end(),
+  );
+  const id = await subscribe(receiver.url);
+  const breaker = async () => (await store.webhooks.get({ teamId, id }))?.breaker;
+  await runs();
+  const one = lanes();
+  await one.tick();
+  assert.deepEqual(await breaker(), { state: 'closed', since: now(), until: now() + 120_000, failures: 1 });
+  isBusy = false;
+  advance(600_000);
+  await one.tick();
+  assert.equal(await breaker(), null);
+});

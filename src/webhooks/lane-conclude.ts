@@ -1,4 +1,5 @@
 /** Concludes an attempt: what follows for its delivery, for its lane and for its webhook. */
+import { breakerOf, isSameBreaker } from '../model/breaker.ts';
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Observer } from '../observe/observer.ts';
@@ -48,6 +49,9 @@ export function conclude(input: {
   else if (before.failingSince !== null || Math.abs(nowMs - lane.wellAt) >= WRITE_WELL_EVERY_MS)
     health = 'well';
   if (health === 'well') lane.wellAt = nowMs;
+  const breaker = breakerOf(lane.health, lane.breaker, nowMs);
+  const isNews = !isSameBreaker(breaker, lane.breaker);
+  if (isNews) lane.breaker = breaker;
 
   const { teamId, id: deliveryId, webhookId, eventId, eventType } = delivery;
   input.observer.deliveryAttemptDone?.({
@@ -82,6 +86,7 @@ export function conclude(input: {
       log: attempt,
       next,
       health,
+      breaker: isNews ? breaker : undefined,
     },
     drops: next.state === 'canceled' || isLongRest || (lane.ordered && next.state === 'waiting'),
     pauses: next.state === 'canceled' ? null : pauseReason(lane.health, nowMs, error),

@@ -18,6 +18,7 @@ function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number |
     headers: null,
     settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settings },
     failingSince,
+    breaker: null,
   });
   lane.mayHaveMore();
   return lane;

@@ -12,6 +12,7 @@
  * An ordered lane sends one delivery at a time, and the next one only when the result is written. When one fails, its
  * queue is dropped and read again, because the failed one stays the first until it is delivered or dead.
  */
+import type { Breaker } from '../model/breaker.ts';
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
@@ -47,6 +48,8 @@ export class Lane {
   usedAtMs = 0;
   /** When a success was last written to the webhook; 0 when that is not known. */
   wellAt = 0;
+  /** What was last written down of its circuit breaker. */
+  breaker: Breaker | null;
   /** Whether it was logged that deliveries of this lane cannot be signed. */
   isUnsignedLogged = false;
   /** Until when nothing is sent because of an error on our side: see `giveBack`. */
@@ -67,6 +70,7 @@ export class Lane {
   constructor(due: DueLane) {
     this.due = due;
     this.health = startHealth(due.failingSince);
+    this.breaker = due.breaker;
     if (due.failingSince !== null) this.#failingWrittenMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -113,12 +117,15 @@ export class Lane {
    * @param askedMs when the store was asked, by the monotonic clock
    */
   name(due: DueLane, askedMs: number): void {
+    // Another node may have written in between.
+    if (due.epoch !== this.due.epoch) this.breaker = due.breaker;
     if (this.leasedAtMs === undefined || due.epoch !== this.due.epoch) this.leasedAtMs = askedMs;
     this.usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
       // The webhook was resumed, which resets the failure: start again, slowly.
       this.health = { ...startHealth(0), failingSince: null };
+      this.breaker = null;
       this.#failingWrittenMs = undefined;
     }
     this.due = due;

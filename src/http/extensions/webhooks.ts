@@ -31,7 +31,7 @@ import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, refuseUnknown } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
-import { shownWebhook } from './shown-webhook.ts';
+import { shownBreaker, shownWebhook } from './shown-webhook.ts';
 
 const PAUSED = 'Paused over the API';
 
@@ -224,18 +224,25 @@ export const testWebhook: Operation<KeyedCall> = {
   refusals: { field_invalid: 'The header `idempotency-key` is too long', ...refusals },
 
   async handle(call) {
-    const { teamId, id, state } = await webhookOf(call);
+    const webhook = await webhookOf(call);
+    const { teamId, id } = webhook;
     const idempotencyKey = idempotencyKeyFrom(call.request.headers['idempotency-key']);
     const made = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
     if (made === undefined) throw new Problem('webhook_not_found');
     call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);
-    const message =
-      state === 'paused'
-        ? 'The webhook is paused: the test is sent when it is resumed'
-        : 'Test event on its way';
+    const message = whatBecomesOfIt(webhook, await shownBreaker(call.services.webhooks, webhook));
     return { message, ...made };
   },
 };
+
+function whatBecomesOfIt(
+  { state }: Webhook,
+  { reason, nextAttemptAt }: Awaited<ReturnType<typeof shownBreaker>>,
+): string {
+  if (state === 'paused') return 'The webhook is paused: the test is sent when it is resumed';
+  if (reason === null) return 'Test event on its way';
+  return `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`;
+}
 
 /** POST /v1/integrations/webhooks/{webhookId}/pause */
 export const pauseWebhook: Operation<KeyedCall> = {

@@ -132,6 +132,7 @@ export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
     pausedAt: null,
     pausedReason: null,
     failingSince: null,
+    breaker: { state: 'closed', since: null, nextAttemptAt: null, reason: null },
     lastSuccessAt: ENDED,
   },
   Delivery: delivery,

@@ -136,7 +136,7 @@ export class TeamNews {
         'webhooks',
         webhooks.map((one) => [
           one.id,
-          mark(one.state, one.settings, one.pausedReason, one.failingSince, one.lastSuccessAt),
+          mark(one.state, one.settings, one.pausedReason, one.failingSince, one.breaker, one.lastSuccessAt),
         ]),
       ),
       ...this.#differ(

@@ -38,6 +38,7 @@ export function testDeliveries(open: Open): void {
       headers: null,
       settings: DEFAULT_WEBHOOK_SETTINGS,
       failingSince: null,
+      breaker: null,
       rewrites: 0,
     });
     assert.deepEqual(await load(store, at.teamId, deaf), []);

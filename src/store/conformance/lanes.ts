@@ -89,6 +89,7 @@ export function testLanes(open: Open): void {
       headers: 'sealed headers',
       settings,
       failingSince: null,
+      breaker: null,
       rewrites: 0,
     });
     advance(999);

@@ -1,8 +1,9 @@
 /** Changing a webhook: rotation, settings, pauses, tests and health. */
 import assert from 'node:assert/strict';
+import type { Breaker } from '../../model/breaker.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
-import { FAILED, HOLDER, load, OK, oneDelivery, settlement, subscribe } from './sending.ts';
+import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import { allEvents, caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testWebhookChanges(open: Open): void {
@@ -149,6 +150,41 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual(await health(), [store.now(), store.now() - 10]);
   });
 
+  it('notes why an endpoint is held back until it is resumed, and only what is given', async ({ store }) => {
+    const { teamId, webhookId: id, due } = await oneDelivery(store);
+    const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;
+    const breaker = async () => (await store.webhooks.get({ teamId, id }))?.breaker;
+    assert.equal(await breaker(), null);
+    await note(store, due, 'failing', open);
+    assert.deepEqual(await breaker(), open);
+    assert.deepEqual((await store.deliveries.lanes(HOLDER))[0]?.breaker, open);
+    await note(store, due, null);
+    assert.deepEqual(await breaker(), open);
+    await note(store, due, null, null);
+    assert.equal(await breaker(), null);
+    await note(store, due, null, open);
+    await store.webhooks.pause({ teamId, id, reason: 'It fails' });
+    assert.deepEqual(await breaker(), open);
+    assert.equal((await store.webhooks.resume({ teamId, id }))?.breaker, null);
+  });
+
+  it('tells when the first delivery of a webhook is due', async ({ store }) => {
+    const { teamId, webhookId, workflowId, due } = await oneDelivery(store);
+    const first = () => store.deliveries.firstDueAt({ teamId, webhookId });
+    const createdAt = store.now();
+    assert.equal(await first(), createdAt);
+    await settle(store, due, 1, { state: 'waiting', nextAt: createdAt + 5_000 }, FAILED);
+    assert.equal(await first(), createdAt + 5_000);
+    await store.webhooks.change({ teamId, id: webhookId, settings: { ordered: true } });
+    await store.webhooks.test({ teamId, id: webhookId });
+    assert.equal(await first(), createdAt + 5_000, 'the first by sequence');
+    await store.webhooks.change({ teamId, id: webhookId, settings: { ordered: false } });
+    assert.equal(await first(), createdAt);
+    const other = await subscribe(store, { teamId, workflowId }, ['workflow_failed']);
+    assert.equal(await store.deliveries.firstDueAt({ teamId, webhookId: other }), null);
+    assert.equal(await store.deliveries.firstDueAt({ teamId: 'team_x', webhookId }), null);
+  });
+
   it('sends a test to one webhook alone, whatever it has subscribed', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
@@ -214,6 +250,7 @@ async function note(
   store: Store,
   { teamId, id }: { teamId: string; id: string },
   health: 'failing' | 'well' | null,
+  breaker?: Breaker | null,
 ): Promise<void> {
   const { webhookId, attempt } = (await store.deliveries.get({ teamId, id })) as {
     webhookId: string;
@@ -222,5 +259,5 @@ async function note(
   const next = { state: 'waiting', nextAt: store.now() } as const;
   const log = health === 'well' ? OK : FAILED;
   const one = settlement({ teamId, id, webhookId }, attempt + 1, next, log);
-  await store.deliveries.settle({ settlements: [{ ...one, health }] });
+  await store.deliveries.settle({ settlements: [{ ...one, health, breaker }] });
 }

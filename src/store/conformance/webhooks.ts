@@ -29,6 +29,7 @@ export function testWebhooks(open: Open): void {
       pausedAt: null,
       pausedReason: null,
       failingSince: null,
+      breaker: null,
       lastSuccessAt: null,
       createdAt: store.now(),
     });

@@ -37,15 +37,16 @@ export interface FoundLane extends DueLane {
   leaseUntil: number;
 }
 
-interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings'> {
+interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings' | 'breaker'> {
   secret: string;
   previousSecret: string | null;
   settings: string;
+  breaker: string | null;
 }
 
 const COLUMNS = `
   webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
-  webhook.settings, webhook.failing_since as "failingSince",
+  webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
@@ -146,15 +147,29 @@ export async function lane(
   return row && toLane(row);
 }
 
+export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
+  const row = await view.db.get<{ at: number | null }>(
+    `select ${FIRST_DUE_AT} as at from webhook where team_id = $1 and id = $2`,
+    teamId,
+    webhookId,
+  );
+  return row?.at ?? null;
+}
+
 /** Whether the index that full searches scan is large enough for dead entries to slow them down. */
 export async function isLarge(view: View): Promise<boolean> {
   const index = await view.db.get<{ bytes: number }>(`select pg_relation_size('delivery_order') as bytes`);
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
 }
 
-function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): FoundLane {
+function toLane({ secret, previousSecret, settings, breaker, ...lane }: LaneRow): FoundLane {
   const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
-  return { ...lane, secrets, settings: JSON.parse(settings) };
+  return {
+    ...lane,
+    secrets,
+    settings: JSON.parse(settings),
+    breaker: breaker === null ? null : JSON.parse(breaker),
+  };
 }
 
 interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {

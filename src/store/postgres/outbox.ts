@@ -10,7 +10,7 @@ import * as events from './events.ts';
 import { FORGET_START, forget } from './forget-webhooks.ts';
 import { LaneBounds } from './lane-bounds.ts';
 import * as leases from './lane-leases.ts';
-import { type FoundLane, isLarge, lane, lanes, load } from './lanes.ts';
+import { type FoundLane, firstDueAt, isLarge, lane, lanes, load } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune } from './outbox-retention.ts';
 import { getReplay, REPLAY_START, replay, startReplay, stepReplays } from './replays.ts';
 import { settle } from './settle.ts';
@@ -151,6 +151,7 @@ export function outbox({
       },
       get: read(deliveries.get),
       list: read(deliveries.list),
+      firstDueAt: read(firstDueAt),
       ofEvent: read(ofEvent),
       replay: write(replay),
       startReplay: write(startReplay),

@@ -40,7 +40,7 @@ async function isHolder(tx: Tx, { teamId, webhookId, epoch }: Settlement): Promi
 }
 
 /** Updates the health of the webhook, which an attempt shows even if its delivery was settled otherwise. */
-async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health }: Settlement): Promise<void> {
+async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health, breaker }: Settlement): Promise<void> {
   if (health === 'failing') {
     await tx.db.run(
       `update webhook set failing_since = $4
@@ -58,6 +58,16 @@ async function noteHealth(tx: Tx, { teamId, webhookId, epoch, health }: Settleme
       teamId,
       webhookId,
       tx.now,
+    );
+  }
+  if (breaker !== undefined) {
+    await tx.db.run(
+      `update webhook set breaker = $4
+       where team_id = $1 and id = $2 and state <> 'deleted' and ${IS_HOLDER}`,
+      teamId,
+      webhookId,
+      epoch,
+      breaker === null ? null : JSON.stringify(breaker),
     );
   }
 }

@@ -86,7 +86,8 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
 /** Ends a pause, also for `subscribe`. */
 export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>(
-    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
+    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
+       breaker = null
      where team_id = $1 and id = $2 and state = 'paused' returning *`,
     teamId,
     id,

@@ -43,12 +43,13 @@ interface LaneRow {
   headers: string | null;
   settings: string;
   failingSince: number | null;
+  breaker: string | null;
   rewrites: number;
 }
 
 const COLUMNS = `
   webhook.team_id as teamId, webhook.id as webhookId, webhook.url, webhook.secret, webhook.headers,
-  webhook.settings, webhook.failing_since as failingSince,
+  webhook.settings, webhook.failing_since as failingSince, webhook.breaker,
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
   iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
 // One seek for each class, because the index is in order of `next_at` only within a class; and another one for what is
@@ -78,6 +79,28 @@ export const DUE_OF_NAMED = `
   where ${HAS_DUE}`;
 const LANE = `select ${COLUMNS} from webhook where webhook.team_id = ?2 and webhook.id = ?3 and ${HAS_DUE}`;
 
+// One seek for each class; in an ordered lane the first delivery decides.
+const firstOfAClass = (place: number) => `
+  ifnull((select min(d.next_at) from delivery d indexed by delivery_due
+          where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+            and d.class = ${place}), 9e15)`;
+/** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. Null: none waits. */
+export const FIRST_DUE_AT = `
+  case when json_extract(webhook.settings, '$.ordered') then
+    (select d.next_at from delivery d indexed by delivery_order
+     where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
+     order by d.event_sequence, d.id limit 1)
+  else nullif(min(${DELIVERY_CLASSES.map((_, place) => firstOfAClass(place)).join(', ')}), 9e15) end`;
+
+export function firstDueAt(view: View, { teamId, webhookId }: LaneName): number | null {
+  const row = view.db.get<{ at: number | null }>(
+    `select ${FIRST_DUE_AT} as at from webhook where team_id = ? and id = ?`,
+    teamId,
+    webhookId,
+  );
+  return row?.at ?? null;
+}
+
 /** A page of lane names. */
 export type LanePage = [teamId: string, webhookId: string][];
 
@@ -106,9 +129,15 @@ export function lane(view: View, { teamId, webhookId }: LaneName): DueLane | und
   return row && toLane(row);
 }
 
-function toLane({ secret, previousSecret, settings, ...lane }: LaneRow): DueLane {
+function toLane({ secret, previousSecret, settings, breaker, ...lane }: LaneRow): DueLane {
   const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
-  return { ...lane, epoch: 0, secrets, settings: JSON.parse(settings) };
+  return {
+    ...lane,
+    epoch: 0,
+    secrets,
+    settings: JSON.parse(settings),
+    breaker: breaker === null ? null : JSON.parse(breaker),
+  };
 }
 
 // Ids are read from the index alone: the sender may hold most of them already, and then their events need not be read.

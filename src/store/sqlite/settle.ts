@@ -14,6 +14,8 @@ export type SettlementRow = [
   state: Settlement['next']['state'],
   nextAt: number | null,
   health: Settlement['health'],
+  /** JSON; null: as it was. */
+  breaker: string | null,
   startedAt: number,
   durationMs: number,
   outcome: string,
@@ -31,6 +33,7 @@ export function settlementRow({
   rewrites,
   next,
   health,
+  breaker,
   log,
 }: Settlement): SettlementRow {
   return [
@@ -42,6 +45,7 @@ export function settlementRow({
     next.state,
     next.state === 'waiting' ? next.nextAt : null,
     health,
+    breaker === undefined ? null : JSON.stringify(breaker),
     log.startedAt,
     log.durationMs,
     log.outcome,
@@ -55,10 +59,11 @@ export function settlementRow({
 export function settle(tx: Tx, { rows }: { rows: readonly SettlementRow[] }): void {
   const rewritten = new Map<string, number>();
   for (const row of rows) {
-    const [teamId, , webhookId, , rewrites, state, , health] = row;
+    const [teamId, , webhookId, , rewrites, state, , health, breaker] = row;
     const now = rewritten.get(teamId) ?? rewritesOf(tx, teamId);
     rewritten.set(teamId, now);
     if (health !== null) noteHealth(tx, { teamId, webhookId, health });
+    if (breaker !== null) noteBreaker(tx, { teamId, webhookId, breaker });
     if (settleOne(tx, row)) logAttempt(tx, row, now === rewrites);
     // An endpoint that answers 410 is removed, even if the delivery was canceled or expired meanwhile.
     if (state === 'canceled') removeWebhook(tx, teamId, webhookId);
@@ -77,6 +82,18 @@ function noteHealth(
       : `update webhook set failing_since = null, last_success_at = ?
          where team_id = ? and id = ? and state <> 'deleted'`,
     tx.now,
+    teamId,
+    webhookId,
+  );
+}
+
+function noteBreaker(
+  tx: Tx,
+  { teamId, webhookId, breaker }: { teamId: string; webhookId: string; breaker: string },
+): void {
+  tx.db.run(
+    `update webhook set breaker = nullif(?, 'null') where team_id = ? and id = ? and state <> 'deleted'`,
+    breaker,
     teamId,
     webhookId,
   );
@@ -115,7 +132,7 @@ function settleOne(tx: Tx, [teamId, deliveryId, , attempt, , state, nextAt]: Set
 
 /** A late success whose number is taken replaces the failure stored there. */
 function logAttempt(tx: Tx, row: SettlementRow, keepsAnswer: boolean): void {
-  const [teamId, deliveryId, , attempt, , , , , startedAt, durationMs, outcome, status, ...came] = row;
+  const [teamId, deliveryId, , attempt, , , , , , startedAt, durationMs, outcome, status, ...came] = row;
   const [error, response, details] = keepsAnswer ? came : erased(status, came);
   tx.db.run(
     `insert or replace into attempt

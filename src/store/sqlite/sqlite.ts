@@ -28,7 +28,7 @@ import * as history from './job-history.ts';
 import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
-import { dueLanes, lane, lanePages, load } from './lanes.ts';
+import { dueLanes, firstDueAt, lane, lanePages, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
@@ -267,6 +267,7 @@ function compose(parts: {
       settle: ({ settlements }) => write('deliveries.settle')({ rows: settlements.map(settlementRow) }),
       get: read(deliveries.get),
       list: read(deliveries.list),
+      firstDueAt: read(firstDueAt),
       ofEvent: read(ofEvent),
       replay: write('deliveries.replay'),
       startReplay: write('deliveries.startReplay'),

@@ -1,8 +1,7 @@
 /** Status of the database file and of its workload. */
 import { statSync } from 'node:fs';
-import { DELIVERY_CLASSES } from '../../model/delivery.ts';
 import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
-import { WAITING_LANES } from './lanes.ts';
+import { FIRST_DUE_AT, WAITING_LANES } from './lanes.ts';
 import { newestSchema } from './newest-schema.ts';
 import type { View } from './transaction.ts';
 
@@ -65,19 +64,9 @@ export function work(view: View, { most }: Parameters<StatusOperations['work']>[
   };
 }
 
-// One seek for each lane and class; in an ordered lane the first delivery decides.
-const firstDue = (place: number) => `
-  ifnull((select min(d.next_at) from delivery d indexed by delivery_due
-          where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
-            and d.class = ${place}), 9e15)`;
 const DUE = `
   ${WAITING_LANES} select failing, count(*) as webhooks, min(at) as oldestDueAt from (
-    select webhook.failing_since is not null as failing,
-      case when json_extract(webhook.settings, '$.ordered') then
-        (select d.next_at from delivery d indexed by delivery_order
-         where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
-         order by d.event_sequence, d.id limit 1)
-      else min(${DELIVERY_CLASSES.map((_, place) => firstDue(place)).join(', ')}) end as at
+    select webhook.failing_since is not null as failing, ${FIRST_DUE_AT} as at
     from lane cross join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
     where webhook.state = 'active')
   where at <= ? group by failing`;

@@ -65,7 +65,8 @@ function activeCount(tx: Tx, teamId: string, workflowId: string | null): number 
 /** Ends a pause; also called by `subscribe`. */
 export function resume(tx: Tx, { teamId, id }: Input<'resume'>): Webhook | undefined {
   const row = tx.db.get<WebhookRow>(
-    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null
+    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
+       breaker = null
      where team_id = ? and id = ? and state = 'paused' returning *`,
     teamId,
     id,
