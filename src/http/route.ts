@@ -21,7 +21,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 export interface Operation<C extends Call> {
   /** The `operationId` in OpenAPI; unique. */
   id: string;
-  group: 'Workflows' | 'Integrations' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
+  group: 'Workflows' | 'Integrations' | 'Events' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
   parameters?: readonly Parameter[];

@@ -25,7 +25,7 @@ const EVENTS_PAGE = { usual: 100, most: 250 };
 /** GET /v1/events/history */
 export const listEventHistory: Operation<KeyedCall> = {
   id: 'listEventHistory',
-  group: 'Integrations',
+  group: 'Events',
   summary: 'The events of a team, newest first, with the bodies that webhooks are sent',
   description:
     'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
@@ -82,7 +82,7 @@ export const listEventHistory: Operation<KeyedCall> = {
 /** GET /v1/events/{eventId}/deliveries */
 export const listEventDeliveries: Operation<KeyedCall> = {
   id: 'listEventDeliveries',
-  group: 'Integrations',
+  group: 'Events',
   summary: 'Where an event went: its deliveries to all webhooks, newest first',
   parameters: [pathParameter('eventId', 'Event id'), ...pageParameters()],
   answer: pageResponse('deliveries', 'Delivery'),

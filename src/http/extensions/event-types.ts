@@ -8,7 +8,7 @@ import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 /** GET /v1/events/types */
 export const listEventTypes: Operation<KeyedCall> = {
   id: 'listEventTypes',
-  group: 'Integrations',
+  group: 'Events',
   summary: 'Every type of event: its names, what it tells, the JSON Schema of its body, and an example',
   answer: jsonResponse('The types', {
     type: 'object',
@@ -43,7 +43,7 @@ export const listEventTypes: Operation<KeyedCall> = {
 /** GET /v1/samples/{eventType} */
 export const readSample: Operation<KeyedCall> = {
   id: 'readSample',
-  group: 'Integrations',
+  group: 'Events',
   summary: 'A sample of an event, as a list of one: the last of the team, else a typical one',
   description:
     'For products that want to see an event before there is a subscription. Of the last 1,000 events of the team the ' +

@@ -19,7 +19,7 @@ const MAX_WAIT_S = 25;
 export const listEvents: Operation<KeyedCall> = {
   id: 'listEvents',
   weight: 'long',
-  group: 'Integrations',
+  group: 'Events',
   summary: 'The events of a team after a sequence, in order, with the bodies that webhooks are sent',
   description:
     'A receiver that was away catches up: `next` is the `after` of the next call. With `wait` the answer is held ' +
@@ -91,7 +91,7 @@ export const listEvents: Operation<KeyedCall> = {
 /** GET /v1/events/{eventId} */
 export const readEvent: Operation<KeyedCall> = {
   id: 'readEvent',
-  group: 'Integrations',
+  group: 'Events',
   tagged: true,
   summary: 'Shows one event, exactly as webhooks are sent it',
   parameters: [pathParameter('eventId', 'Event id')],

@@ -45,7 +45,8 @@ export function openApiOperations(routes: () => readonly Route[]): {
       },
 
       async handle({ reply }) {
-        inYaml ??= yaml().stringify(description(), { aliasDuplicateObjects: false });
+        // Quoted so that parsers of YAML 1.1, such as PyYAML, read the same as those of 1.2.
+        inYaml ??= yaml().stringify(description(), { aliasDuplicateObjects: false, version: '1.1' });
         return reply.type('application/yaml; charset=utf-8').send(inYaml);
       },
     },

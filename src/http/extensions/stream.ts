@@ -13,7 +13,7 @@ const MAX_BUFFERED = 256 * 1_024;
 export const openStream: Operation<KeyedCall> = {
   id: 'openStream',
   weight: 'long',
-  group: 'Team',
+  group: 'Events',
   summary: 'Tells what changes in the team, as server-sent events, until one of the two goes',
   description:
     'Messages `invalidate` name what may have changed, not what it is now: read that again. Their data is ' +

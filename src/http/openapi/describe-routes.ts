@@ -6,6 +6,7 @@ import { jsonResponse } from './content.ts';
 import { describeWebhooks } from './describe-events.ts';
 import { schemas } from './schemas.ts';
 import { withExamples } from './with-examples.ts';
+import { withNames } from './with-names.ts';
 import { withTypes } from './with-types.ts';
 
 /** The whole document. Its version is that of the contract, not of the software. */
@@ -18,25 +19,41 @@ export function describeRoutes(routes: readonly Route[]) {
   const document = {
     openapi: '3.1.0',
     info: {
-      title: 'Workflow Data and Webhook Service',
+      title: 'Flowhook',
       version: '1.0.0',
       description:
         'Workflows run as jobs, jobs publish records, records are read here, and webhooks report what changed. ' +
         'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, ' +
-        'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each may answer 405 ' +
-        'with `allow` to a method that its path does not take, and 503 while the service starts, stops, is ' +
-        'overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` where there ' +
-        'is one. Where the operator has set rate limits, it may also answer 429 with `retry-after`.',
+        'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each path answers 405 ' +
+        'with `allow` to a method that it does not take (`MethodNotAllowed`). 503 comes while the service starts, ' +
+        'stops, is overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` ' +
+        'where there is one. 429 comes only where the operator has set rate limits.',
     },
-    tags: [...new Set(routes.map((route) => route.operation.group)), 'Events'].map((name) => ({ name })),
+    servers: [
+      {
+        url: '{baseUrl}',
+        description: 'Your installation',
+        variables: {
+          baseUrl: {
+            default: 'http://127.0.0.1:8080',
+            description: 'Where clients reach it; without a setting, `flowhook serve` listens here',
+          },
+        },
+      },
+    ],
+    tags: [...new Set([...routes.map((route) => route.operation.group), 'Events'])].map((name) => ({ name })),
     paths,
     webhooks: describeWebhooks(),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      headers: HEADERS,
+      responses: Object.fromEntries(
+        [METHOD_NOT_ALLOWED, ...SHARED].map(({ name, refusal }) => [name, refused(refusal)]),
+      ),
       schemas,
     },
   };
-  return withExamples(withTypes(document));
+  return withExamples(withNames(withTypes(document)));
 }
 
 function describe({ operation, scope }: Route): object {
@@ -51,15 +68,15 @@ function describe({ operation, scope }: Route): object {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
     responses: {
-      200: operation.tagged ? withTag(operation.answer) : operation.answer,
+      200: withHeaders(operation.answer, operation.tagged ? TAG : {}),
       ...(operation.tagged
-        ? { 304: { description: 'It still is what `If-None-Match` names', headers: TAG } }
+        ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
         : {}),
       ...Object.fromEntries(
-        Object.entries(refusals).map(([code, refusal]) => [
-          new Problem(code as ErrorCode).status,
-          refused(refusal),
-        ]),
+        Object.entries(refusals).map(([code, refusal]) => [statusOf(code as ErrorCode), refused(refusal)]),
+      ),
+      ...Object.fromEntries(
+        SHARED.map(({ code, name }) => [statusOf(code), { $ref: `#/components/responses/${name}` }]),
       ),
     },
   };
@@ -73,11 +90,62 @@ const IF_NONE_MATCH: Parameter = {
 };
 const TAG = { etag: { description: 'Names this answer', schema: { type: 'string' } } };
 
-function withTag(answer: { headers?: object }): object {
-  return { ...answer, headers: { ...answer.headers, ...TAG } };
+/** Those of every answer, and those of every error. */
+const HEADERS = {
+  'x-request-id': {
+    description: 'The id of the request, to find it by in the log of the service',
+    schema: { type: 'string' },
+  },
+  'x-error-code': {
+    description: 'What is wrong, for programs: docs/reference/errors.md lists the codes',
+    schema: { type: 'string' },
+  },
+};
+const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/x-request-id' } };
+const ERROR_CODE = { 'x-error-code': { $ref: '#/components/headers/x-error-code' } };
+
+interface SharedRefusal {
+  code: ErrorCode;
+  name: string;
+  refusal: Refusal;
+}
+
+/** What any operation may answer, whatever else it answers. */
+const SHARED: readonly SharedRefusal[] = [
+  {
+    code: 'rate_limited',
+    name: 'TooManyRequests',
+    refusal: { description: 'More requests than the operator allows', headers: { 'retry-after': 'Seconds' } },
+  },
+  { code: 'internal', name: 'InternalError', refusal: 'Something went wrong in the service' },
+  {
+    code: 'overloaded',
+    name: 'Unavailable',
+    refusal: {
+      description: 'The service is starting, stopping or overloaded, or cannot reach its database',
+      headers: { 'retry-after': 'Seconds' },
+    },
+  },
+];
+/** A path answers this, and none of its operations. */
+const METHOD_NOT_ALLOWED: SharedRefusal = {
+  code: 'method_not_allowed',
+  name: 'MethodNotAllowed',
+  refusal: {
+    description: 'The path does not take this method',
+    headers: { allow: 'The methods that it takes' },
+  },
+};
+
+function statusOf(code: ErrorCode): number {
+  return new Problem(code).status;
+}
+
+function withHeaders(answer: { description?: string; headers?: object }, headers: object = {}): object {
+  return { ...answer, headers: { ...answer.headers, ...headers, ...REQUEST_ID } };
 }
 
 function refused(refusal: Refusal): object {
-  if (typeof refusal === 'string') return jsonResponse(refusal, 'Error');
-  return jsonResponse(refusal.description, 'Error', refusal.headers);
+  const { description, headers } = typeof refusal === 'string' ? { description: refusal } : refusal;
+  return withHeaders(jsonResponse(description, 'Error', headers), ERROR_CODE);
 }

@@ -6,6 +6,9 @@ import { test } from 'node:test';
 import { createSchemaCheck } from '../../../test/support/json-schema.ts';
 import { routes } from '../routes.ts';
 import { openApiText } from './document.ts';
+import { schemas } from './schemas.ts';
+
+type Json = Record<string, unknown>;
 
 interface Described {
   operationId: string;
@@ -18,10 +21,14 @@ interface Described {
     schema: object;
     example?: unknown;
   }[];
-  requestBody?: { content: Record<string, { schema: { required: string[] }; example?: unknown }> };
+  requestBody?: { content: Record<string, { schema: Json; example?: unknown }> };
   responses: Record<
     string,
-    { description: string; content?: Record<string, { schema: Record<string, unknown>; example?: unknown }> }
+    {
+      description: string;
+      headers?: Record<string, object>;
+      content?: Record<string, { schema: Json; example?: unknown }>;
+    }
   >;
   security: object[];
 }
@@ -33,9 +40,18 @@ const document = JSON.parse(openApiText) as {
       string,
       { properties: Record<string, unknown>; required?: string[]; examples?: unknown[] }
     >;
+    responses: Record<string, Described['responses'][string]>;
   };
 };
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+/** The responses that operations share, put where they are named. */
+for (const { responses } of operations) {
+  for (const [status, one] of Object.entries(responses)) {
+    const [, shared] = /^#\/components\/responses\/(\w+)$/.exec(String((one as Json).$ref)) ?? [];
+    if (shared !== undefined)
+      responses[status] = document.components.responses[shared] ?? assert.fail(shared);
+  }
+}
 
 test('openapi.json is up to date with the routes: run `npm run openapi` when this fails', () => {
   const stored = readFileSync(join(import.meta.dirname, '../../../openapi.json'), 'utf8');
@@ -114,6 +130,46 @@ test('client generators find a type beside every enum and const, and one for eve
   }
 });
 
+/** Every schema of the document, however deep, with the way to it. */
+function everySchema(visit: (schema: Json, path: string) => void): void {
+  const look = (part: unknown, path: string): void => {
+    if (typeof part !== 'object' || part === null || /\/(?:example|examples|default|enum)$/.test(path))
+      return;
+    visit(part as Json, path);
+    for (const [name, one] of Object.entries(part)) look(one, `${path}/${name}`);
+  };
+  look(document.paths, '');
+  look(document.components.schemas, '');
+}
+
+test('client generators read integers of 64 bits', () => {
+  const narrow: string[] = [];
+  everySchema(({ type, format }, path) => {
+    if ([type].flat().includes('integer') && format !== 'int64') narrow.push(path);
+  });
+  assert.deepEqual(narrow, []);
+});
+
+test('client generators find a name for every object: none is described in place', () => {
+  const nameless: string[] = [];
+  everySchema(({ properties, type }, path) => {
+    const isSchema = typeof properties === 'object' && type !== undefined && !path.endsWith('/properties');
+    if (isSchema && !/^\/\w+$/.test(path)) nameless.push(path);
+  });
+  assert.deepEqual(nameless, []);
+});
+
+test('every answer has its headers described: the id of the request, and the code of an error', () => {
+  for (const { operationId, responses } of operations) {
+    for (const [status, { headers = {} }] of Object.entries(responses)) {
+      assert.ok('x-request-id' in headers, `${operationId} ${status}`);
+      assert.equal('x-error-code' in headers, Number(status) >= 400, `${operationId} ${status}`);
+    }
+    for (const status of SHARED) assert.ok(status in responses, `${operationId} ${status}`);
+  }
+  assert.ok('allow' in (document.components.responses.MethodNotAllowed?.headers ?? {}));
+});
+
 test('every parameter, body and answer has an example that matches its schema', () => {
   const check = createSchemaCheck(document);
   const look = (schema: object, example: unknown, where: string): void => {
@@ -121,7 +177,7 @@ test('every parameter, body and answer has an example that matches its schema', 
     assert.equal(check(schema, example), undefined, where);
   };
   for (const [name, schema] of Object.entries(document.components.schemas)) {
-    assert.notEqual(schema.examples?.length ?? 0, 0, name);
+    if (name in schemas) assert.notEqual(schema.examples?.length ?? 0, 0, name);
     for (const example of schema.examples ?? []) look(schema, example, name);
   }
   for (const { operationId, parameters = [], requestBody, responses } of operations) {
@@ -134,9 +190,11 @@ test('every parameter, body and answer has an example that matches its schema', 
   }
 });
 
+/** What any operation may answer. */
+const SHARED = ['429', '500', '503'];
 /** Part 1 of the contract, with 401 on all five (Part 2, number 1). */
 const FROZEN = [
-  // 400 and 416 answer only those who use what the contract does not have: Part 2.
+  // 400 and 416 answer only those who use what the contract does not have, and `SHARED` are no answers of its own: Part 2.
   { method: 'get', path: '/v1/workflows/{workflowId}/data', statuses: ['200', '400', '401', '404', '416'] },
   { method: 'post', path: '/v1/workflows/{workflowId}/queue', statuses: ['200', '400', '401', '404'] },
   { method: 'get', path: '/v1/integrations/webhooks/list', statuses: ['200', '400', '401', '404'] },
@@ -148,7 +206,7 @@ for (const { method, path, statuses } of FROZEN) {
   test(`${method.toUpperCase()} ${path} is described as the contract has it`, () => {
     const operation = document.paths[path]?.[method];
     assert.ok(operation);
-    assert.deepEqual(Object.keys(operation.responses), statuses);
+    assert.deepEqual(Object.keys(operation.responses), [...statuses, ...SHARED]);
     assert.deepEqual(operation.security, [{ apiKey: [] }]);
     // Nothing that the contract does not have may be required.
     const required = (operation.parameters ?? []).filter((one) => one.required === true);
@@ -172,10 +230,11 @@ test('the shapes are those of the contract', () => {
   assert.equal(record?.required, undefined);
   assert.deepEqual(Object.keys(webhook?.properties ?? {}), ['id', 'createdAt', 'url', 'events']);
   const body = document.paths['/v1/integrations/webhooks/subscribe']?.post?.requestBody;
-  assert.deepEqual(body?.content['application/json']?.schema.required, [
-    'workflowId',
-    'webhookUrl',
-    'events',
-  ]);
+  assert.equal(
+    body?.content['application/json']?.schema.$ref,
+    '#/components/schemas/SubscribeWebhookRequest',
+  );
+  const { SubscribeWebhookRequest: subscribe } = document.components.schemas;
+  assert.deepEqual(subscribe?.required, ['workflowId', 'webhookUrl', 'events']);
   assert.equal(document.info.version, '1.0.0');
 });

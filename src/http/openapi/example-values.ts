@@ -1,5 +1,4 @@
 /** The examples in the OpenAPI document: a team with a workflow `people`, one run of it, and its webhooks. */
-import { aliasesOf } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import { makeCursor, makeIdCursor } from '../cursor.ts';
 import { eventSchemaName } from './describe-events.ts';
@@ -275,15 +274,8 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'listInspectedRequests.cursor': makeCursor([50]),
   'listEvents.after': '41',
   'listEvents.next': 42,
-  'listEventTypes.answer.application/json': {
-    types: EVENT_CATALOGUE.slice(-1).map(({ type, description, schema, example }) => ({
-      type,
-      aliases: aliasesOf(type),
-      description,
-      schema,
-      example,
-    })),
-  },
+  // Linters take an object with `type` and `example` for a schema, wherever it stands.
+  'listEventTypes.answer.application/json': { types: [] },
   'listEventHistory.type': 'workflow_failed',
   'listEventHistory.cursor': makeIdCursor(EVENT),
   'listEventDeliveries.cursor': makeIdCursor(DELIVERY),

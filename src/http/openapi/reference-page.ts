@@ -5,7 +5,7 @@ export interface ReferenceDocument {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, object>>;
   webhooks: object;
-  components: { schemas: object };
+  components: { schemas: object; responses: object };
 }
 
 interface Shown {
@@ -16,7 +16,13 @@ interface Shown {
   security: object[];
   parameters?: { name: string; in: string; required?: boolean; description: string; schema: object }[];
   requestBody?: object;
-  responses: Record<string, { description: string; headers?: object; content?: object }>;
+  responses: Record<string, Answer | { $ref: string }>;
+}
+
+interface Answer {
+  description: string;
+  headers?: Record<string, object>;
+  content?: object;
 }
 
 const STYLE = `
@@ -47,8 +53,12 @@ export function referencePage(
   );
   const groups = Map.groupBy(operations, ({ shown }) => shown.tags[0] ?? '');
   const events = Object.entries(document.webhooks as Record<string, { post: Shown }>);
+  const shared = document.components.responses as Record<string, Answer>;
+  const answer = (one: Answer | { $ref: string }): Answer | undefined =>
+    '$ref' in one ? shared[one.$ref.slice(one.$ref.lastIndexOf('/') + 1)] : one;
   const sections = [...groups].map(
-    ([name, of]) => `<h2 id="${escaped(name)}">${escaped(name)}</h2>${of.map(operationHtml).join('')}`,
+    ([name, of]) =>
+      `<h2 id="${escaped(name)}">${escaped(name)}</h2>${of.map((one) => operationHtml(one, answer)).join('')}`,
   );
   const links = [...groups.keys(), 'Events', 'Shapes'].map(
     (name) => `<a href="#${escaped(name)}">${escaped(name)}</a>`,
@@ -78,18 +88,26 @@ ${Object.entries(document.components.schemas)
 `;
 }
 
-function operationHtml({ path, method, shown }: { path: string; method: string; shown: Shown }): string {
+function operationHtml(
+  { path, method, shown }: { path: string; method: string; shown: Shown },
+  answer: (one: Answer | { $ref: string }) => Answer | undefined,
+): string {
   const head = `<b class="method">${method.toUpperCase()}</b> <code>${escaped(path)}</code> ${words(shown.summary)}`;
   const parameters = (shown.parameters ?? []).map(
     ({ name, in: place, required, description, schema }) =>
       `<tr><td><code>${escaped(name)}</code>${required ? ' (required)' : ''}</td><td>${escaped(place)}</td>` +
       `<td>${words(description)} <code>${escaped(JSON.stringify(schema))}</code></td></tr>`,
   );
-  const responses = Object.entries(shown.responses).map(
-    ([status, { description, headers, content }]) =>
-      `<tr><td>${escaped(status)}</td><td>${words(description)}${headers === undefined ? '' : json(headers)}` +
-      `${content === undefined || !status.startsWith('2') ? '' : json(content)}</td></tr>`,
-  );
+  const responses = Object.entries(shown.responses).map(([status, one]) => {
+    const { description = '', headers = {}, content } = answer(one) ?? {};
+    // Those of every answer are described once, at the head of the page.
+    const own = Object.entries(headers).filter(([, header]) => !('$ref' in header));
+    return (
+      `<tr><td>${escaped(status)}</td><td>${words(description)}` +
+      `${own.length === 0 ? '' : json(Object.fromEntries(own))}` +
+      `${content === undefined || !status.startsWith('2') ? '' : json(content)}</td></tr>`
+    );
+  });
   return folded(
     head,
     [

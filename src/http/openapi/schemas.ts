@@ -48,7 +48,6 @@ export const schemas = {
   Delivery: deliverySchema,
   DeliveryDetail: deliveryDetailSchema,
   Replay: replaySchema,
-  ...eventSchemas,
   Inspector: inspectorSchema,
   InspectedRequest: inspectedRequestSchema,
   SystemChecks: systemChecksSchema,
@@ -60,4 +59,6 @@ export const schemas = {
   Key: keySchema,
   LogLine: logLineSchema,
   Workflow: workflowSchema,
+  // Last: parts that they share with those above are named after those.
+  ...eventSchemas,
 };

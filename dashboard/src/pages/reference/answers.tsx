@@ -25,11 +25,14 @@ export function Answers({ operation, schemas }: OperationProps) {
               <dt className={styles.status}>{status}</dt>
               <dd className={styles.what}>
                 <Prose text={description} />
-                {Object.entries(headers).map(([name, { description: about = '' }]) => (
-                  <Text key={name} size="xs" c="dimmed">
-                    <code>{name}</code>: <Prose text={about} />
-                  </Text>
-                ))}
+                {Object.entries(headers).map(
+                  ([name, { description: about }]) =>
+                    about !== undefined && (
+                      <Text key={name} size="xs" c="dimmed">
+                        <code>{name}</code>: <Prose text={about} />
+                      </Text>
+                    ),
+                )}
               </dd>
             </div>
           ))}

@@ -3,7 +3,20 @@
 export interface OpenApi {
   tags: { name: string }[];
   paths: Record<string, Record<string, OpenApiOperation>>;
-  components: { schemas: Record<string, Schema> };
+  components: { schemas: Record<string, Schema>; responses: Record<string, OpenApiAnswer> };
+}
+
+/** The document with the answers that operations share in the place where each names them. */
+export function withSharedAnswers(document: OpenApi): OpenApi {
+  const shared = Object.entries(document.components.responses);
+  const answer = (one: OpenApiAnswer) =>
+    shared.find(([name]) => one.$ref === `#/components/responses/${name}`)?.[1] ?? one;
+  const map = <From, To>(of: Record<string, From>, by: (one: From) => To) =>
+    Object.fromEntries(Object.entries(of).map(([name, one]) => [name, by(one)]));
+  const paths = map(document.paths, (methods) =>
+    map(methods, (operation) => ({ ...operation, responses: map(operation.responses, answer) })),
+  );
+  return { ...document, paths };
 }
 
 export interface OpenApiOperation {
@@ -33,7 +46,9 @@ export interface OpenApiContent {
 }
 
 export interface OpenApiAnswer {
+  $ref?: string;
   description: string;
+  /** One without a description belongs to every answer. */
   headers?: Record<string, { description?: string }>;
   content?: Record<string, OpenApiContent>;
 }

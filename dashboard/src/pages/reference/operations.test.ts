@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import type { OpenApi } from './openapi.ts';
+import { type OpenApi, withSharedAnswers } from './openapi.ts';
 import { canBeTried, groupsOf } from './operations.ts';
 import { requestOf } from './request.ts';
 import { fieldsOf, typeOf } from './schema-fields.ts';
 
-const document = JSON.parse(
-  await readFile(new URL('../../../../openapi.json', import.meta.url), 'utf8'),
-) as OpenApi;
+const document = withSharedAnswers(
+  JSON.parse(await readFile(new URL('../../../../openapi.json', import.meta.url), 'utf8')) as OpenApi,
+);
 const operations = groupsOf(document).flatMap((group) => group.operations);
 const named = (id: string) =>
   operations.find(({ operationId }) => operationId === id) ?? assert.fail(`there is no ${id}`);
@@ -66,4 +66,13 @@ test('a schema is told field by field, with what it refers to', () => {
   assert.ok(job.some(({ path }) => path === 'progress.records'));
   assert.equal(typeOf({ type: ['integer', 'null'] }), 'integer | null');
   assert.equal(typeOf({ enum: ['active', 'paused'] }), '"active" | "paused"');
+});
+
+test('every answer of an operation has its sentence, those that all operations share as well', () => {
+  for (const { operationId, responses } of operations) {
+    for (const [status, { description }] of Object.entries(responses)) {
+      assert.ok(description?.length > 0, `${operationId} ${status}`);
+    }
+    assert.ok('503' in responses, operationId);
+  }
 });
