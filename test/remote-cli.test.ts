@@ -102,6 +102,10 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
   assert.match(set.stdout, /^ratePerSecond +5$/m, set.stderr);
   for (const [args, sentence] of [
     [['set', id, '--rate', 'fast'], /`ratePerSecond` must be a number/],
+    [
+      ['subscribe', 'people', 'http://127.0.0.1:1/', '--events', 'job.finishd'],
+      /did you mean "job\.finished"\?/,
+    ],
     [['rotate', id, '--overlap-hours', 'soon'], /--overlap-hours must be a number from 0 to 168/],
   ] as const) {
     const { code, stderr } = await flowhook(['webhooks', ...args], there());

@@ -153,6 +153,28 @@ test('apply reports what it changed as data and tells each mistake once, with it
   assert.match(stderr, /^acme\/bad\.yaml:2: /m);
 });
 
+test('a workflow file that lies in no team’s folder is told where it belongs, and nothing is lost', async (t) => {
+  const directory = await emptyDirectory(t);
+  await mkdir(join(directory, 'workflows/acme'), { recursive: true });
+  const source = 'source: { type: command, command: ["true"] }\n';
+  await writeFile(join(directory, 'workflows/acme/good.yaml'), source);
+  await writeFile(join(directory, 'workflows/stray.yaml'), source);
+  for (const [args, file] of [
+    [['workflows', 'validate'], 'workflows/stray.yaml'],
+    [['workflows', 'validate', 'workflows/stray.yaml'], 'workflows/stray.yaml'],
+    [['apply'], 'stray.yaml'],
+  ] as const) {
+    const { code, stdout, stderr } = await flowhook(directory, [...args]);
+    assert.equal(code, 1, args.join(' '));
+    const said = `${file}: This file is in no team's folder, so it defines nothing. Move it to acme/stray.yaml\n`;
+    assert.ok((stdout + stderr).includes(said), stdout + stderr);
+  }
+  const doctor = await flowhook(directory, ['doctor', '--json']);
+  const { findings } = JSON.parse(doctor.stdout) as { findings: { check: string; what: string }[] };
+  const { what = '' } = findings.find(({ check }) => check === 'workflow-files') ?? {};
+  assert.match(what, /^Invalid workflow files: stray\.yaml: .* Move it to acme\/stray\.yaml$/);
+});
+
 test('a mistake in the command line is exit code 2', async (t) => {
   const directory = await emptyDirectory(t);
   for (const args of [['serv'], ['serve', '--prot', '1'], ['keys', 'create'], ['serve', '--port', 'x']]) {

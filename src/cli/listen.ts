@@ -1,10 +1,9 @@
 /** `flowhook webhooks listen`: forwards the events of a server to a local address, for development. */
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { canonicalEvent, EVENT_TYPES, type EventType } from '../model/event.ts';
+import { canonicalEvent, type EventType } from '../model/event.ts';
 import { urlMistake } from '../model/webhook.ts';
 import { durationWords } from '../std/amounts.ts';
-import { nearest } from '../std/nearest.ts';
 import { printable } from '../std/printable.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { UsageError } from './exit.ts';
@@ -149,16 +148,8 @@ function secretFrom(given: unknown): { secret: string; key: Buffer } {
 }
 
 function filterFrom(options: Options): (event: WireEvent) => boolean {
-  const types = eventNames(options).map(typeFrom);
+  const types = eventNames(options).map(canonicalEvent);
   return ({ fields: { type, workflowId } }) =>
     (types.includes('*') || types.includes(type as EventType)) &&
     (options.workflow === undefined || workflowId === options.workflow);
-}
-
-function typeFrom(name: string): EventType | '*' {
-  const type = canonicalEvent(name);
-  if (type !== undefined) return type;
-  const meant = nearest(name, EVENT_TYPES);
-  const advice = meant === undefined ? `There are ${EVENT_TYPES.join(', ')}` : `Did you mean ${meant}?`;
-  throw new UsageError(`--events: no event has the name "${name}". ${advice}`);
 }

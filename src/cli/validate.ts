@@ -1,10 +1,13 @@
 /** `flowhook workflows validate`: checks workflow files without a database, and prints every mistake. */
-import { join, relative } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { silentLogger } from '../observe/log.ts';
 import { countWords } from '../std/amounts.ts';
 import type { Mistake } from '../workflows/check.ts';
+import { findWorkflowFiles } from '../workflows/files.ts';
 import { loadWorkflowFile, loadWorkflows } from '../workflows/load.ts';
+import { strayMessage } from '../workflows/stray-files.ts';
 import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
@@ -17,7 +20,7 @@ export function addValidate(workflows: Command): void {
     .option('--json', 'print JSON');
   addSettings(validate, ['workflows']).action(async (files: string[], options: Options) => {
     const { checked, mistakes } =
-      files.length === 0 ? await checkDirectory(options) : await checkFiles(files);
+      files.length === 0 ? await checkDirectory(options) : await checkFiles(files, options);
     const lines = mistakes.map(
       ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
     );
@@ -43,9 +46,16 @@ async function checkDirectory(options: Options): Promise<Checked> {
   return { checked: found.length + new Set(mistakes.map(({ file }) => file)).size, mistakes: shown };
 }
 
-async function checkFiles(files: readonly string[]): Promise<Checked> {
+async function checkFiles(files: readonly string[], options: Options): Promise<Checked> {
   const mistakes: Mistake[] = [];
+  const directory = resolve(configOf(options).workflowsDirectory);
   for (const file of files) {
+    // Elsewhere a file may be tried before it gets a team.
+    if (dirname(resolve(file)) === directory && existsSync(file)) {
+      const teams = (await findWorkflowFiles(directory)).files.map(({ team }) => team);
+      mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });
+      continue;
+    }
     const loaded = await loadWorkflowFile(file, { log: silentLogger });
     if ('mistakes' in loaded) mistakes.push(...loaded.mistakes.map((mistake) => ({ ...mistake, file })));
   }

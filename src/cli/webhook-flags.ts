@@ -1,17 +1,25 @@
 /** The flags of `flowhook webhooks`. */
 import type { WebhookSettings } from 'flowhook-client';
 import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
+import { eventNamesMistake } from '../model/event.ts';
 import { changesFrom } from '../webhooks/change.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../webhooks/rotate.ts';
 import { UsageError } from './exit.ts';
 import { someOf, timeFrom, wholeNumber } from './flag-values.ts';
 import type { Options } from './settings.ts';
 
-/** The names of `--events`; every event when the flag is missing. */
+/**
+ * The names of `--events`; every event when the flag is missing.
+ *
+ * @throws UsageError for a name that never fires: a subscription to it would hear nothing
+ */
 export function eventNames(options: Options): string[] {
-  return String(options.events ?? '*')
+  const names = String(options.events ?? '*')
     .split(',')
     .map((name) => name.trim());
+  const mistake = eventNamesMistake(names);
+  if (mistake !== undefined) throw new UsageError(`--events: ${mistake}`);
+  return names;
 }
 
 /** What `set` changes; what is not named stays as it is. @throws UsageError; Problem `field_invalid` */

@@ -11,7 +11,7 @@ import { clock, memory, openFiles, versions } from './machine.ts';
 import { names, outbound } from './network.ts';
 import { dataDirectory, encryptionKeyFile, secretFiles } from './permissions.ts';
 import { port } from './port.ts';
-import { deliveries, webhookAddresses, webhookHealth } from './webhooks.ts';
+import { deliveries, webhookAddresses, webhookEvents, webhookHealth } from './webhooks.ts';
 import { workflowFiles } from './workflow-files.ts';
 
 export const CHECKS: readonly Check[] = [
@@ -54,6 +54,7 @@ export const CHECKS: readonly Check[] = [
   schedules,
   waitingJobs,
   webhookHealth,
+  webhookEvents,
   deliveries,
   keys,
   deletions,

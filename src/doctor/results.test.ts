@@ -12,7 +12,7 @@ import { exposureResult, networksResult } from './exposure.ts';
 import { keysResult } from './keys.ts';
 import { memoryResult, openFilesResult, versionsResult } from './machine.ts';
 import { takenResult } from './port.ts';
-import { deliveriesResult, webhooksResult } from './webhooks.ts';
+import { deliveriesResult, webhookEventsResult, webhooksResult } from './webhooks.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -181,4 +181,15 @@ test('deliveries: an hour is longer than a few tries take', () => {
     statusOf(deliveriesResult({ waiting: 10_000, complete: false, oldestMs: 2 * HOUR_MS })),
     'warning',
   );
+});
+
+test('webhooks: for events that exist, also under other names', () => {
+  assert.equal(statusOf(webhookEventsResult([{ id: 'wh_1', events: ['job.failed', '*'] }])), 'ok');
+  const wrong = webhookEventsResult([
+    { id: 'wh_1', events: ['*'] },
+    { id: 'wh_2', events: ['job.failed', 'job.finishd'] },
+    { id: 'wh_3', events: ['hush'] },
+  ]);
+  assert.equal(statusOf(wrong), 'warning');
+  assert.match(wrong.what, /wh_2 \(probably job\.finished\), wh_3$/);
 });

@@ -1,5 +1,6 @@
 /** Webhooks and deliveries: what cannot be sent, and why. */
 import { isIP } from 'node:net';
+import { canonicalEvents, nearestEvent } from '../model/event.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { hostOf } from '../net/host.ts';
@@ -86,6 +87,26 @@ export function webhooksResult(
     what: `Failing webhooks: ${listed(words)}`,
     why: 'Their deliveries wait, and are given up after about four days; replay works for as long as events are kept',
     fix: '`flowhook webhooks show ID` shows the last responses; then `flowhook webhooks resume ID` and `replay`',
+  });
+}
+
+export const webhookEvents: Check = ofStore('work', 'webhook-events', async (store) =>
+  webhookEventsResult(await webhooksOf(store)),
+);
+
+export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>[]): Result {
+  const words = all.flatMap(({ id, events }) => {
+    // Not the name itself, which is the team's.
+    const unknown = canonicalEvents(events).unknown;
+    const meant = unknown.flatMap((name) => nearestEvent(name) ?? []);
+    const advice = meant.length === 0 ? '' : ` (probably ${listed(meant)})`;
+    return unknown.length === 0 ? [] : [`${id}${advice}`];
+  });
+  if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, all for events that exist`);
+  return warning({
+    what: `Webhooks for events that do not exist: ${listed(words)}`,
+    why: 'Nothing is ever sent for such a name',
+    fix: '`flowhook webhooks show ID` names them; subscribe the right ones, then `flowhook webhooks unsubscribe ID`',
   });
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { silentLogger } from '../observe/log.ts';
 import { countWords } from '../std/amounts.ts';
 import { storedWorkflows } from '../workflows/apply.ts';
+import { isBroken } from '../workflows/files.ts';
 import { loadWorkflows } from '../workflows/load.ts';
 import { type Check, error, ofSettings, ok, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -42,9 +43,11 @@ export const workflowFiles: Check = ofSettings(
       });
     }
     if (stored === undefined) return ok(`${countWords(found.length, 'workflow file')}, all valid`);
-    const present = new Set([...found, ...broken].map(({ team, id }) => `${team}/${id}`));
+    const present = new Set(found.map(({ team, id }) => `${team}/${id}`));
     const changed = found.filter(({ definition }) => definition !== null);
-    const missing = [...stored.keys()].filter((name) => !present.has(name));
+    const missing = [...stored].flatMap(([name, workflow]) =>
+      present.has(name) || isBroken(broken, workflow) ? [] : [name],
+    );
     if (changed.length === 0 && missing.length === 0) {
       return ok(`${countWords(found.length, 'workflow file')}, all applied`);
     }

@@ -70,13 +70,18 @@ export function canonicalEvents(names: readonly string[]): { known: (EventType |
 /** How much of a name is repeated to whoever sent it. */
 const MAX_SHOWN_NAME = 100;
 
+/** The event or alias that a name which never fires was probably meant to be. */
+export function nearestEvent(name: string): string | undefined {
+  return nearest(name, [...EVENT_TYPES, ...Object.keys(ALIASES)]);
+}
+
 /**
  * Says that no event has this name, and which name was probably meant: `"job.finishd" never fires here; did you mean
  * "job.finished"?`. Undefined for a name that fires.
  */
 export function eventNameMistake(name: string): string | undefined {
   if (canonicalEvent(name) !== undefined) return undefined;
-  const meant = nearest(name, [...EVENT_TYPES, ...Object.keys(ALIASES)]);
+  const meant = nearestEvent(name);
   const advice = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
   return `${JSON.stringify(name.slice(0, MAX_SHOWN_NAME))} never fires here${advice}`;
 }

@@ -87,6 +87,23 @@ test('a broken file leaves the last good definition active, and is not missing',
   assert.deepEqual(short(await apply()), { unchanged: 2 });
 });
 
+test('a file that was moved to where it defines nothing is a mistake, and its workflow is not archived', async (t) => {
+  const { apply, write, remove, active } = await bench(t, {
+    'acme/a.yaml': YAML,
+    'acme/b.yaml': YAML,
+    'acme/c.yaml': YAML,
+  });
+  await apply();
+  for (const moved of ['a.yaml', 'acme/sub/a.yaml', 'acme/a.yaml.txt']) {
+    await remove('acme/a.yaml').catch(() => undefined);
+    await write(moved, YAML);
+    assert.deepEqual(short(await apply({ prune: true })), { unchanged: 2, mistakes: [moved] });
+    assert.deepEqual(await active('acme'), ['a', 'b', 'c']);
+    await remove(moved);
+  }
+  assert.deepEqual(short(await apply({ prune: true })), { unchanged: 2, archived: ['acme/a'] });
+});
+
 test('a missing file only warns; prune archives, and the file brings it back', async (t) => {
   const { apply, write, remove, active } = await bench(t, {
     'acme/a.yaml': YAML,

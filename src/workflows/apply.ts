@@ -5,6 +5,7 @@ import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
+import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows } from './load.ts';
 
 /** Workflows applied concurrently, because concurrent writes share a commit. */
@@ -42,8 +43,8 @@ export async function applyWorkflows(
     log: options.log,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
-  const present = new Set([...found, ...broken].map(({ team, id }) => `${team}/${id ?? '*'}`));
-  const gone = [...stored].filter(([name, { team }]) => !present.has(name) && !present.has(`${team}/*`));
+  const present = new Set(found.map(({ team, id }) => `${team}/${id}`));
+  const gone = [...stored].filter(([name, workflow]) => !present.has(name) && !isBroken(broken, workflow));
   if (options.prune && !options.force && gone.length * 2 > stored.size) refuse(gone, stored.size, options);
 
   const report: ApplyReport = {

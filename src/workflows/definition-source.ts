@@ -1,6 +1,7 @@
 /** Checks the `source` of a definition, and what its kind demands of the other settings. */
 import { posix } from 'node:path';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
+import { nearest } from '../std/nearest.ts';
 import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkHttpSource } from './definition-http.ts';
 import { secretReferences } from './secret-names.ts';
@@ -19,6 +20,8 @@ export function checkSource(
 ): Source | undefined {
   const value = root.source;
   if (isMissing(value)) {
+    // Of a misspelt one the mistake has been told.
+    if (Object.keys(root).some((key) => nearest(key, ['source']) !== undefined)) return undefined;
     checker.wrong(
       [],
       '`source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }',

@@ -238,9 +238,29 @@ for (const [text, mistakes] of CASES) {
   });
 }
 
-test('broken YAML is reported with its line', () => {
-  const [mistake] = mistakesOf(`${SOURCE}name: [a\nmode: append\n`);
-  assert.match(mistake ?? '', /^[23]: This is not valid YAML: /);
+test('broken YAML is one mistake, with the line to look at, however much follows', () => {
+  for (const [text, mistakes] of [
+    [
+      `${SOURCE}name: [a\nmode: append\n`,
+      ['2: This is not valid YAML: the `[` in this line is never closed. Add a `]`'],
+    ],
+    [
+      `# a "{" of a comment\nname: "{"\nsource: { type: push\nmode: replace\nkey: { a\n`,
+      ['3: This is not valid YAML: the `{` in this line is never closed. Add a `}`'],
+    ],
+    [
+      'source: { type: push }}\nname: x\n',
+      ['1: This is not valid YAML: Unexpected flow-map-end token in YAML stream: "}"'],
+    ],
+  ] as const) {
+    assert.deepEqual(mistakesOf(text), mistakes);
+  }
+});
+
+test('a misspelt source is not missing as well', () => {
+  assert.deepEqual(mistakesOf('sorce: { type: push }\n'), [
+    '1: `sorce` is not a setting that exists. Did you mean `source`?',
+  ]);
 });
 
 test('the settings of a module are checked like those of a file', () => {

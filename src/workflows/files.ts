@@ -6,10 +6,10 @@ import { Problem } from '../model/error.ts';
 import { isTeamSlug } from '../model/team.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 import type { Mistake } from './check.ts';
+import { EXTENSIONS } from './stray-files.ts';
 
 /** Part of every hash. Incrementing it makes a new version of Flowhook parse all definitions again. */
 const DEFINITION_FORMAT = 1;
-const EXTENSIONS = ['.yaml', '.yml', '.mts'];
 const MAX_FILE_BYTES = 1 << 20;
 
 export interface WorkflowFile {
@@ -25,8 +25,23 @@ export interface WorkflowFile {
 interface WorkflowFiles {
   files: WorkflowFile[];
   mistakes: Mistake[];
-  /** Files that exist but cannot be used, so they do not count as missing; with a null id, all of a team. */
-  broken: { team: string; id: string | null }[];
+  broken: Broken[];
+}
+
+/**
+ * A file that exists but cannot be used: its workflow does not count as missing. With a null id, all workflows of a team;
+ * with a null team, that workflow of any team.
+ */
+export interface Broken {
+  team: string | null;
+  id: string | null;
+}
+
+/** Whether a workflow has a file, though one that cannot be used. */
+export function isBroken(broken: readonly Broken[], workflow: { team: string; id: string }): boolean {
+  return broken.some(
+    ({ team, id }) => (team === null || team === workflow.team) && (id === null || id === workflow.id),
+  );
 }
 
 /**

@@ -45,6 +45,38 @@ test('finds the workflows of each team and ignores everything else', async (t) =
   );
 });
 
+test('a definition outside of a team’s folder, in a deeper one, or with another ending is told where it belongs', async (t) => {
+  const directory = await directoryOf(t, {
+    'stray.yaml': YAML,
+    'compose.yaml': 'services: {}\n',
+    'acme/good.yaml': YAML,
+    'acme/data.json': '[{ "source": "a" }]',
+    'acme/people.ymal': 'sorce: {}\nschedule: { every: 1h }\n',
+    'acme/json.json': '{ "source": { "type": "push" } }',
+    'acme/module.ts': MODULE,
+    'acme/lib/shared.mts': 'export const one = 1;',
+    'acme/lib/deep.yaml': YAML,
+    'acme/.drafts/later.yaml': YAML,
+    'acme/old.yaml.bak': YAML,
+  });
+  const { found, mistakes, broken } = await load(directory);
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['good'],
+  );
+  assert.deepEqual(
+    mistakes.map(({ file, message }) => [file, message.match(/(?:Move|Rename) it to \S+?(?=;|$)/)?.[0]]),
+    [
+      ['stray.yaml', 'Move it to acme/stray.yaml'],
+      ['acme/json.json', 'Rename it to acme/json.yaml'],
+      ['acme/lib/deep.yaml', 'Move it to acme/deep.yaml'],
+      ['acme/module.ts', 'Rename it to acme/module.mts'],
+      ['acme/people.ymal', 'Rename it to acme/people.yaml'],
+    ],
+  );
+  assert.deepEqual(broken[0], { team: null, id: 'stray' });
+});
+
 test('files whose hash is known are not parsed again', async (t) => {
   const directory = await directoryOf(t, { 'acme/a.yaml': YAML, 'acme/b.mts': MODULE });
   const first = await load(directory);

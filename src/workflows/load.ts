@@ -5,8 +5,9 @@ import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Mistake } from './check.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
-import { findWorkflowFiles, type WorkflowFile } from './files.ts';
+import { type Broken, findWorkflowFiles, type WorkflowFile } from './files.ts';
 import { type ModuleSettings, readModuleSettings } from './sources/module-settings.ts';
+import { EXTENSIONS, findStrayFiles } from './stray-files.ts';
 
 export interface FoundWorkflow {
   /** The team's slug: the name of its folder. */
@@ -22,12 +23,11 @@ export interface FoundWorkflow {
 export interface LoadedDirectory {
   found: FoundWorkflow[];
   mistakes: Mistake[];
-  /** Workflows whose files cannot be used; with a null id, all workflows of a team. */
-  broken: { team: string; id: string | null }[];
+  broken: Broken[];
 }
 
 /**
- * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files whose hash is already known are not parsed. The settings of all
+ * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files that lie elsewhere and look like definitions are mistakes. Files whose hash is already known are not parsed. The settings of all
  * changed modules are read in one child process.
  *
  * @param input.known returns the stored hash of a workflow's definition
@@ -42,6 +42,9 @@ export async function loadWorkflows(input: {
 }): Promise<LoadedDirectory> {
   const directory = resolve(input.directory);
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
+  const strays = await findStrayFiles(directory);
+  mistakes.push(...strays.mistakes);
+  broken.push(...strays.meant);
   const changed = new Set(files.filter(({ team, id, hash }) => input.known(team, id) !== hash));
   const parse = await parserFor([...changed], { ...input, directory });
   const found: FoundWorkflow[] = [];
@@ -82,7 +85,7 @@ export async function loadWorkflowFile(
   const id = basename(full, extname(full)).normalize('NFC');
   const file = `${team}/${basename(full)}`;
   const wrong = (message: string) => ({ mistakes: [{ file, line: null, message }] });
-  if (!['.yaml', '.yml', '.mts'].includes(extname(full))) {
+  if (!EXTENSIONS.includes(extname(full))) {
     return wrong('A workflow file ends in .yaml, .yml or .mts');
   }
   const stats = await stat(full).catch(() => undefined);

@@ -10,7 +10,7 @@ import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Store } from '../store/store.ts';
 import { needsFiles, storedWorkflows } from './apply.ts';
-import { findWorkflowFiles } from './files.ts';
+import { findWorkflowFiles, isBroken } from './files.ts';
 
 /** For this long a node may rely on files that have changed since. */
 const COMPARE_EVERY_MS = 5_000;
@@ -38,8 +38,6 @@ async function compareWithApplied(store: Store, directory: string): Promise<Comp
     ? await findWorkflowFiles(directory)
     : { files: [], broken: [] };
   const hashes = new Map(files.map(({ team, id, hash }) => [`${team}/${id}`, hash]));
-  const isBroken = (team: string, id: string) =>
-    broken.some((one) => one.team === team && (one.id === null || one.id === id));
   const local = new Map<string, string>();
   const found: Comparison = {
     same: 0,
@@ -56,7 +54,7 @@ async function compareWithApplied(store: Store, directory: string): Promise<Comp
       found.same += 1;
       continue;
     }
-    (here !== undefined || isBroken(team, id) ? found.different : found.missing).push(name);
+    (here !== undefined || isBroken(broken, { team, id }) ? found.different : found.missing).push(name);
     if (fromFiles) found.foreign.push({ teamId, workflowId: id });
   }
   return found;

@@ -5,7 +5,10 @@ import type { LineOf, Mistake } from './check.ts';
 /** Bounds how much aliases may expand a definition. */
 const MAX_ALIASES = 100;
 
-/** Parses one YAML document. @returns its value, or all syntax errors with their lines */
+/** Mistakes that say nothing of the text behind them; all others make the parser stumble on. */
+const INDEPENDENT = ['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'TAB_AS_INDENT'];
+
+/** Parses one YAML document. @returns its value, or its mistakes with their lines: of the syntax only the first */
 export function readYaml(
   text: string,
   file: string,
@@ -14,11 +17,19 @@ export function readYaml(
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   // Warnings are about unknown tags, whose values would not be what the author means.
-  const mistakes = [...document.errors, ...document.warnings].map((error) => ({
-    file,
-    line: lines.linePos(error.pos[0]).line,
-    message: `This is not valid YAML: ${error.message}`,
-  }));
+  const all = [...document.errors, ...document.warnings];
+  const first = all.find(({ code }) => !INDEPENDENT.includes(code));
+  const mistakes = all
+    .filter((error) => error === first || INDEPENDENT.includes(error.code))
+    .map(({ message, pos: [at] }) => {
+      const opened = message.startsWith('Flow ') ? unclosedAt(text.slice(0, at)) : undefined;
+      if (opened === undefined) {
+        return { file, line: lines.linePos(at).line, message: `This is not valid YAML: ${message}` };
+      }
+      const [open, close] = text[opened] === '{' ? '{}' : '[]';
+      const what = `the \`${open}\` in this line is never closed. Add a \`${close}\``;
+      return { file, line: lines.linePos(opened).line, message: `This is not valid YAML: ${what}` };
+    });
   if (mistakes.length > 0) return { mistakes };
   let value: unknown;
   try {
@@ -54,4 +65,18 @@ export function readYaml(
     return lines.linePos(offset).line;
   };
   return { value, lineOf };
+}
+
+/** What holds brackets that are none: quoted texts and comments. */
+const QUOTED = /(?<=^|[\s,:[{])(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|#.*)/gm;
+
+/** Where the last bracket is that nothing closes. */
+function unclosedAt(text: string): number | undefined {
+  const plain = text.replace(QUOTED, (quoted) => ' '.repeat(quoted.length));
+  const open: number[] = [];
+  for (const { 0: bracket, index } of plain.matchAll(/[{}[\]]/g)) {
+    if (bracket === '{' || bracket === '[') open.push(index);
+    else open.pop();
+  }
+  return open.at(-1);
 }
