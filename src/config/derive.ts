@@ -33,7 +33,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
   const publicUrl = values.publicUrl?.replace(/\/+$/, '');
   const isOpen = isLoopbackHost(values.host) && publicUrl === undefined && !values.trustProxy;
   const metricsAllow = values.metricsAllow ?? (isOpen ? parseNetworkList('loopback') : undefined);
-  const maxRunningJobs = values.maxRunningJobs ?? Math.max(2, availableParallelism());
+  const maxRunningJobs = values.maxRunningJobs ?? Math.max(3, availableParallelism());
   return {
     dataDirectory: values.data,
     databaseUrl: values.database ?? `sqlite:${resolve(values.data, 'flowhook.db')}`,

@@ -140,8 +140,8 @@ export const TABLE = {
     maxRunningJobs: whole(
       1,
       1_000,
-      unset('as many as there are processors, and at least 2', '4'),
-      'How many jobs run at once.',
+      unset('as many as there are processors, and at least 3', '4'),
+      'How many jobs run at once. While there is more than one team, the last place is left for a team that runs nothing on this node.',
     ),
     maxRunningJobsPerTeam: whole(1, 1_000, unset('all', '2'), 'How many of them may belong to one team.'),
     keepJobs: whole(1, 1_000_000, 50, 'How many ended jobs of each workflow are kept, with their logs.'),

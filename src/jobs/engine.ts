@@ -225,7 +225,8 @@ export class Engine {
     await this.#giveBackUnended();
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
-    const input = { nodeId, limit, leaseMs: this.#leaseMs, perTeam, except };
+    const busy = [...new Set([...this.#running].map(({ held }) => held.teamId))];
+    const input = { nodeId, limit, leaseMs: this.#leaseMs, perTeam, except, busy };
     const claimed = await store.jobs.claim(input).catch((error: unknown) => {
       this.#isUnsure ||= error instanceof Problem;
       throw error;

@@ -60,6 +60,12 @@ export interface JobOperations {
     perTeam: number;
     /** Workflows that this node must not run, because its files differ from what was applied. */
     except?: readonly { teamId: string; workflowId: string }[];
+    /**
+     * The teams that run jobs on this node already. While there is more than one team, the last of the `limit` places
+     * goes to none of these, nor to one that this claim has given another place: it is left for the others. Without it
+     * nothing is left.
+     */
+    busy?: readonly string[];
   }): Promise<ClaimedJob[]>;
   /** Stores the child process of an attempt; null once it has ended. */
   setProcess(input: { held: Held; process: ProcessMark | null }): Promise<void>;

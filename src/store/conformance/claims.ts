@@ -55,6 +55,36 @@ export function testClaims(open: Open): void {
     }
   });
 
+  it('leaves the last place of a node for teams that run nothing there', async ({ store }) => {
+    await makeJobs(store, 'flood', 5);
+    const [flood] = [...(await slugsOf(store)).keys()] as [string];
+    const [first] = await claim(store, { limit: 1, busy: [flood] });
+    assert.ok(first, 'a team that is alone may have all');
+    await failAttempt(store, heldOf(first));
+    await makeWorkflow(store, { team: 'other' });
+    assert.equal((await claim(store, { limit: 3, busy: [] })).length, 2);
+    assert.equal((await claim(store, { limit: 2, busy: [flood] })).length, 1);
+    assert.deepEqual(await claim(store, { limit: 1, busy: [flood] }), []);
+    await makeJobs(store, 'other', 1);
+    const [other, ...more] = await claim(store, { limit: 1, busy: [flood] });
+    assert.deepEqual([(await slugsOf(store)).get(other?.teamId ?? ''), more.length], ['other', 0]);
+  });
+
+  it('gives the last place to a team that runs nothing there, even if it runs more elsewhere', async ({
+    store,
+  }) => {
+    await makeJobs(store, 'far', 3);
+    const far = (await claim(store, { limit: 2, busy: [] })).map(({ teamId }) => teamId);
+    assert.equal(far.length, 2);
+    await makeJobs(store, 'near', 3);
+    const slugs = await slugsOf(store);
+    const claimed = await claim(store, { limit: 2, busy: [] });
+    assert.deepEqual(
+      claimed.map(({ teamId }) => slugs.get(teamId)),
+      ['near', 'far'],
+    );
+  });
+
   it('lets teams take turns on a node with one slot', async ({ store, advance }) => {
     await makeJobs(store, 'a', 4);
     await makeJobs(store, 'b', 2);
@@ -167,7 +197,12 @@ export function testClaims(open: Open): void {
 
 async function claim(
   store: Store,
-  changes: { limit: number; perTeam?: number; except?: { teamId: string; workflowId: string }[] },
+  changes: {
+    limit: number;
+    perTeam?: number;
+    busy?: string[];
+    except?: { teamId: string; workflowId: string }[];
+  },
 ): Promise<Job[]> {
   return (await store.jobs.claim({ ...CLAIM, ...changes })).map(({ job }) => job);
 }

@@ -41,6 +41,8 @@ const COME_BACK_MS = 10;
 interface Claimed {
   jobs: ClaimedJob[];
   locked: string[];
+  /** Whether the last place was left for a team that runs nothing here. */
+  isLastLeft: boolean;
 }
 
 /** Makes `claim` from its transaction: for all teams, then without the locked ones, then for all once more. */
@@ -54,11 +56,15 @@ export function claiming(running: {
   return async (input) => {
     const bounds = await known.next(running.now());
     const claimed: ClaimedJob[] = [];
-    const more = async (without: readonly string[]) => {
+    const more = async (without: readonly string[]): Promise<string[]> => {
       const limit = input.limit - claimed.length;
-      const { jobs, locked } = await running.claim({ ...input, limit, without, bounds, served: [...served] });
+      const busy = input.busy && { busy: [...input.busy, ...claimed.map(({ job }) => job.teamId)] };
+      const asked = { ...input, ...busy, limit, without, bounds, served: [...served] };
+      const { jobs, locked, isLastLeft } = await running.claim(asked);
       claimed.push(...jobs);
       for (const { job } of jobs) noteServed(served, job.teamId);
+      // A team that runs nothing here may have its turn later: it is asked for alone.
+      if (isLastLeft && limit > 1) return [...locked, ...(await more(without))];
       return claimed.length < input.limit ? locked : [];
     };
     const locked = await more([]);
@@ -84,13 +90,23 @@ function noteServed(served: Set<string>, teamId: string): void {
   }
 }
 
-export async function claim(tx: Tx, input: Asked): Promise<Claimed> {
+export async function claim(tx: Tx, asked: Asked): Promise<Claimed> {
+  const { limit, busy } = asked;
+  const isForOthers = limit === 1 && busy !== undefined && busy.length > 0 && (await hasSeveralTeams(tx));
+  const input = isForOthers ? { ...asked, without: [...asked.without, ...busy] } : asked;
   const free = await lockDue(tx, input);
-  if (free.length === 0) return { jobs: [], locked: [] };
+  if (free.length === 0) return { jobs: [], locked: [], isLastLeft: false };
   const [room, workflows] = await Promise.all([roomOf(tx, free, input), workflowsOf(tx, free)]);
   const locked = [...new Set(free.map((job) => job.team_id))].filter((teamId) => !room.has(teamId));
-  const jobs = free.filter((job) => takeRoom(room, job.team_id)).map((job) => started(tx, job, input));
-  if (jobs.length === 0) return { jobs: [], locked };
+  const taken = free.filter((job) => takeRoom(room, job.team_id));
+  const last = taken[limit - 1]?.team_id;
+  const isLastLeft =
+    busy !== undefined &&
+    last !== undefined &&
+    (busy.includes(last) || taken.slice(0, -1).some((job) => job.team_id === last)) &&
+    (await hasSeveralTeams(tx));
+  const jobs = taken.slice(0, isLastLeft ? -1 : limit).map((job) => started(tx, job, input));
+  if (jobs.length === 0) return { jobs: [], locked, isLastLeft };
   await Promise.all([
     save(tx, jobs, input),
     ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
@@ -103,7 +119,11 @@ export async function claim(tx: Tx, input: Asked): Promise<Claimed> {
       state: workflow.state === null ? null : JSON.parse(workflow.state),
     };
   });
-  return { jobs: claimed, locked };
+  return { jobs: claimed, locked, isLastLeft };
+}
+
+async function hasSeveralTeams(tx: Tx): Promise<boolean> {
+  return (await tx.db.all('select 1 from team limit 2')).length > 1;
 }
 
 /** Waiting jobs, from the bound on: the dead entries before it are never read. */

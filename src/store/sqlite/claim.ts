@@ -18,16 +18,26 @@ export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
   const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
   let teams = waitingTeams(tx, except);
   const claimed: ClaimedJob[] = [];
+  const busy = new Set(input.busy);
   while (claimed.length < limit) {
     teams = teams.filter((team) => team.next !== undefined && team.running < (team.most ?? perTeam));
+    const isLast = input.busy !== undefined && claimed.length === limit - 1;
+    if (isLast && teams.some(({ teamId }) => busy.has(teamId)) && hasSeveralTeams(tx)) {
+      teams = teams.filter(({ teamId }) => !busy.has(teamId));
+    }
     if (teams.length === 0) break;
     const team = teams.reduce((first, other) => (goesBefore(other, first) ? other : first));
     claimed.push(start(tx, team.next as DueJob, { nodeId, leaseMs }));
+    busy.add(team.teamId);
     team.running += 1;
     team.claimedAt = tx.now;
     team.next = nextJob(tx, team);
   }
   return claimed;
+}
+
+function hasSeveralTeams(tx: Tx): boolean {
+  return tx.db.all('select 1 from team limit 2').length > 1;
 }
 
 /** A team that has waiting jobs. */
