@@ -68,6 +68,10 @@ test('what is wrong with a definition is said by the name of the setting', async
       { ...PUSH, limits: { timeout: 'soon' }, guards: { minRecords: -1 } },
       /`limits\.timeout`.*; ?.*|`guards\.minRecords`/,
     ],
+    [
+      { ...PUSH, limits: { timeout: '168h', memory: '900GB' } },
+      /`limits\.timeout` is 7 days.*at most 6 h.*FLOWHOOK_MAX_API_TIMEOUT.*`limits\.memory` is 900 GB.*at most 2 GB/,
+    ],
     [{ ...PUSH, schedule: { every: '1h' } }, /`schedule` has no place here/],
     [{ source: { type: 'command', command: ['id'] } }, /`source\.type` must be push or http/],
     [

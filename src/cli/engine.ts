@@ -37,6 +37,7 @@ export async function openEngine(config: Config, store: Store): Promise<CommandE
       runSecrets(workflow, { directory: config.workflowsDirectory, team, environment: config.environment }),
     random: Math.random,
     nodeId: NODE_ID,
+    ceilings: config.ceilings,
     capacity: config.maxRunningJobs,
     perTeam: config.maxRunningJobsPerTeam,
     fetchPolicy: config.allowNetworks,

@@ -7,6 +7,7 @@ import { isLoopbackHost } from '../net/host.ts';
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { maskedUrl } from '../std/masked-url.ts';
 import { isPostgres } from '../store/database-url.ts';
+import type { Ceilings } from '../workflows/ceilings.ts';
 import type { SettingName, SettingValues } from './settings.ts';
 
 /** Fields whose name or type differs from that of their row. */
@@ -25,6 +26,8 @@ export interface Derived {
   maxRunningJobsPerTeam: number;
   maxAddressConnections: number;
   quotas: Quotas;
+  /** The most that definitions made over the API may ask for. */
+  ceilings: Ceilings;
   backupDirectory: string;
   logPretty: boolean;
 }
@@ -50,6 +53,13 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
       records: values.maxRecordsPerTeam ?? null,
       storedBytes: values.maxStoredBytesPerTeam ?? null,
       runningJobs: values.maxRunningJobsPerTeam ?? maxRunningJobs,
+    },
+    ceilings: {
+      timeoutMs: values.maxApiTimeoutMs,
+      memoryBytes: values.maxApiMemory,
+      outputBytes: values.maxApiOutput,
+      records: values.maxApiRecords,
+      retries: values.maxApiRetries,
     },
     maxAddressConnections: values.maxAddressConnections ?? Math.ceil(values.maxConnections / 2),
     backupDirectory: values.backupDirectory ?? resolve(values.data, 'backups'),

@@ -218,6 +218,31 @@ export const TABLE = {
       unset('any number', '10GB'),
       'How many bytes the records of a team may take in the current versions of its workflows; a run that would publish more fails.',
     ),
+    maxApiTimeout: duration(
+      '1m',
+      '168h',
+      '6h',
+      'The longest `limits.timeout` that a workflow made over the API may have. This and the next four do not bind workflow files.',
+    ),
+    maxApiMemory: size(
+      '16MB',
+      '1TB',
+      '2GB',
+      'The largest `limits.memory` that a workflow made over the API may have.',
+    ),
+    maxApiOutput: size(
+      '1KB',
+      '1000TB',
+      '20GB',
+      'The largest `limits.output` that a workflow made over the API may have.',
+    ),
+    maxApiRecords: whole(
+      1,
+      1_000_000_000,
+      10_000_000,
+      'The largest `limits.records` that a workflow made over the API may have.',
+    ),
+    maxApiRetries: whole(0, 100, 10, 'The largest `retries.max` that a workflow made over the API may have.'),
     maxConnections: whole(
       1,
       1_000_000,

@@ -24,6 +24,7 @@ import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
+import { NO_CEILINGS } from '../workflows/ceilings.ts';
 import { createApp } from './app.ts';
 import { ConnectionLimits } from './limits/connection-limits.ts';
 import { InFlight } from './limits/in-flight.ts';
@@ -86,6 +87,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
     webhooks: { ...addressed, limit: 10 },
     quotas: NO_QUOTAS,
+    ceilings: NO_CEILINGS,
     node: () => ({
       version: '0.0.0',
       role: 'all',

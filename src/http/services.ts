@@ -15,6 +15,7 @@ import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import type { ApiSecret } from '../workflows/api-secrets.ts';
+import type { Ceilings } from '../workflows/ceilings.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
 import type { Certificate } from './certificate.ts';
 import type { NodeStatus } from './extensions/system.ts';
@@ -36,6 +37,8 @@ export interface HttpServices {
   webhooks: WebhookDeps;
   /** The quotas of teams that have none of their own. */
   quotas: Quotas;
+  /** The most that definitions made over the API may ask for. */
+  ceilings: Ceilings;
   inspection: Inspection;
   /** The state of this node. */
   node(): NodeStatus;

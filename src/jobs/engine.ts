@@ -18,6 +18,7 @@ import { type Held, LEASE_MS } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { Poller } from '../std/poller.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
+import { withinCeilings } from '../workflows/ceilings.ts';
 import { killLeftover, removeLeftoverFiles } from '../workflows/sources/leftover.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 import type { RunJobDeps } from './run-attempt.ts';
@@ -218,7 +219,7 @@ export class Engine {
   }
 
   async #claimDue(): Promise<void> {
-    const { store, nodeId, capacity, perTeam } = this.#options;
+    const { store, nodeId, capacity, perTeam, ceilings } = this.#options;
     const limit = capacity - this.#running.size;
     if (this.#stopping.signal.aborted || limit <= 0) return;
     if (this.#isUnsure) await this.#giveBackUnanswered();
@@ -234,7 +235,8 @@ export class Engine {
     // Concurrently, because leases of jobs that have not begun are not renewed.
     await Promise.all(
       claimed.map(async (job) => {
-        if (await this.#isForUs(job)) this.#begin(job, sentAt);
+        if (await this.#isForUs(job))
+          this.#begin({ ...job, workflow: withinCeilings(job.workflow, ceilings) }, sentAt);
         else await this.#leave(job);
       }),
     );

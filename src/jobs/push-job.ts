@@ -19,6 +19,7 @@ import type { Ingester } from '../records/ingester.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
+import { type Ceilings, withinCeilings } from '../workflows/ceilings.ts';
 import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
 import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
@@ -44,6 +45,8 @@ export interface PushDeps {
   observer: Observer;
   /** The holder of the leases. */
   nodeId: string;
+  /** What definitions made over the API are held to; nothing by default. */
+  ceilings?: Ceilings;
   /** In [0, 1). */
   random(): number;
   /** How long a push waits for an unfinished job; 30 s by default. */
@@ -232,10 +235,11 @@ async function writeEnds({ unended }: PushSurroundings): Promise<void> {
 async function attempt(
   deps: PushSurroundings,
   push: Push,
-  claimed: ClaimedJob,
+  begun: ClaimedJob,
   outer: AbortSignal,
 ): Promise<Pushed> {
-  const { job, workflow } = claimed;
+  const { job } = begun;
+  const workflow = withinCeilings(begun.workflow, deps.ceilings);
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
   const startedAt = deps.store.now();
@@ -262,7 +266,7 @@ async function attempt(
   try {
     const store = retryingStore(deps.store, signal, deps.random);
     const during = { ...deps, store, log, reporter };
-    const { published, ingested } = await publish(during, push, claimed, held, signal);
+    const { published, ingested } = await publish(during, push, workflow.definition, held, signal);
     if (published.outcome === 'guarded') throw new GuardError(published.error);
     if (published.outcome === 'canceled') {
       over({ outcome: 'canceled', ingested });
@@ -308,12 +312,11 @@ async function attempt(
 async function publish(
   deps: PushDeps & { reporter: Reporter },
   push: Push,
-  claimed: ClaimedJob,
+  stored: Definition,
   held: Held,
   signal: AbortSignal,
 ): Promise<{ published: Published; ingested: Ingested }> {
   const { store, reporter } = deps;
-  const stored = claimed.workflow.definition;
   const definition = { ...stored, mode: push.mode ?? stored.mode };
   const bytes = countBytes(push.bytes, (total) => reporter.progress({ bytes: total }));
   const batches = countRecords(readPushed(bytes, push), (records) => {

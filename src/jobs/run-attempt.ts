@@ -14,6 +14,7 @@ import { countWords } from '../std/amounts.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
+import type { Ceilings } from '../workflows/ceilings.ts';
 import { createMask } from '../workflows/sources/mask.ts';
 import { type Run, type RunInput, sourceName, startRun } from '../workflows/sources/run.ts';
 import type { Reporter } from './reporter.ts';
@@ -33,6 +34,8 @@ export interface RunJobDeps {
   environment: ReadonlyMap<string, string>;
   /** The secrets that a workflow may use; `team` is the slug. */
   secrets(team: string, workflow: Workflow): Promise<ReadonlyMap<string, string>>;
+  /** What definitions made over the API are held to; nothing by default. */
+  ceilings?: Ceilings;
   /** In [0, 1), for the jitter of retries. */
   random(): number;
   /** Addresses that sources may fetch from; only public ones by default. */

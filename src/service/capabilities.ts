@@ -47,6 +47,7 @@ export async function buildCapabilities(
 ) {
   const { store, nodeId, sealer, log, observer, tracing, files, random, started } = input;
   const lease = input.leaseMs === undefined ? {} : { leaseMs: input.leaseMs };
+  const { ceilings } = config;
   const resolver = createResolver();
   const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
   started.push(() => dispatcher.destroy());
@@ -78,7 +79,7 @@ export async function buildCapabilities(
   await representations.start();
   started.push(() => representations.stop(), 'answers being kept');
   const followed = withVersions(observer, (version) => void representations.buildAhead(version));
-  const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random });
+  const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random, ceilings });
   started.push(() => pushes.stop(), 'pushes');
   const engine = new Engine({
     store,
@@ -98,6 +99,7 @@ export async function buildCapabilities(
     random,
     fetchPolicy: config.allowNetworks,
     nodeId,
+    ceilings,
     except: () => files?.foreign ?? [],
     ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
     capacity: config.maxRunningJobs,

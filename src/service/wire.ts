@@ -14,6 +14,7 @@ import { apiSecrets } from '../workflows/secrets.ts';
 /** Services that are created here from the settings. */
 type Made =
   | 'apiSecrets'
+  | 'ceilings'
   | 'connections'
   | 'corsOrigins'
   | 'erasure'
@@ -49,6 +50,7 @@ export function createWire(config: Config, given: WireParts): FastifyInstance {
     erasure: { store, sealer, directories: [config.dataDirectory, config.backupDirectory], forget },
     webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
     quotas: config.quotas,
+    ceilings: config.ceilings,
     inspection: new Inspection({ store, sealer, policy, resolver, publicUrl }),
     apiSecrets: (team) => apiSecrets({ directory, team, environment: config.environment }),
     workflowFile: (of) => findWorkflowFile(directory, of),

@@ -1,9 +1,10 @@
 /** How teams share places, and who is served next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairPlaces, NoPlaceError } from './fair-places.ts';
 import { Shares } from './fair-share.ts';
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Takes as many as the team gets. */
 function fill(shares: Shares, team: string, places: number): number {

@@ -13,6 +13,7 @@ import {
 import type { Store } from '../../store/store.ts';
 import { apiMistakes } from '../../workflows/api-secrets.ts';
 import { firstRunAt } from '../../workflows/apply.ts';
+import { aboveCeilings } from '../../workflows/ceilings.ts';
 import { parseYamlDefinition } from '../../workflows/definition.ts';
 import { bodyFields } from '../body.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
@@ -112,10 +113,12 @@ export const putWorkflow: Operation<KeyedCall> = {
     const isBound = stored !== undefined && checkIfMatch(call, stored.definitionHash);
     const slug = (await store.teams.get({ teamId }))?.slug ?? '';
     const definition = { ...definitionFrom(fields, `${slug}/${id}.yaml`), asSent: fields };
-    if (definition.source.type === 'http') {
-      const mistakes = apiMistakes(definition.source, await secretsOf(services, slug));
-      if (mistakes.length > 0) throw invalidBy(mistakes);
-    }
+    const { source } = definition;
+    const mistakes = [
+      ...aboveCeilings(definition, services.ceilings),
+      ...(source.type === 'http' ? apiMistakes(source, await secretsOf(services, slug)) : []),
+    ];
+    if (mistakes.length > 0) throw invalidBy(mistakes);
     if (dryRun) return { message: 'The definition is valid: nothing was changed' };
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
     const nextRunAt = firstRunAt(definition, store.now());

@@ -1,0 +1,68 @@
+/** What one team asks for does not keep another team waiting: through the front door. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { SCOPES } from '../src/model/team.ts';
+import { mintKey } from '../src/teams/keys.ts';
+import { type Answer, startService, type TestService } from './support/service.ts';
+import { until } from './support/until.ts';
+
+let service: TestService;
+/** A site whose `/drip` never ends. */
+let site: Server;
+let other: { 'x-api-key': string };
+
+before(async () => {
+  site = createServer((request, response) => {
+    const isDrip = request.url === '/drip';
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    response.write('{"id":"1"}\n');
+    if (!isDrip) response.end();
+  });
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  service = await startService({ settings: { FLOWHOOK_MAX_RUNNING_JOBS: '2' } });
+  const { id: teamId } = await service.store.teams.ensure({ slug: 'other' });
+  const { key } = await mintKey(service.store, { teamId, name: 'test', scopes: SCOPES, expiresAt: null });
+  other = { 'x-api-key': key };
+});
+after(async () => {
+  await service.stop();
+  site.closeAllConnections();
+  site.close();
+});
+
+/** A call of the team `default`, or with the headers of the other one. */
+async function call(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
+  const answer = await service.call(method, `/v1/${path}`, body, headers);
+  assert.ok(answer.status < 400, `${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer;
+}
+
+const jobOf = ({ headers }: Answer) => headers.get('x-job-id') ?? '';
+
+function reaches(job: string, state: string, headers?: Record<string, string>): Promise<true> {
+  return until(`job ${job} is ${state}`, async () => {
+    const { body } = await call('GET', `jobs/${job}`, undefined, headers);
+    return (body as { state: string }).state === state;
+  });
+}
+
+test('runs of one team that never end leave a place for another team', async () => {
+  const { port } = site.address() as AddressInfo;
+  const source = (path: string) => ({
+    source: { type: 'http', url: `http://127.0.0.1:${port}${path}`, parse: 'ndjson', robots: 'ignore' },
+  });
+  const jobs: string[] = [];
+  for (const id of ['drip-0', 'drip-1']) {
+    await call('PUT', `workflows/${id}`, source('/drip'));
+    jobs.push(jobOf(await call('POST', `workflows/${id}/queue`)));
+  }
+  await reaches(jobs[0] as string, 'running');
+  await call('PUT', 'workflows/mine', source('/'), other);
+  for (const _ of [1, 2]) {
+    await reaches(jobOf(await call('POST', 'workflows/mine/queue', undefined, other)), 'finished', other);
+  }
+  await reaches(jobs[1] as string, 'queued');
+  for (const job of jobs) await call('POST', `jobs/${job}/cancel`);
+});
