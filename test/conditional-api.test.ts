@@ -4,6 +4,9 @@ import { after, before, test } from 'node:test';
 import { startService, type TestService } from './support/service.ts';
 
 type Json = Record<string, unknown>;
+interface Described {
+  paths: Record<string, { get?: { security: object[] } }>;
+}
 
 const PUSH = 'source: { type: push }\n';
 const APP = 'https://app.example.com';
@@ -82,6 +85,26 @@ test('how its deliveries go does not stand in the way of a change', async () => 
   assert.equal((await patch({ ordered: true }, seen)).status, 200);
 });
 
+test('no shared cache keeps what a key is needed for, whatever is answered', async () => {
+  const needKey = Object.entries(((await get('/openapi.json')).body as Described).paths).flatMap(
+    ([path, methods]) => (methods.get !== undefined && methods.get.security.length > 0 ? [path] : []),
+  );
+  assert.ok(needKey.length > 30);
+  for (const template of needKey) {
+    if (template === '/v1/stream') continue;
+    const path = template
+      .replace('{workflowId}', 'people')
+      .replace('{webhookId}', 'wh_none')
+      .replace(/\{\w+\}/g, 'none');
+    for (const key of [service.key, 'wrong']) {
+      const { headers, status } = await get(path, { 'x-api-key': key });
+      const expected = headers.has('etag') ? 'private, no-cache' : 'private, no-store';
+      assert.equal(headers.get('cache-control'), expected, `${path} ${status}`);
+      assert.match(headers.get('vary') ?? '', /\bx-api-key\b/, path);
+    }
+  }
+});
+
 test('pages of the origins that are named may call, and others may not', async () => {
   for (const [origin, allowed] of [
     [APP, APP],
@@ -110,7 +133,7 @@ test('without the setting no page of another origin may', async () => {
   try {
     const answer = await closed.call('GET', '/v1/workflows', undefined, { origin: APP });
     assert.equal(answer.headers.get('access-control-allow-origin'), null);
-    assert.equal(answer.headers.get('vary'), null);
+    assert.equal(answer.headers.get('vary'), 'x-api-key');
   } finally {
     await closed.stop();
   }

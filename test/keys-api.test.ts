@@ -63,7 +63,7 @@ test('a key is made with a name, scopes and an expiry, is shown once, and works 
   const expiresAt = new Date(Date.now() + 60_000).toISOString();
   const made = await make({ name: 'Zapier', scopes: ['webhooks', 'read', 'read'], expiresAt });
   assert.equal(made.status, 200, JSON.stringify(made.body));
-  assert.equal(made.headers.get('cache-control'), 'no-store');
+  assert.equal(made.headers.get('cache-control'), 'private, no-store');
   const { apiKey } = made.body as { apiKey: string };
   const { id, createdAt, ...shown } = keyIn(made);
   assert.match(String(createdAt), /Z$/);
@@ -134,7 +134,7 @@ test('keys without the scope `admin` touch no keys, and nobody makes an operator
 test('rotating ends the old key at once, or after the overlap', async () => {
   const first = await make({ name: 'worker', scopes: ['queue'] });
   const second = await as(admin.key, 'POST', `/v1/keys/${keyIn(first).id}/rotate`);
-  assert.equal(second.headers.get('cache-control'), 'no-store');
+  assert.equal(second.headers.get('cache-control'), 'private, no-store');
   const { name, scopes } = keyIn(second);
   assert.deepEqual([name, scopes], ['worker', ['queue']]);
   const secret = ({ body }: Answer) => (body as Json).apiKey;

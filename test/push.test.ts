@@ -123,6 +123,9 @@ test('JSON, NDJSON and CSV, compressed or not, come to the same', async () => {
   const bodies = {
     'application/json; charset=utf-8': JSON.stringify(records, null, 2),
     'application/x-ndjson': records.map((record) => JSON.stringify(record)).join('\r\n'),
+    'application/jsonl; charset=utf-8': records.map((record) => JSON.stringify(record)).join('\n'),
+    'application/NDJSON': records.map((record) => JSON.stringify(record)).join('\n'),
+    'application/x-jsonlines': records.map((record) => JSON.stringify(record)).join('\n'),
     'TEXT/CSV':
       'id,name,email,note\r\na,"Zoë ""Z"", 1",,"two\nlines"\r\nb,"",,\r\nc,,c@example.com,"[]{},😀"\r\n',
   };
@@ -218,7 +221,7 @@ test('other workflows, other forms and callers without a key are told so', async
       '{}',
       { 'content-type': 'application/xml' },
       415,
-      /application\/json, application\/x-ndjson, text\/csv/,
+      /application\/json, application\/x-ndjson or text\/csv/,
     ],
     ['people', '{}', { 'content-encoding': 'br' }, 415, /gzip or zstd/],
     ['people', '{}', { 'x-api-key': 'wrong' }, 401, /Unauthorized/],

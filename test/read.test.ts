@@ -22,7 +22,7 @@ test('the plain call is what it always was, whether it is the first or comes fro
     assert.equal(headers['x-total-count'], '4000');
     assert.match(String(headers.etag), /^"\d+\.0-json-identity"$/);
     assert.equal(headers['x-data-version'], String(headers.etag).slice(1).split('.')[0]);
-    assert.equal(headers.vary, 'accept, accept-encoding');
+    assert.equal(headers.vary, 'x-api-key, accept, accept-encoding');
     assert.equal(headers['cache-control'], 'private, no-cache');
   }
 });

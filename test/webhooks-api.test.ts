@@ -250,7 +250,7 @@ test('a rotated secret is shown once, uncached, and the old one signs along', as
   const before = ((await get(`${WEBHOOKS}/${id}/secret`)).body as { secret: string }).secret;
   const rotated = await post(`${WEBHOOKS}/${id}/rotate`, { overlapHours: 1 });
   const { secret, overlapUntil } = rotated.body as { secret: string; overlapUntil: string };
-  assert.equal(rotated.headers.get('cache-control'), 'no-store');
+  assert.equal(rotated.headers.get('cache-control'), 'private, no-store');
   assert.notEqual(secret, before);
   assert.ok(Date.parse(overlapUntil) > Date.now() + 3_500_000);
   assert.equal(((await get(`${WEBHOOKS}/${id}/secret`)).body as { secret: string }).secret, secret);

@@ -8,6 +8,7 @@ import { observeEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { auditedAs, authorOf, isAudited } from './author.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
+import { compressAnswers } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { isRateLimitField } from './limits/rate-limits.ts';
 import { serverTimeouts } from './limits/timeouts.ts';
@@ -23,6 +24,7 @@ import { Streams } from './streams/streams.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
 import { authenticateSession } from './ui/session.ts';
+import { addVary } from './vary.ts';
 
 /** What is known of a request before the framework handles it, and what the log needs later. */
 export interface Arrival {
@@ -105,13 +107,21 @@ export function createApp(services: HttpServices): FastifyInstance {
   /** The headers of every answer to this request, errors included. */
   const setCommonHeaders = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
-    if (isOfDashboard(arrivalOf(request))) {
+    const arrival = arrivalOf(request);
+    const isOfPages = isOfDashboard(arrival);
+    // Answers with an `ETag` may be kept by the client itself: they replace this.
+    if (arrival.route?.scope) {
+      reply.header('cache-control', 'private, no-store');
+      // Whoever changes the key or signs in anew must not be shown what the one before was.
+      addVary(reply, arrival.route.bySession ? 'cookie' : 'x-api-key');
+    }
+    if (isOfPages) {
       reply.headers({ ...SAFE_HEADERS, 'cache-control': 'no-store' });
       return;
     }
     reply.headers(corsHeaders(request.raw, services.corsOrigins));
     // Caches must not give one origin the answer to another.
-    if (services.corsOrigins.length > 0) reply.header('vary', 'origin');
+    if (services.corsOrigins.length > 0) addVary(reply, 'origin');
   };
 
   // The framework reads no body: operations that need one read it themselves, after the key was checked.
@@ -147,6 +157,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     }
   });
 
+  compressAnswers(app);
   for (const route of allRoutes) {
     app.route({
       method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,

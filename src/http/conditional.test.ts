@@ -49,6 +49,28 @@ test('answers malformed preferences with JSON, not compressed', () => {
   assert.equal(acceptedEncoding('gzip;q=0, zstd;q=0.1'), 'zstd');
 });
 
+test('JSON unless another format is preferred to it and to every wildcard that matches it', () => {
+  const formats = ['json', 'ndjson', 'csv'] as const;
+  for (const [accept, format] of [
+    ['text/csv', 'csv'],
+    ['text/csv, application/json;q=0.1', 'csv'],
+    ['text/csv;q=0.2, application/json;q=0.1', 'csv'],
+    ['text/csv;q=0.2, application/json;q=0', 'csv'],
+    ['text/csv;q=0.2, application/json;q=0, */*', 'csv'],
+    ['text/csv;q=0.2, application/x-ndjson;q=0.3', 'ndjson'],
+    ['text/csv, application/jsonl', 'csv'],
+    ['text/csv, */*;q=0.1', 'csv'],
+    ['text/csv, application/json', 'json'],
+    ['text/csv, */*', 'json'],
+    ['text/csv;q=0.4, application/*;q=0.5', 'json'],
+    ['text/csv;q=0.3, application/json;q=0.1, */*;q=0.5', 'json'],
+    ['text/csv;q=0, application/json;q=0', 'json'],
+    ['text/html, */*;q=0.8', 'json'],
+  ] as const) {
+    assert.equal(acceptedFormat(accept, formats), format, accept);
+  }
+});
+
 test('a link keeps the other parameters and holds nothing that ends it early', () => {
   assert.equal(nextLink('/x', 'a=1&cursor=old&b=">"', 'new'), '</x?a=1&b=%22%3E%22&cursor=new>; rel="next"');
 });

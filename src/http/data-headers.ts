@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Encoding } from '../records/encodings.ts';
 import type { Format } from '../records/formats.ts';
 import type { DataVersion } from '../store/record-operations.ts';
+import { addVary } from './vary.ts';
 
 const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   json: 'application/json; charset=utf-8',
@@ -17,12 +18,10 @@ export function dataTag(version: DataVersion, format: Format, encoding: Encoding
 
 /** Sets the headers that a 304 carries as well. */
 export function setValidators(reply: FastifyReply, tag: string, version: DataVersion): void {
-  // It may hold `origin` already.
-  const vary = reply.getHeader('vary');
+  addVary(reply, 'accept', 'accept-encoding');
   reply.headers({
     etag: tag,
     'cache-control': 'private, no-cache',
-    vary: `${vary === undefined ? '' : `${String(vary)}, `}accept, accept-encoding`,
     'x-data-version': String(version.number),
   });
 }

@@ -2,17 +2,20 @@
 import type { Encoding } from '../records/encodings.ts';
 
 /**
- * The preferred one of `formats`; JSON when it is accepted, by name or by a wildcard, or when none of them is named.
+ * The one of `formats` that is named and preferred: its q-value is above that of JSON and of every wildcard that JSON
+ * matches. Otherwise JSON, also where it is refused and nothing else is named (RFC 9110, section 12.5.1).
  */
 export function acceptedFormat<F extends string>(
   accept: string | undefined,
   formats: readonly F[],
 ): F | 'json' {
-  const wanted = preferences(accept).filter(({ q }) => q > 0);
-  if (wanted.some(({ name }) => JSON_NAMES.has(name))) return 'json';
+  const wanted = preferences(accept);
+  const isRefused = wanted.some(({ name, q }) => name === JSON_TYPE && q === 0);
+  const forJson = wanted.filter(({ name }) => name === JSON_TYPE || JSON_WILDCARDS.has(name));
+  const bar = isRefused ? 0 : Math.max(0, ...forJson.map(({ q }) => q));
   const named = wanted.flatMap(({ name, q }) => {
     const format = formats.find((one) => one === FORMAT_NAMES[name]);
-    return format === undefined ? [] : [{ format, q }];
+    return format === undefined || q <= bar ? [] : [{ format, q }];
   });
   return first(named)?.format ?? 'json';
 }
@@ -35,14 +38,21 @@ export function acceptedOf<E extends string>(
   return first(named)?.encoding;
 }
 
-const JSON_NAMES: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);
+const JSON_TYPE = 'application/json';
+const JSON_WILDCARDS: ReadonlySet<string> = new Set(['application/*', '*/*']);
+/** What NDJSON is called, in `Accept` and in `Content-Type`. */
+export const NDJSON_TYPES = [
+  'application/x-ndjson',
+  'application/ndjson',
+  'application/jsonl',
+  'application/x-jsonl',
+  'application/jsonlines',
+  'application/x-jsonlines',
+] as const;
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
   'text/csv': 'csv',
   'text/plain': 'text',
-  'application/x-ndjson': 'ndjson',
-  'application/ndjson': 'ndjson',
-  'application/jsonl': 'ndjson',
-  'application/x-jsonlines': 'ndjson',
+  ...Object.fromEntries(NDJSON_TYPES.map((name) => [name, 'ndjson'])),
 };
 const ENCODINGS = ['zstd', 'gzip', 'identity'] as const;
 

@@ -49,7 +49,6 @@ export const listAudit: Operation<KeyedCall> = {
       limit,
     });
     if (next !== null) reply.header('link', nextLink('/v1/audit', query, makeIdCursor(next)));
-    reply.header('cache-control', 'no-store');
     return { lines: lines.map(shownAuditLine) };
   },
 };

@@ -116,9 +116,8 @@ export const readDeliveryCommand: Operation<KeyedCall> = {
   }),
   refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
 
-  async handle({ services: { webhooks }, caller: { teamId }, params, reply }) {
+  async handle({ services: { webhooks }, caller: { teamId }, params }) {
     const made = await deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
-    reply.header('cache-control', 'no-store');
     return made;
   },
 };

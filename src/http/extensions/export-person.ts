@@ -51,7 +51,7 @@ export const exportAboutPerson: Operation<KeyedCall> = {
     });
     // Without the person's address: it does not belong in a log.
     services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
-    reply.headers({ 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' });
+    reply.type('application/x-ndjson; charset=utf-8');
     return sendStream(call, lines(entries));
   },
 };

@@ -82,10 +82,9 @@ export const createKey: Operation<KeyedCall> = {
   answer: jsonResponse('The key', minted),
   refusals: { field_invalid: 'A field is not valid' },
 
-  async handle({ services: { store }, caller: { teamId }, request, reply }) {
+  async handle({ services: { store }, caller: { teamId }, request }) {
     const wanted = keyFrom(await bodyFields(request.raw), store.now());
     const { key, record } = await mintKey(store, { teamId, ...wanted });
-    reply.header('cache-control', 'no-store');
     return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record, store.now()) };
   },
 };
@@ -120,12 +119,11 @@ export const rotateKey: Operation<KeyedCall> = {
     key_not_found: 'No key found, or it is revoked or expired',
   },
 
-  async handle({ services: { store }, caller: { teamId }, params, request, reply }) {
+  async handle({ services: { store }, caller: { teamId }, params, request }) {
     const overlapMs = overlapFrom(await bodyFields(request.raw)) * 1_000;
     const { id } = await teamKey(store, teamId, params.keyId);
     const made = await rotate(store, { teamId, id, overlapMs });
     if (made === undefined) throw new Problem('key_not_found');
-    reply.header('cache-control', 'no-store');
     return {
       message: overlapMs === 0 ? 'Key rotated: the old one is revoked' : 'Key rotated: both work for now',
       apiKey: made.key,

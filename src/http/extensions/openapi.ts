@@ -1,5 +1,6 @@
 /** The OpenAPI document: as JSON and YAML for programs, as a page for people. */
 import { yaml } from '../../std/yaml.ts';
+import { ConstantText } from '../etag.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { describeRoutes } from '../openapi/describe-routes.ts';
 import { referencePage } from '../openapi/reference-page.ts';
@@ -14,23 +15,29 @@ export function openApiOperations(routes: () => readonly Route[]): {
   readOpenApiYaml: Operation<Call>;
   readReference: Operation<Call>;
 } {
-  let made: ReturnType<typeof describeRoutes> | undefined;
-  const description = () => {
-    made ??= describeRoutes(routes());
-    return made;
-  };
-  let inYaml: string | undefined;
-  const pages = new Map<string | undefined, string>();
+  const description = once(() => describeRoutes(routes()));
+  const inJson = once(
+    () => new ConstantText('application/json; charset=utf-8', JSON.stringify(description())),
+  );
+  // Quoted so that parsers of YAML 1.1, such as PyYAML, read the same as those of 1.2.
+  const inYaml = once(() => {
+    const text = yaml().stringify(description(), { aliasDuplicateObjects: false, version: '1.1' });
+    return new ConstantText('application/yaml; charset=utf-8', text);
+  });
+  const page = (guide?: string) =>
+    once(() => new ConstantText('text/html; charset=utf-8', referencePage(description(), { guide })));
+  const pages = { alone: page(), withGuide: page('/docs/guide/') };
   return {
     /** GET /openapi.json */
     readOpenApi: {
       id: 'readOpenApi',
       group: 'Service',
+      tagged: true,
       summary: 'This description, as OpenAPI 3.1',
       answer: jsonResponse('The description', { type: 'object' }),
 
-      async handle() {
-        return description();
+      async handle(call) {
+        return inJson().send(call);
       },
     },
 
@@ -38,16 +45,15 @@ export function openApiOperations(routes: () => readonly Route[]): {
     readOpenApiYaml: {
       id: 'readOpenApiYaml',
       group: 'Service',
+      tagged: true,
       summary: 'This description, as OpenAPI 3.1 in YAML',
       answer: {
         description: 'The description',
         content: { 'application/yaml': { schema: { type: 'string' } } },
       },
 
-      async handle({ reply }) {
-        // Quoted so that parsers of YAML 1.1, such as PyYAML, read the same as those of 1.2.
-        inYaml ??= yaml().stringify(description(), { aliasDuplicateObjects: false, version: '1.1' });
-        return reply.type('application/yaml; charset=utf-8').send(inYaml);
+      async handle(call) {
+        return inYaml().send(call);
       },
     },
 
@@ -55,16 +61,23 @@ export function openApiOperations(routes: () => readonly Route[]): {
     readReference: {
       id: 'readReference',
       group: 'Service',
+      tagged: true,
       summary: 'This description, as a page to read',
       answer: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
 
-      async handle({ reply, services }) {
-        const guide = services.ui === undefined ? undefined : '/docs/guide/';
-        const page = pages.get(guide) ?? referencePage(description(), { guide });
-        pages.set(guide, page);
-        reply.headers({ 'content-security-policy': PAGE_POLICY, 'cache-control': 'no-cache' });
-        return reply.type('text/html; charset=utf-8').send(page);
+      async handle(call) {
+        call.reply.header('content-security-policy', PAGE_POLICY);
+        return (call.services.ui === undefined ? pages.alone : pages.withGuide)().send(call);
       },
     },
+  };
+}
+
+/** Makes a value when it is first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }

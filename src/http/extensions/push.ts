@@ -12,6 +12,7 @@ import { MODES, type Mode } from '../../model/workflow.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -19,8 +20,8 @@ import { jobSchema } from './shown-job.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/json': 'json',
-  'application/x-ndjson': 'ndjson',
   'text/csv': 'csv',
+  ...Object.fromEntries(NDJSON_TYPES.map((name) => [name, 'ndjson'])),
 };
 /**
  * How long input is still discarded after an early answer: closing on unread bytes resets the connection, and loses the
@@ -28,6 +29,7 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
  */
 const LINGER_MS = 10_000;
 
+const NDJSON = `One JSON object a line. Also as ${NDJSON_TYPES.slice(1).join(', ')}`;
 const record = { $ref: '#/components/schemas/Record' };
 const refusedHeaders = {
   'x-job-id': 'The job that failed',
@@ -61,7 +63,7 @@ export const pushRecords: Operation<KeyedCall> = {
     required: true,
     content: {
       'application/json': { schema: { type: 'array', items: record } },
-      'application/x-ndjson': { schema: { type: 'string', description: 'One JSON object a line' } },
+      'application/x-ndjson': { schema: { type: 'string', description: NDJSON } },
       'text/csv': { schema: { type: 'string', description: 'RFC 4180, UTF-8, with a header row' } },
     },
   },
@@ -152,7 +154,7 @@ function formatFrom(contentType: string | undefined): PushFormat {
   const format = FORMATS[contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''];
   if (format !== undefined) return format;
   throw new Problem('content_unsupported', {
-    sentence: `Send the records with the header \`content-type\`: ${Object.keys(FORMATS).join(', ')}`,
+    sentence: `Send the records with the header \`content-type\`: application/json, application/x-ndjson or text/csv`,
   });
 }
 

@@ -41,7 +41,7 @@ export const openStream: Operation<KeyedCall> = {
   async handle({ services, caller, request, reply }) {
     const after = lastEventId(request.headers['last-event-id']);
     if (request.method === 'HEAD') {
-      return reply.type('text/event-stream; charset=utf-8').header('cache-control', 'no-store').send();
+      return reply.type('text/event-stream; charset=utf-8').send();
     }
     const { streams, log } = services;
     const stream = streams.open(caller.teamId, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));

@@ -17,8 +17,7 @@ export const readSystemChecks = {
     'No request leaves the machine for it.',
   answer: jsonResponse('What was found', 'SystemChecks'),
 
-  async handle({ services, reply }: KeyedCall) {
-    reply.header('cache-control', 'no-store');
+  async handle({ services }: KeyedCall) {
     const { examinedAt, tookMs, findings } = await services.examine();
     return {
       ok: findings.every(({ status }) => status !== 'error'),

@@ -37,8 +37,7 @@ export const readSystem: Operation<KeyedCall> = {
     `${grouped(MOST)}. Of several nodes it tells of the one that answers.`,
   answer: jsonResponse('How it stands', 'System'),
 
-  async handle({ services: { store, node }, reply }) {
-    reply.header('cache-control', 'no-store');
+  async handle({ services: { store, node } }) {
     return shownSystem(store, node());
   },
 };

@@ -20,10 +20,9 @@ export const readWebhookSecret: Operation<KeyedCall> = {
   answer: jsonResponse('The secret', { type: 'object', required: ['secret'], properties: { secret } }),
   refusals: { webhook_not_found: 'No webhook found' },
 
-  async handle({ services, caller, params, reply }) {
+  async handle({ services, caller, params }) {
     const id = webhookIdFrom(params.webhookId);
     const plain = await webhookSecret(services.webhooks, { teamId: caller.teamId, id });
-    reply.header('cache-control', 'no-store');
     return { secret: plain };
   },
 };
@@ -56,14 +55,13 @@ export const rotateWebhookSecret: Operation<KeyedCall> = {
   }),
   refusals: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
-  async handle({ services, caller, params, request, reply }) {
+  async handle({ services, caller, params, request }) {
     const { overlapHours = DEFAULT_OVERLAP_HOURS } = await bodyFields(request.raw);
     if (typeof overlapHours !== 'number' || !(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
       invalid(`\`overlapHours\` must be a number from 0 to ${MAX_OVERLAP_HOURS}, or be left out`);
     }
     const id = webhookIdFrom(params.webhookId);
     const rotated = await rotateSecret(services.webhooks, { teamId: caller.teamId, id, overlapHours });
-    reply.header('cache-control', 'no-store');
     return {
       message: 'New secret: give it to the receiver',
       secret: rotated.secret,

@@ -34,7 +34,6 @@ export class EventStream {
     this.#raw.writeHead(reply.statusCode, {
       ...(reply.getHeaders() as OutgoingHttpHeaders),
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
       // Otherwise nginx buffers what it should pass on.
       'x-accel-buffering': 'no',
     });
