@@ -7,14 +7,23 @@ export interface TcpProxy {
   /** Forwards nothing any more, and says nothing of it, until `resume`. New connections are taken all the same. */
   stall(): void;
   resume(): void;
+  /** Cuts the connection on which a client sends this for the nth time from now, when the answer to it comes. */
+  loseAnswerTo(sent: string, nth: number): void;
   stop(): void;
 }
 
 export async function startTcpProxy(socketPath: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let stalled = false;
+  let fatal = { sent: '', left: 0 };
   const server = createServer((near) => {
     const far = connect(socketPath);
+    near.on('data', (chunk) => {
+      if (fatal.left === 0 || !chunk.includes(fatal.sent)) return;
+      fatal.left -= 1;
+      if (fatal.left > 0) return;
+      far.removeAllListeners('data').once('data', () => near.destroy());
+    });
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -40,6 +49,9 @@ export async function startTcpProxy(socketPath: string): Promise<TcpProxy> {
     resume() {
       stalled = false;
       for (const socket of sockets) socket.resume();
+    },
+    loseAnswerTo(sent, nth) {
+      fatal = { sent, left: nth };
     },
     stop() {
       server.close();

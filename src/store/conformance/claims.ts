@@ -119,6 +119,29 @@ export function testClaims(open: Open): void {
     assert.notEqual(order.indexOf('a'), 3);
   });
 
+  it('says since when a claimed job was due, also one that waited behind another', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store, { overlap: 'buffer' });
+    await makeJob(store, at);
+    await makeJob(store, at);
+    const queuedAt = store.now();
+    advance(60_000);
+    const [first] = await claim(store, { limit: 1 });
+    assert.equal(first?.runAt, queuedAt);
+    advance(60_000);
+    const endedAt = store.now();
+    await failAttempt(store, heldOf(first as Job));
+    advance(60_000);
+    const [behind] = await claim(store, { limit: 1 });
+    assert.equal(behind?.runAt, endedAt);
+    const runAt = store.now() + 1_000;
+    await failAttempt(store, heldOf(behind as Job), { follows: { state: 'retrying', runAt } });
+    advance(60_000);
+    assert.equal((await claim(store, { limit: 1 }))[0]?.runAt, runAt);
+  });
+
   it('takes the highest priority first, and of one priority what is due longest', async ({
     store,
     advance,

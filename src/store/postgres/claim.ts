@@ -4,9 +4,9 @@
  * First, one statement ranks the due jobs and locks them, skipping those that another node has locked. Then the rows of
  * their teams are locked, as every claim does, and their running jobs counted: of the locked jobs, those within
  * `perTeam` are started. Locked teams are skipped as well, because a transaction that hangs with one would block the
- * jobs of all: the claim goes on without them, and tries them once more at the end.
+ * jobs of all. The claim goes on without them, and waits for them at the end, one after the other and for a moment only:
+ * every event of a team is written under this lock, so that a team with many calls is hardly ever found unlocked.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { Clock } from '../../std/clock.ts';
@@ -23,6 +23,8 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
 /** One attempt to claim: without some teams, and with what this node remembers. */
 interface Asked extends ClaimInput {
   without: readonly string[];
+  /** The only team to claim from, whose lock is waited for; null to claim from all that are not locked. */
+  waitFor: string | null;
   bounds: Bounds;
   /** Teams that jobs were claimed from, the most recent last. */
   served: readonly string[];
@@ -34,8 +36,11 @@ const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 /** Teams whose turn is remembered, in memory; others count as never served. */
 const MAX_SERVED = 1_000;
 
-/** How long to wait before trying locked teams again: other claims and enqueues lock a team for a few milliseconds. */
-const COME_BACK_MS = 10;
+/** How long to wait for a team's lock: its calls queue for it, each of which holds it for some milliseconds. */
+const LOCK_MS = 500;
+
+/** After waiting in vain a team is not waited for so long, because everybody's jobs wait with it. */
+const HUNG_MS = 5_000;
 
 /** The jobs claimed in one transaction, and the teams that were skipped because they were locked. */
 interface Claimed {
@@ -45,7 +50,12 @@ interface Claimed {
   isLastLeft: boolean;
 }
 
-/** Makes `claim` from its transaction: for all teams, then without the locked ones, then for all once more. */
+/**
+ * Makes `claim` from its transaction: for all teams, then without the locked ones, then for each of these.
+ *
+ * When it rejects, jobs of this node may be running in the table that nobody was told of, including those of earlier
+ * transactions of the same claim.
+ */
 export function claiming(running: {
   claim(input: Asked): Promise<Claimed>;
   survey(input: undefined): Promise<Bounds>;
@@ -53,32 +63,46 @@ export function claiming(running: {
 }): JobOperations['claim'] {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
+  /** The teams that were waited for in vain, and until when they are not waited for again, by the monotonic clock. */
+  const hung = new Map<string, number>();
   return async (input) => {
     const bounds = await known.next(running.now());
     const claimed: ClaimedJob[] = [];
-    const more = async (without: readonly string[]): Promise<string[]> => {
+    /** Returns the teams that it found locked. */
+    const more = async (part: Pick<Asked, 'without' | 'waitFor'>): Promise<string[]> => {
       const limit = input.limit - claimed.length;
       const busy = input.busy && { busy: [...input.busy, ...claimed.map(({ job }) => job.teamId)] };
-      const asked = { ...input, ...busy, limit, without, bounds, served: [...served] };
+      const asked = { ...input, ...busy, ...part, limit, bounds, served: [...served] };
       const { jobs, locked, isLastLeft } = await running.claim(asked);
       claimed.push(...jobs);
       for (const { job } of jobs) noteServed(served, job.teamId);
       // A team that runs nothing here may have its turn later: it is asked for alone.
-      if (isLastLeft && limit > 1) return [...locked, ...(await more(without))];
-      return claimed.length < input.limit ? locked : [];
+      if (isLastLeft && limit > 1) return [...locked, ...(await more(part))];
+      return locked;
     };
-    const locked = await more([]);
-    if (locked.length === 0) return claimed;
-    try {
-      await more(locked);
-      await pause(COME_BACK_MS);
-      if (claimed.length < input.limit) await more([]);
-    } catch (error) {
-      // The jobs of the earlier transactions are claimed all the same.
-      if (!(error instanceof Problem) || claimed.length === 0) throw error;
+    const locked = await more({ without: [], waitFor: null });
+    if (locked.length === 0 || claimed.length === input.limit) return claimed;
+    locked.push(...((await unlessBusy(more({ without: locked, waitFor: null }))) ?? []));
+    for (const teamId of locked) {
+      if (claimed.length === input.limit) break;
+      if ((hung.get(teamId) ?? 0) > performance.now()) continue;
+      hung.delete(teamId);
+      if ((await unlessBusy(more({ without: [], waitFor: teamId }))) !== undefined) continue;
+      hung.set(teamId, performance.now() + HUNG_MS);
     }
     return claimed;
   };
+}
+
+/**
+ * Undefined when the database was too busy: that transaction claimed nothing. Of any other failure it is unknown whether
+ * it was committed, and whoever claims has to hear of it.
+ */
+function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  return work.catch((error: unknown) => {
+    if (error instanceof Problem && error.code === 'database_busy') return undefined;
+    throw error;
+  });
 }
 
 function noteServed(served: Set<string>, teamId: string): void {
@@ -111,10 +135,11 @@ export async function claim(tx: Tx, asked: Asked): Promise<Claimed> {
     save(tx, jobs, input),
     ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
   ]);
-  const claimed = jobs.map((job) => {
+  const claimed = jobs.map((job, at) => {
     const workflow = workflows.get(nameOf(job.team_id, job.workflow_id)) as WorkflowRow;
     return {
-      job: toJob(job),
+      // As on SQLite: when it was due.
+      job: { ...toJob(job), runAt: (taken[at] as JobRow).run_at },
       workflow: toWorkflow(workflow),
       state: workflow.state === null ? null : JSON.parse(workflow.state),
     };
@@ -185,6 +210,7 @@ const DUE = `
       left join served on served.team_id = waiting.team_id
       where waiting.team_id is not null and coalesce(running.jobs, 0) < coalesce(quota.most, $3)
         and not waiting.team_id = any($9::text[])
+        and waiting.team_id = coalesce($15, waiting.team_id)
     ),
     turn as materialized (
       select * from open order by running, served, team_id limit $8
@@ -240,7 +266,7 @@ async function lockDue(tx: Tx, input: Asked): Promise<JobRow[]> {
 /** The due jobs, locked, in the order of their turns, and how many teams have waiting jobs and room to run them. */
 async function lockDueOf(
   tx: Tx,
-  { limit, perTeam, except = [], without, bounds, served }: Asked,
+  { limit, perTeam, except = [], without, waitFor, bounds, served }: Asked,
   most: { candidates: number; teams: number },
 ): Promise<{ jobs: JobRow[]; teams: number }> {
   const rows = await tx.db.all<(JobRow | { id: null }) & { teams: number }>(
@@ -259,6 +285,7 @@ async function lockDueOf(
     bounds.running.map(({ id }) => id),
     bounds.runningSince,
     served,
+    waitFor,
   );
   return {
     jobs: rows.filter((row): row is JobRow & { teams: number } => row.id !== null),
@@ -267,18 +294,20 @@ async function lockDueOf(
 }
 
 /**
- * Locks the teams that are not locked, in the order of their ids, as everybody who locks several does. Returns how many
- * more jobs each may run; teams that were locked are missing.
+ * Locks the teams that are not locked, in the order of their ids, as everybody who locks several does, or the one to
+ * wait for. Returns how many more jobs each may run; teams that were locked are missing.
  */
 async function roomOf(
   tx: Tx,
   jobs: readonly JobRow[],
-  { perTeam, bounds }: Asked,
+  { perTeam, bounds, waitFor }: Asked,
 ): Promise<Map<string, number>> {
   const teams = [...new Set(jobs.map((job) => job.team_id))];
+  if (waitFor !== null) await tx.db.exec(`set local lock_timeout = ${LOCK_MS}`);
   const [open, running, own] = await Promise.all([
     tx.db.all<{ id: string }>(
-      'select id from team where id = any($1::text[]) order by id for no key update skip locked',
+      `select id from team where id = any($1::text[]) order by id
+       for no key update ${waitFor === null ? 'skip locked' : ''}`,
       teams,
     ),
     // A statement of its own, so that it sees everything that was committed before the locks were taken.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
+import { until } from '../../../test/support/until.ts';
 import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { subscribe } from '../conformance/sending.ts';
@@ -14,8 +15,10 @@ const { url, drop } = await makeDatabase();
 let nowMs = Date.UTC(2026, 0, 1);
 const store = await openStore(url, { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger });
 const pool = openPool({ url, size: 1, log: silentLogger });
+const watching = openPool({ url, size: 1, log: silentLogger });
+const watcher = new Database(watching);
 after(async () => {
-  await Promise.all([store.close(), pool.end()]);
+  await Promise.all([store.close(), pool.end(), watching.end()]);
   await drop();
 });
 beforeEach(() => new Database(pool).exec(EMPTY_TABLES));
@@ -46,6 +49,44 @@ test('a team that is locked keeps only its own jobs from being claimed', async (
   });
   assert.equal((await store.jobs.claim({ ...CLAIM, limit: 1 }))[0]?.job.teamId, one.teamId);
 });
+
+test('a claim waits for a team that is locked for a moment, as one with many calls always is', async () => {
+  // A claim waits half a second: on a busy machine that may be over before this test goes on.
+  for (let tries = 0; tries < 10; tries++) {
+    const at = await makeWorkflow(store, { team: `busy-${tries}` });
+    const job = await makeJob(store, at);
+    let claiming: ReturnType<typeof store.jobs.claim> | undefined;
+    await whileLocked('select 1 from team where id = $1', [at.teamId], async () => {
+      claiming = store.jobs.claim({ ...CLAIM, limit: 1 });
+      await Promise.race([claiming, until('it waits for the lock', waitsForLock)]);
+    });
+    const [claimed] = (await claiming) ?? [];
+    if (claimed?.job.id === job.id) return;
+  }
+  assert.fail('No claim waited for the team');
+});
+
+test('a team that stays locked is waited for once in a while only', async () => {
+  const at = await makeWorkflow(store, { team: 'hung' });
+  await makeJob(store, at);
+  await whileLocked('select 1 from team where id = $1', [at.teamId], async () => {
+    assert.deepEqual(await store.jobs.claim(CLAIM), []);
+    let isOver = false;
+    const again = Promise.all([store.jobs.claim(CLAIM), store.jobs.claim(CLAIM)]).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) assert.equal(await waitsForLock(), false);
+    assert.deepEqual(await again, [[], []]);
+  });
+});
+
+/** Whether a statement of another connection waits for a lock. */
+async function waitsForLock(): Promise<boolean> {
+  const found = await watcher.get(
+    `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return found !== undefined;
+}
 
 test('a lane that is locked is neither taken, kept nor lost, and no other one waits for it', async () => {
   const at = await makeWorkflow(store);

@@ -1,12 +1,17 @@
 /** Connections that the server ends while statements are under way on them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { administer, makeDatabase } from '../../../test/support/postgres.ts';
+import { administer, makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
+import { startTcpProxy } from '../../../test/support/tcp-proxy.ts';
 import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
+import { CLAIM, makeJob, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import { inTransaction, openPool } from './database.ts';
 
 const ROUNDS = 20;
+
+const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'database_unavailable';
 
 test('calls whose connection the server ends find the database unavailable, and later calls succeed', async () => {
   const { url, server, name, drop } = await makeDatabase();
@@ -19,7 +24,7 @@ test('calls whose connection the server ends find the database unavailable, and 
       const done = n % 2 === 0 ? store.teams.list() : store.teams.ensure({ slug: `team-${n}` });
       await done.catch((error: unknown) => {
         refused += 1;
-        if (!(error instanceof Problem && error.code === 'database_unavailable')) others.push(error);
+        if (!isUnavailable(error)) others.push(error);
       });
     }
   }
@@ -37,4 +42,34 @@ test('calls whose connection the server ends find the database unavailable, and 
   assert.ok((await store.teams.list()).length > 0);
   await store.close();
   await drop();
+});
+
+test('a claim whose second transaction goes unanswered rejects, for then jobs run that nobody was told of', async (t) => {
+  const { url, drop } = await makeDatabase();
+  const proxy = await startTcpProxy((await serverWithSocket()).socketPath);
+  const through = new URL(url);
+  through.host = `127.0.0.1:${proxy.port}`;
+  through.search = '';
+  const store = await openStore(through.href, { publicUrl: () => '', log: silentLogger });
+  const pool = openPool({ url, size: 1, log: silentLogger });
+  t.after(async () => {
+    await Promise.all([store.close(), pool.end()]);
+    proxy.stop();
+    await drop();
+  });
+  const locked = await makeWorkflow(store, { team: 'locked' });
+  const places = [
+    locked,
+    await makeWorkflow(store, { team: 'other' }),
+    await makeWorkflow(store, { team: 'other', id: 'more' }),
+  ];
+  for (const at of places) await makeJob(store, at);
+  await inTransaction(pool, async (tx) => {
+    await tx.all('select 1 from team where id = $1 for update', locked.teamId);
+    // The first claims a job of each team, as far as these are not locked, and the second fills what is left.
+    proxy.loseAnswerTo('commit\0', 2);
+    await assert.rejects(store.jobs.claim({ ...CLAIM, limit: 2 }), isUnavailable);
+  });
+  const unanswered = await store.jobs.abandoned({ nodeId: CLAIM.nodeId });
+  assert.equal(unanswered.length, 2, 'both were committed, so that the node finds and releases both');
 });

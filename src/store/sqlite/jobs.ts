@@ -149,8 +149,9 @@ export function runningJob(view: View, held: Held): JobRow | undefined {
 /** Moves the buffered job behind an ended one up into its slot, so that it can be claimed. */
 export function moveUp(tx: Tx, ended: JobRow): void {
   tx.db.run(
-    `update job indexed by job_slot set slot = 0
+    `update job indexed by job_slot set slot = 0, run_at = max(run_at, ?)
      where team_id = ? and workflow_id = ? and slot = 1 and finished_at is null`,
+    tx.now,
     ended.team_id,
     ended.workflow_id,
   );
