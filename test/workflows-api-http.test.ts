@@ -140,3 +140,24 @@ test('what the file no longer allows is not sent by the next run', async () => {
   );
   assert.equal(came.has('/later'), false);
 });
+
+const errorOf = ({ body }: { body: unknown }) => String((body as { error: unknown }).error);
+
+test('a definition of any content is refused by its first mistakes, and of any pattern within a limit', async () => {
+  const url = `${origin}/x`;
+  const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, at) => [`k${at}`, 1]));
+  const many = await put('many', { url }, unknown);
+  assert.equal(many.status, 400);
+  assert.match(errorOf(many), /^`k0` is not a setting .*; and 5990 more$/);
+  const open = await put('open', { url: `${origin}/${'${'.repeat(30_000)}` });
+  assert.equal(open.status, 400);
+  assert.ok(errorOf(open).length < 1_000);
+  const classes = { f: { from: '$.a', replace: ['\\p{L}'.repeat(9_000), ''] } };
+  const pattern = await put('pattern', { url, parse: 'json' }, { fields: classes });
+  assert.match(errorOf(pattern), /^`fields\.f\.replace\[0\]` must be at most 1000 characters long/);
+  let deep: unknown = 1;
+  for (let level = 0; level < 1_000; level += 1) deep = [deep];
+  const nested = await put('deep', { url, body: deep });
+  assert.equal(nested.status, 400);
+  assert.match(errorOf(nested), /more than 100 levels deep/);
+});

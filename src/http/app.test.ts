@@ -25,6 +25,7 @@ import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from '../teams/keys.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { NO_CEILINGS } from '../workflows/ceilings.ts';
+import { DefinitionChecks } from '../workflows/definition-checks.ts';
 import { createApp } from './app.ts';
 import { ConnectionLimits } from './limits/connection-limits.ts';
 import { InFlight } from './limits/in-flight.ts';
@@ -99,6 +100,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
       eventLoop: { p50Ms: 0, p99Ms: 0, maxMs: 0 },
       settings: [],
     }),
+    definitions: new DefinitionChecks(),
     examine: () => assert.fail('Nobody asks'),
     inspection: new Inspection({ ...addressed, publicUrl: () => '' }),
     pushes: new PushJobs({

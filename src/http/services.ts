@@ -16,6 +16,7 @@ import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { Ceilings } from '../workflows/ceilings.ts';
+import type { DefinitionChecks } from '../workflows/definition-checks.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
 import type { Certificate } from './certificate.ts';
 import type { NodeStatus } from './extensions/system.ts';
@@ -39,6 +40,8 @@ export interface HttpServices {
   quotas: Quotas;
   /** The most that definitions made over the API may ask for. */
   ceilings: Ceilings;
+  /** Checks definitions made over the API, in a thread. */
+  definitions: DefinitionChecks;
   inspection: Inspection;
   /** The state of this node. */
   node(): NodeStatus;

@@ -1,6 +1,7 @@
 /** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
 
 import { hash } from 'node:crypto';
+import { isNestedDeeper } from '../std/nesting.ts';
 import { printable } from '../std/printable.ts';
 
 declare global {
@@ -90,7 +91,7 @@ function parseObject(line: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidRecordError(`it is not a JSON object: ${excerpt(line)}`);
   }
-  if (countAtMost(line, /[[{]/g, MAX_LEVELS) === MAX_LEVELS && isDeeper(value, MAX_LEVELS)) {
+  if (countAtMost(line, /[[{]/g, MAX_LEVELS) === MAX_LEVELS && isNestedDeeper(value, MAX_LEVELS)) {
     throw new InvalidRecordError(TOO_DEEP);
   }
   return value as Record<string, unknown>;
@@ -103,20 +104,6 @@ function countAtMost(text: string, what: RegExp, bound: number): number {
   let count = 0;
   for (what.lastIndex = 0; count < bound && what.test(text); ) count += 1;
   return count;
-}
-
-/** Level by level, for a recursion would end the stack. */
-function isDeeper(value: object, levels: number): boolean {
-  let level: object[] = [value];
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > levels) return true;
-    level = level.flatMap((one) =>
-      Object.values(one).filter(
-        (inner): inner is object => typeof inner === 'object' && inner !== null && !JSON.isRawJSON(inner),
-      ),
-    );
-  }
-  return false;
 }
 
 /** Numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a large exponent. */

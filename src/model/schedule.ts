@@ -17,6 +17,11 @@ export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
   return next === null ? null : next.getTime();
 }
 
+/** When a schedule is first due, in epoch milliseconds; null without one. */
+export function firstRunAt({ schedule }: { schedule: Schedule | null }, now: number): number | null {
+  return schedule === null ? null : nextRunAt(schedule, now);
+}
+
 /**
  * Whether a schedule that was due at `dueAt` starts a run now. Late ones do with `missed: run`, one for however
  * many were missed; with `skip` only if it was due, the last time, within the last minute.

@@ -32,6 +32,8 @@ import { makeLink } from '../teams/sessions.ts';
 import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import type { ApplyReport } from '../workflows/apply.ts';
 import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts';
+import { DefinitionChecks } from '../workflows/definition-checks.ts';
+import type { ParseYaml } from '../workflows/load.ts';
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
 import { buildCapabilities } from './capabilities.ts';
 import { openFoundation } from './foundation.ts';
@@ -135,14 +137,16 @@ export async function startService(
         })
       : undefined;
     started.push(() => dashboard?.stop());
+    const definitions = kept(new DefinitionChecks());
     const loading = new AbortController();
     started.push(() => loading.abort());
-    const applyFiles = () =>
+    const applyFiles = (parseYaml?: ParseYaml) =>
       applyAtStart(authoredBy(store, localAuthor('file')), {
         directory: config.workflowsDirectory,
         isNamed: config.workflowsNamed,
         log,
         signal: loading.signal,
+        ...(parseYaml === undefined ? {} : { parseYaml }),
       });
     const files = isShared
       ? new LocalFiles({ store, directory: config.workflowsDirectory, log, random })
@@ -226,6 +230,7 @@ export async function startService(
       }),
       examine: () => doctor.examine(),
       pushes,
+      definitions,
       log,
       observer,
       tracing,
@@ -281,7 +286,8 @@ export async function startService(
     const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port, isSecure });
     const reload = async () => {
       certificate?.look();
-      if (files === undefined) await applyFiles();
+      // Not on the event loop, which serves requests now.
+      if (files === undefined) await applyFiles((yaml, { file }) => definitions.checkFile({ yaml, file }));
       else await files.tick();
     };
     const comparison = isMine ? undefined : files?.comparison;

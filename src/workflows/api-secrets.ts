@@ -4,8 +4,10 @@
  */
 import type { HttpSource } from '../model/http-source.ts';
 import type { Source } from '../model/workflow.ts';
-import { secretReferences } from './secret-names.ts';
+import { secretReferences, withoutPlaces } from './secret-names.ts';
 import { PLAIN_HEADERS } from './sources/http/plain-headers.ts';
+
+const MAX_MISTAKES = 100;
 
 /** A secret that workflows made over the API may use. */
 export interface ApiSecret {
@@ -22,39 +24,49 @@ const PLACES =
   /^source\.(?:headers\.|body\b|form\.|auth\.(?:token|username|password|value|clientId|clientSecret)$)/;
 
 /** @returns sentences that begin with the setting */
-export function apiMistakes(source: Source, secrets: ReadonlyMap<string, ApiSecret>): string[] {
+export function apiMistakes(
+  source: Source,
+  secrets: ReadonlyMap<string, Pick<ApiSecret, 'origins'>>,
+): string[] {
   if (source.type !== 'http') return [];
-  const mistakes: string[] = [];
+  const mistakes = new Set<string>();
   if (source.proxy !== null) {
-    mistakes.push(
+    mistakes.add(
       '`source.proxy` has no place here: proxies are for workflows from the files of the operator',
     );
   }
-  const used = [...textsOf(source)].flatMap(({ place, text }) =>
-    [...text.matchAll(secretReferences())].map(([, name = '']) => ({ place, name })),
-  );
-  for (const { place, name } of used) {
+  // Each once: a source may have thousands of URLs, and refer to a secret thousands of times.
+  const targets = targetsOf(source);
+  const sent = new Set<string>();
+  for (const { place, name } of usesIn(source)) {
+    if (mistakes.size >= MAX_MISTAKES) break;
     const secret = secrets.get(name);
     if (!PLACES.test(place) || isPlain(place, source)) {
-      mistakes.push(
+      mistakes.add(
         `\`${place}\` must hold no secret: over the API one may stand in \`headers\` that belong to one host alone, in \`body\`, \`form\` and \`auth\``,
       );
     } else if (secret === undefined) {
-      mistakes.push(
+      mistakes.add(
         `\`${place}\` uses the secret ${name}, which workflows made over the API may not use: the operator must set it ` +
           "in the team's secrets file with `api: true` and `hosts`",
       );
-    } else {
-      for (const { place: at, url } of targetsOf(source)) {
-        const origin = originOf(url);
-        if (origin !== undefined && secret.origins.has(origin)) continue;
-        mistakes.push(
+    } else if (!sent.has(name)) {
+      sent.add(name);
+      const elsewhere = targets.filter(({ origin }) => origin === undefined || !secret.origins.has(origin));
+      for (const { place: at } of elsewhere.slice(0, MAX_MISTAKES)) {
+        mistakes.add(
           `\`${at}\` would be sent the secret ${name}, which may be sent to ${[...secret.origins].join(', ')} only`,
         );
       }
     }
   }
-  return [...new Set(mistakes)];
+  return [...mistakes];
+}
+
+function* usesIn(source: HttpSource): Generator<{ place: string; name: string }> {
+  for (const { place, text } of textsOf(source)) {
+    for (const [, name = ''] of text.matchAll(secretReferences())) yield { place, name };
+  }
 }
 
 /** Whether it is a header that is sent to hosts that the definition does not name. */
@@ -67,21 +79,22 @@ function isPlain(place: string, { auth }: HttpSource): boolean {
 }
 
 /** The URLs that are sent secrets, or a token that was obtained with one and is worth as much. */
-function targetsOf({ urls, auth }: HttpSource): { place: string; url: string }[] {
-  return [
+function targetsOf({ urls, auth }: HttpSource): { place: string; origin: string | undefined }[] {
+  const targets = [
     ...urls.map((url, position) => ({
       place: urls.length === 1 ? 'source.url' : `source.url[${position}]`,
       url,
     })),
     ...(auth?.type === 'oauth2' ? [{ place: 'source.auth.tokenUrl', url: auth.tokenUrl }] : []),
   ];
+  return targets.map(({ place, url }) => ({ place, origin: originOf(url) }));
 }
 
 /** Undefined when placeholders or other parts of the URL could change the host. */
 function originOf(url: string): string | undefined {
   const authority = /^https?:\/\/([^/?#\\]*)[/?#]/i.exec(`${url}/`)?.[1] ?? '';
   if (/[$@{}\s]/.test(authority)) return undefined;
-  return URL.parse(url.replace(/\$\{[^}]*\}/g, '0'))?.origin;
+  return URL.parse(withoutPlaces(url))?.origin;
 }
 
 /** All texts of a source with their settings, as the definition file names them. */

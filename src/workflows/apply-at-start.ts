@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
+import type { ParseYaml } from './load.ts';
 
 /** Files that can be read in this time are applied before the service listens. */
 const PATIENCE_MS = 3_000;
@@ -29,9 +30,10 @@ export async function isWithoutWorkflows(store: Store): Promise<boolean> {
  */
 export async function applyAtStart(
   store: Store,
-  input: { directory: string; isNamed: boolean; log: Logger; signal: AbortSignal },
+  input: { directory: string; isNamed: boolean; log: Logger; signal: AbortSignal; parseYaml?: ParseYaml },
 ): Promise<ApplyReport | undefined> {
-  const { directory, isNamed, log, signal } = input;
+  const { isNamed, ...files } = input;
+  const { directory, log, signal } = files;
   if (!isNamed && !existsSync(directory)) {
     log.warn(
       { directory },
@@ -39,7 +41,7 @@ export async function applyAtStart(
     );
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }
-  const applying = applyWorkflows(store, { directory, prune: false, force: false, log, signal });
+  const applying = applyWorkflows(store, { ...files, prune: false, force: false });
   const waited = new AbortController();
   let isLate = false;
   try {

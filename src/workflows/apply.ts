@@ -1,12 +1,12 @@
 /** Applies the workflow files of a directory to the store, whose rows are the definitions in effect. */
 import { Problem } from '../model/error.ts';
-import { nextRunAt } from '../model/schedule.ts';
+import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
 import { isBroken } from './files.ts';
-import { type FoundWorkflow, loadWorkflows } from './load.ts';
+import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
 
 /** Workflows applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;
@@ -34,7 +34,14 @@ export interface ApplyReport {
  */
 export async function applyWorkflows(
   store: Store,
-  options: { directory: string; prune: boolean; force: boolean; log: Logger; signal?: AbortSignal },
+  options: {
+    directory: string;
+    prune: boolean;
+    force: boolean;
+    log: Logger;
+    signal?: AbortSignal;
+    parseYaml?: ParseYaml;
+  },
 ): Promise<ApplyReport> {
   const stored = await storedWorkflows(store);
   const { found, mistakes, broken } = await loadWorkflows({
@@ -42,6 +49,7 @@ export async function applyWorkflows(
     known: (team, id) => stored.get(`${team}/${id}`)?.hash,
     log: options.log,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.parseYaml === undefined ? {} : { parseYaml: options.parseYaml }),
   });
   const present = new Set(found.map(({ team, id }) => `${team}/${id}`));
   const gone = [...stored].filter(([name, workflow]) => !present.has(name) && !isBroken(broken, workflow));
@@ -132,11 +140,6 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
-}
-
-/** When the schedule is first due, in epoch milliseconds; null without a schedule. */
-export function firstRunAt({ schedule }: Definition, now: number): number | null {
-  return schedule === null ? null : nextRunAt(schedule, now);
 }
 
 async function archive(store: Store, gone: [string, StoredWorkflow][]): Promise<string[]> {

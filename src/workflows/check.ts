@@ -14,9 +14,16 @@ export type Path = readonly (string | number)[];
 /** Finds the line of a setting. */
 export type LineOf = (path: Path) => number | null;
 
+/** Further mistakes are only counted: each costs the look-up of its line, and the nearest name of what was meant. */
+const MAX_MISTAKES = 100;
+/** Names longer than this are shortened in messages. */
+const MAX_NAME = 200;
+
 /** The checks return the value, or undefined after recording a mistake. */
 export interface Checker {
   readonly mistakes: Mistake[];
+  /** How many more there are. */
+  untold(): number;
   /** Records a mistake. The sentence continues after the setting's name. */
   wrong(path: Path, sentence: string): void;
   /**
@@ -55,8 +62,17 @@ export function orDefault<T>(value: unknown, fallback: T, check: () => T | undef
 
 export function createChecker(file: string, lineOf: LineOf): Checker {
   const mistakes: Mistake[] = [];
+  let untold = 0;
+
+  function isFull(): boolean {
+    return mistakes.length >= MAX_MISTAKES;
+  }
 
   function wrong(path: Path, sentence: string): void {
+    if (isFull()) {
+      untold += 1;
+      return;
+    }
     mistakes.push({
       file,
       line: lineOf(path),
@@ -66,6 +82,7 @@ export function createChecker(file: string, lineOf: LineOf): Checker {
 
   return {
     mistakes,
+    untold: () => untold,
     wrong,
     map(value, path, { known, misplaced = {} }) {
       if (isMissing(value)) return {};
@@ -82,7 +99,8 @@ export function createChecker(file: string, lineOf: LineOf): Checker {
       for (const key of Object.keys(value)) {
         if (known.includes(key)) continue;
         const reason = Object.hasOwn(misplaced, key) ? misplaced[key] : undefined;
-        wrong([...path, key], reason ?? `is not a setting that exists${suggestion(key, known)}`);
+        if (isFull()) wrong(path, '');
+        else wrong([...path, key], reason ?? `is not a setting that exists${suggestion(key, known)}`);
       }
       return value as Record<string, unknown>;
     },
@@ -141,8 +159,9 @@ function known(names: readonly string[]): string {
 }
 
 function nameOf(path: Path): string {
-  return path.reduce<string>((name, part) => {
+  const whole = path.reduce<string>((name, part) => {
     if (typeof part === 'number') return `${name}[${part}]`;
     return name === '' ? part : `${name}.${part}`;
   }, '');
+  return whole.length > MAX_NAME ? `${whole.slice(0, MAX_NAME)}…` : whole;
 }

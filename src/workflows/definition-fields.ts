@@ -2,12 +2,14 @@
 import type { Field, Parse } from '../model/http-source.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
 import { isDatePattern } from './sources/http/convert.ts';
-import { compileText } from './sources/http/field.ts';
+import { compileText, piecesOf } from './sources/http/field.ts';
 import { grammarOf } from './sources/http/grammar.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;
-const MAX_PATH = 10_000;
+/** Of a path or a pattern: what people write has some hundred characters, and compiling takes longer than reading. */
+const MAX_PATH = 2_000;
+const MAX_PATTERN = 1_000;
 
 /** @param parse the format of the response; null: only known once it arrives */
 export function checkFields(
@@ -79,7 +81,7 @@ export function checkPath(
 ): string | undefined {
   const text = checker.text(value, path, MAX_PATH);
   if (text === undefined) return undefined;
-  if (text.replace(/\{\{.+?\}\}/gs, '').includes('{{')) {
+  if (piecesOf(text).some((piece, at) => at % 2 === 0 && piece.includes('{{'))) {
     checker.wrong(path, `opens {{ and does not close it, such as "{{ name }}", found ${describe(value)}`);
     return undefined;
   }
@@ -102,6 +104,10 @@ function checkReplace(checker: Checker, value: unknown, path: Path): Field['repl
     return null;
   }
   const [pattern, replacement] = value as [string, string];
+  if (pattern.length > MAX_PATTERN) {
+    checker.wrong([...path, 0], `must be at most ${MAX_PATTERN} characters long, found ${pattern.length}`);
+    return null;
+  }
   try {
     new RegExp(pattern, 'gu');
   } catch (error) {

@@ -42,6 +42,8 @@ const SETTINGS = [
 const ROBOTS = ['respect', 'ignore'] as const;
 const MAX_DELAY_MS = 60_000;
 const MAX_ANSWER_MS = 24 * 60 * 60_000;
+/** Of the names in a message. */
+const MAX_SHOWN = 40;
 const SOURCE: Path = ['source'];
 
 /** @param root the whole definition, for `fields`, `guards` and `mode` */
@@ -138,9 +140,10 @@ function checkFilled(checker: Checker, guards: unknown, fields: HttpSource['fiel
       'needs `fields`: what they do not name is not counted',
     );
   } else {
+    const all = Object.keys(fields);
+    const there = all.length > MAX_SHOWN ? `${all.slice(0, MAX_SHOWN).join(', ')} …` : all.join(', ');
     for (const [at, name] of (names ?? []).entries()) {
       if (Object.hasOwn(fields, name)) continue;
-      const there = Object.keys(fields).join(', ');
       checker.wrong(
         ['guards', 'required', at],
         `is none of \`fields\`, so that it would never be filled: ${there}`,

@@ -1,10 +1,12 @@
 /** Checks the requests of an `http` source: URLs, method, headers, body, authentication and proxy. */
 import { HTTP_METHODS, type HttpAuth, type HttpBody, type HttpMethod } from '../model/http-source.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
-import { secretReferences } from './secret-names.ts';
+import { secretReferences, withoutPlaces } from './secret-names.ts';
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;
+/** Of a placeholder in a message. */
+const MAX_SHOWN = 60;
 
 /** `source.url`, one or several. Like the other checks of this file, it records mistakes and returns a value all the same. */
 export function checkUrls(checker: Checker, value: unknown): string[] {
@@ -20,7 +22,7 @@ export function checkUrls(checker: Checker, value: unknown): string[] {
 }
 
 function checkUrl(checker: Checker, url: string, path: Path): void {
-  const parsed = URL.parse(url.replace(/\$\{[^}]*\}/g, '0'));
+  const parsed = URL.parse(withoutPlaces(url));
   if (parsed === null || !/^https?:\/\//i.test(url)) {
     checker.wrong(path, `must be an address that begins with http:// or https://, found ${describe(url)}`);
   } else if (parsed.username !== '' || parsed.password !== '') {
@@ -47,8 +49,9 @@ export function checkMethod(checker: Checker, value: unknown, body: HttpBody | n
 /** Checks the placeholders of a text that is sent. */
 function checkText(checker: Checker, text: string, path: Path): void {
   const rest = text.replace(secretReferences(), '').replace(/\$\{(?:state\.\w+|page)\}/g, '');
-  const place = /\$\{[^}]*\}?/.exec(rest)?.[0];
-  if (place === undefined) return;
+  const found = /\$\{[^}]*\}?/.exec(rest)?.[0];
+  if (found === undefined) return;
+  const place = found.length > MAX_SHOWN ? `${found.slice(0, MAX_SHOWN)}…` : found;
   checker.wrong(
     path,
     `holds ${place}, which means nothing here. There are $` +
@@ -183,7 +186,7 @@ export function checkProxy(checker: Checker, value: unknown): string | null {
   if (isMissing(value)) return null;
   const proxy = checker.text(value, path, 2_048);
   if (proxy === undefined) return null;
-  if (!/^https?:\/\//i.test(proxy) || !URL.canParse(proxy.replace(/\$\{[^}]*\}/g, '0')))
+  if (!/^https?:\/\//i.test(proxy) || !URL.canParse(withoutPlaces(proxy)))
     checker.wrong(path, `must be an address such as http://proxy.example.com:3128, found ${describe(proxy)}`);
   checkText(checker, proxy, path);
   return proxy;

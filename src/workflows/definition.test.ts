@@ -2,7 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseModuleDefinition, parseYamlDefinition } from './definition.ts';
+import { parseDefinition, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 
 const SOURCE = 'source: { type: command, command: ["true"] }\n';
 
@@ -278,4 +278,28 @@ test('the settings of a module are checked like those of a file', () => {
       'acme/crm.mts:7 `limits.memory` must be a size such as 512MB or 2GB, from 16 MB to 1 TB, found "1 gb"',
     ],
   );
+});
+
+test('a hundred mistakes are told, and the others only counted', () => {
+  const keys = Array.from({ length: 2_000 }, (_, at) => `k${at}: 1\n`).join('');
+  const parsed = parseYamlDefinition(`source: { type: push }\n${keys}`, { file: 'acme/people.yaml' });
+  assert.ok('mistakes' in parsed);
+  assert.equal(parsed.mistakes.length, 100);
+  assert.equal(parsed.untold, 1_900);
+  assert.equal(parsed.mistakes[99]?.line, 101);
+});
+
+test('what is nested too deeply, and names and placeholders of any length, are refused in short sentences', () => {
+  const file = 'acme/people.yaml';
+  const longest = (value: unknown) => {
+    const parsed = parseDefinition(value, { file, lineOf: () => null });
+    assert.ok('mistakes' in parsed);
+    return Math.max(...parsed.mistakes.map(({ message }) => message.length));
+  };
+  const http = (more: object) => ({ source: { type: 'http', url: 'https://example.org/', ...more } });
+  let deep: unknown = 1;
+  for (let level = 0; level < 20_000; level += 1) deep = [deep];
+  assert.ok(longest(http({ body: deep })) < 1_000);
+  assert.ok(longest({ ...http({}), ['x'.repeat(60_000)]: 1 }) < 1_000);
+  assert.ok(longest(http({ url: `https://example.org/${'${'.repeat(30_000)}` })) < 1_000);
 });

@@ -12,6 +12,7 @@ import {
   OVERLAPS,
   type Source,
 } from '../model/workflow.ts';
+import { isNestedDeeper } from '../std/nesting.ts';
 import {
   type Checker,
   createChecker,
@@ -27,8 +28,11 @@ import { parseDuration } from './duration.ts';
 import { formatSize, parseSize } from './size.ts';
 import { readYaml } from './yaml-lines.ts';
 
-export type Parsed = { definition: Definition } | { mistakes: Mistake[] };
+/** `untold` counts the mistakes beyond those that are told. */
+export type Parsed = { definition: Definition } | { mistakes: Mistake[]; untold: number };
 
+/** Of lists and maps in each other; the checks of what they hold are recursive. */
+export const MAX_LEVELS = 100;
 const MAX_TIMEOUT_MS = 7 * 24 * 3_600_000;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
@@ -56,9 +60,18 @@ const NOT_HERE = { fields: 'has no place here: only http sources are made of fie
 export function parseYamlDefinition(text: string, options: { file: string }): Parsed {
   const yaml = readYaml(text, options.file);
   if ('mistakes' in yaml) return yaml;
-  const checker = createChecker(options.file, yaml.lineOf);
-  const isHttp = (yaml.value as { source?: { type?: unknown } } | null)?.source?.type === 'http';
-  const root = checker.map(yaml.value, [], {
+  return parseDefinition(yaml.value, { ...options, lineOf: yaml.lineOf });
+}
+
+/** Parses what a YAML definition holds, as `parseYamlDefinition` does. */
+export function parseDefinition(value: unknown, options: { file: string; lineOf: LineOf }): Parsed {
+  const checker = createChecker(options.file, options.lineOf);
+  if (typeof value === 'object' && value !== null && isNestedDeeper(value, MAX_LEVELS)) {
+    checker.wrong([], `Its lists and maps lie in each other more than ${MAX_LEVELS} levels deep`);
+    return { mistakes: checker.mistakes, untold: 0 };
+  }
+  const isHttp = (value as { source?: { type?: unknown } } | null)?.source?.type === 'http';
+  const root = checker.map(value, [], {
     known: [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])],
     misplaced: NOT_HERE,
   });
@@ -93,7 +106,9 @@ function finish(
 ): Parsed {
   const id = posix.basename(file, posix.extname(file));
   const settings = checkSettings(checker, root, { id, isHttp: source?.type === 'http' });
-  if (checker.mistakes.length > 0 || source === undefined) return { mistakes: byLine(checker.mistakes) };
+  if (checker.mistakes.length > 0 || source === undefined) {
+    return { mistakes: byLine(checker.mistakes), untold: checker.untold() };
+  }
   return { definition: { ...settings, source } };
 }
 

@@ -20,6 +20,9 @@ export interface FoundWorkflow {
   definition: Definition | null;
 }
 
+/** A running server parses in a thread, so that a large file delays nobody. */
+export type ParseYaml = (text: string, options: { file: string }) => Parsed | Promise<Parsed>;
+
 export interface LoadedDirectory {
   found: FoundWorkflow[];
   mistakes: Mistake[];
@@ -39,6 +42,7 @@ export async function loadWorkflows(input: {
   log: Logger;
   /** Stops reading modules. */
   signal?: AbortSignal;
+  parseYaml?: ParseYaml;
 }): Promise<LoadedDirectory> {
   const directory = resolve(input.directory);
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
@@ -54,11 +58,11 @@ export async function loadWorkflows(input: {
       found.push({ team, id, file, hash, definition: null });
       continue;
     }
-    const parsed = parse(workflowFile);
+    const parsed = await parse(workflowFile);
     if ('definition' in parsed) {
       found.push({ team, id, file, hash, definition: parsed.definition });
     } else {
-      mistakes.push(...parsed.mistakes);
+      mistakes.push(...told(parsed, file));
       broken.push({ team, id });
     }
   }
@@ -98,8 +102,16 @@ export async function loadWorkflowFile(
     return wrong(`This file cannot be read: ${(error as Error).message}`);
   }
   const parse = await parserFor([{ file }], { ...options, directory });
-  const parsed = parse({ file, text });
-  return 'mistakes' in parsed ? parsed : { directory, team, id, definition: parsed.definition };
+  const parsed = await parse({ file, text });
+  return 'mistakes' in parsed
+    ? { mistakes: told(parsed, file) }
+    : { directory, team, id, definition: parsed.definition };
+}
+
+/** All mistakes of a file, with a line that counts those beyond them. */
+function told({ mistakes, untold }: Extract<Parsed, { mistakes: unknown }>, file: string): Mistake[] {
+  if (untold === 0) return mistakes;
+  return [...mistakes, { file, line: null, message: `There are ${untold} more mistakes` }];
 }
 
 type Text = Pick<WorkflowFile, 'file' | 'text'>;
@@ -107,8 +119,9 @@ type Text = Pick<WorkflowFile, 'file' | 'text'>;
 /** Reads the settings of those files that are modules, which takes a child process, and returns a parser for all of them. */
 async function parserFor(
   files: readonly Pick<WorkflowFile, 'file'>[],
-  { directory, log, signal }: { directory: string; log: Logger; signal?: AbortSignal },
-): Promise<(text: Text) => Parsed> {
+  input: { directory: string; log: Logger; signal?: AbortSignal; parseYaml?: ParseYaml },
+): Promise<(text: Text) => Parsed | Promise<Parsed>> {
+  const { directory, log, signal, parseYaml = parseYamlDefinition } = input;
   const modules = files.map(({ file }) => file).filter((file) => file.endsWith('.mts'));
   const settings = await readModuleSettings(
     modules.map((file) => join(directory, file)),
@@ -117,12 +130,13 @@ async function parserFor(
   return ({ file, text }) =>
     file.endsWith('.mts')
       ? parseModule({ file, text }, settings.get(join(directory, file)))
-      : parseYamlDefinition(text, { file });
+      : parseYaml(text, { file });
 }
 
 function parseModule({ file, text }: Text, settings: ModuleSettings | undefined): Parsed {
   if (settings === undefined || 'error' in settings) {
-    return { mistakes: [{ file, line: null, message: settings?.error ?? 'The module could not be read' }] };
+    const message = settings?.error ?? 'The module could not be read';
+    return { mistakes: [{ file, line: null, message }], untold: 0 };
   }
   const at = text.search(/^export\s+const\s+workflow\b/m);
   const line = at === -1 ? null : text.slice(0, at).split('\n').length;

@@ -12,6 +12,14 @@ export function secretReferences(): RegExp {
   return new RegExp(`\\$\\{secret\\.(${NAME})\\}`, 'g');
 }
 
+/**
+ * A text with a digit for each placeholder, so that a URL can be parsed. None of the pattern's braces may stand inside,
+ * or `${${${…` would be walked from each of them to the end.
+ */
+export function withoutPlaces(text: string): string {
+  return text.replace(/\$\{[^{}]*\}/g, '0');
+}
+
 /** The prefix of the environment variables that hold a team's secrets. */
 export function secretPrefix(team: string): string {
   return `FLOWHOOK_SECRET__${team.toUpperCase().replaceAll('-', '_')}__`;

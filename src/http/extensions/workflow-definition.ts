@@ -10,11 +10,10 @@ import {
   ofApiHash,
   type Workflow,
 } from '../../model/workflow.ts';
+import { isNestedDeeper } from '../../std/nesting.ts';
 import type { Store } from '../../store/store.ts';
-import { apiMistakes } from '../../workflows/api-secrets.ts';
-import { firstRunAt } from '../../workflows/apply.ts';
-import { aboveCeilings } from '../../workflows/ceilings.ts';
-import { parseYamlDefinition } from '../../workflows/definition.ts';
+import type { ApiSecret } from '../../workflows/api-secrets.ts';
+import { MAX_LEVELS } from '../../workflows/definition.ts';
 import { bodyFields } from '../body.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
@@ -112,16 +111,10 @@ export const putWorkflow: Operation<KeyedCall> = {
     }
     const isBound = stored !== undefined && checkIfMatch(call, stored.definitionHash);
     const slug = (await store.teams.get({ teamId }))?.slug ?? '';
-    const definition = { ...definitionFrom(fields, `${slug}/${id}.yaml`), asSent: fields };
-    const { source } = definition;
-    const mistakes = [
-      ...aboveCeilings(definition, services.ceilings),
-      ...(source.type === 'http' ? apiMistakes(source, await secretsOf(services, slug)) : []),
-    ];
-    if (mistakes.length > 0) throw invalidBy(mistakes);
+    const { nextRunAt, ...checked } = await checkedDefinition(call, fields, { slug, id });
+    const definition = { ...checked.definition, asSent: fields };
     if (dryRun) return { message: 'The definition is valid: nothing was changed' };
     const hash = ofApiHash(createHash('sha256').update(JSON.stringify(definition)).digest('hex'));
-    const nextRunAt = firstRunAt(definition, store.now());
     const change = { teamId, id, definition, hash, nextRunAt };
     const outcome = await store.workflows.apply(
       isBound ? { ...change, expectedHash: stored.definitionHash } : change,
@@ -217,7 +210,12 @@ function fileName(team: string, id: string, { source }: Definition): string {
   return `${team}/${id}.${source.type === 'module' ? 'mts' : 'yaml'}`;
 }
 
-function definitionFrom(fields: Record<string, unknown>, file: string): Definition {
+/** @throws Problem `definition_invalid` */
+async function checkedDefinition(
+  { services, caller }: KeyedCall,
+  fields: Record<string, unknown>,
+  { slug, id }: { slug: string; id: string },
+) {
   const type = (fields.source as { type?: unknown } | null | undefined)?.type;
   if (!TYPES.includes(type)) {
     throw invalidBy([
@@ -225,14 +223,34 @@ function definitionFrom(fields: Record<string, unknown>, file: string): Definiti
         'Others come from the files of the operator',
     ]);
   }
-  // JSON is YAML: one parser, with one set of rules and error sentences.
-  const parsed = parseYamlDefinition(JSON.stringify(fields), { file });
-  if ('mistakes' in parsed) throw invalidBy(parsed.mistakes.map(({ message }) => message));
-  return parsed.definition;
+  // What is nested more deeply can neither be written as JSON nor sent to the thread.
+  if (isNestedDeeper(fields, MAX_LEVELS)) {
+    throw invalidBy([`Its lists and maps lie in each other more than ${MAX_LEVELS} levels deep`]);
+  }
+  const origins = [...(await secretsOf(services, slug))].map(
+    ([name, secret]) => [name, { origins: secret.origins }] as const,
+  );
+  const checked = await services.definitions.check(caller.teamId, {
+    json: JSON.stringify(fields),
+    file: `${slug}/${id}.yaml`,
+    ceilings: services.ceilings,
+    secrets: new Map(origins),
+    nowMs: services.store.now(),
+  });
+  if ('mistakes' in checked) {
+    throw invalidBy(
+      checked.mistakes.map(({ message }) => message),
+      checked.untold,
+    );
+  }
+  return checked;
 }
 
 /** Empty when the operator's file cannot be read: only the log says why. */
-async function secretsOf({ apiSecrets, log }: KeyedCall['services'], slug: string) {
+async function secretsOf(
+  { apiSecrets, log }: KeyedCall['services'],
+  slug: string,
+): Promise<ReadonlyMap<string, ApiSecret>> {
   try {
     return await apiSecrets(slug);
   } catch (err) {
@@ -241,9 +259,10 @@ async function secretsOf({ apiSecrets, log }: KeyedCall['services'], slug: strin
   }
 }
 
-function invalidBy(mistakes: readonly string[]): Problem {
+/** @param untold how many mistakes there are beyond these */
+function invalidBy(mistakes: readonly string[], untold = 0): Problem {
   const told = mistakes.slice(0, MAX_MISTAKES);
-  const more = mistakes.length - told.length;
+  const more = mistakes.length - told.length + untold;
   const sentence = more === 0 ? told.join('; ') : `${told.join('; ')}; and ${more} more`;
   return new Problem('definition_invalid', { sentence });
 }

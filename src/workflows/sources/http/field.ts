@@ -15,7 +15,22 @@ export interface FieldReader {
   ): void;
 }
 
-const PLACE = /\{\{(.+?)\}\}/gs;
+/**
+ * The pieces of a template such as `{{first}} {{last}}`: at odd places what stands within braces, at even ones the text
+ * around it. A search and no pattern, which would walk from each `{{` to the end where none is closed.
+ */
+export function piecesOf(text: string): string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  for (;;) {
+    const open = text.indexOf('{{', from);
+    // At least one character stands within.
+    const close = open === -1 ? -1 : text.indexOf('}}', open + 3);
+    if (close === -1) return [...pieces, text.slice(from)];
+    pieces.push(text.slice(from, open), text.slice(open + 2, close));
+    from = close + 2;
+  }
+}
 
 /** Compiles a path, or a template of paths such as `{{first}} {{last}}`. */
 export function compileText(
@@ -23,8 +38,8 @@ export function compileText(
   grammar: Grammar,
   options: { trim: boolean },
 ): { find: Lookup; isTemplate: boolean } {
-  if (text.search(PLACE) === -1) return { find: grammar.compile(text, options), isTemplate: false };
-  const pieces = text.split(PLACE);
+  const pieces = piecesOf(text);
+  if (pieces.length === 1) return { find: grammar.compile(text, options), isTemplate: false };
   const lookups = pieces.map((piece, at) =>
     at % 2 === 1 ? grammar.compile(piece.trim(), options) : undefined,
   );

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readDate, readNumber } from './convert.ts';
+import { piecesOf } from './field.ts';
 import { site, take } from './trial-site.ts';
 
 test('fields of JSON are paths, names, templates and conversions', async (t) => {
@@ -158,4 +159,18 @@ test('dates are parsed by their pattern, and impossible ones are refused', () =>
   ];
   for (const [text, pattern, date] of cases)
     assert.equal(readDate(text, pattern), date, `${text} as ${pattern}`);
+});
+
+test('a template has what stands within braces at odd places, and braces that nothing closes are text', () => {
+  for (const [text, pieces] of [
+    ['a', ['a']],
+    ['{{a}}', ['', 'a', '']],
+    ['{{ a }} ({{b}})', ['', ' a ', ' (', 'b', ')']],
+    ['{{}}', ['{{}}']],
+    ['{{}}}}', ['', '}', '}']],
+    ['{{a}} {{b', ['', 'a', ' {{b']],
+    ['{{a{{b}}', ['', 'a{{b', '']],
+  ] as const) {
+    assert.deepEqual(piecesOf(text), pieces, text);
+  }
 });
