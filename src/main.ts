@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander';
 import { finishCommands } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
+import { warn } from './cli/say.ts';
+import { endedEarly } from './cli/until-interrupted.ts';
 import { VERSION } from './config/version.ts';
 
 /** What adds each command. Only the files of the called command are loaded: loading all would slow every start. */
@@ -69,7 +71,9 @@ export async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }
-    process.stderr.write(`flowhook: ${sentenceOf(error)}\n`);
+    warn(`flowhook: ${sentenceOf(error)}`);
     process.exitCode = exitCodeOf(error);
+  } finally {
+    process.exitCode = endedEarly() ?? process.exitCode;
   }
 }

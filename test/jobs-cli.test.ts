@@ -81,7 +81,7 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   const id = /(job_\w+) \(running\)/.exec(inTheWay.stderr)?.[1] ?? '';
   held.process.kill('SIGINT');
   const left = await held.ended;
-  assert.equal(left.code, 1);
+  assert.equal(left.code, 130);
   assert.match(left.stderr, new RegExp(`The job continues: \`flowhook jobs watch ${id}\``));
 
   const watching = place.start('jobs', 'watch', id, '--json');
@@ -105,6 +105,20 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   assert.match(early.stderr, /does not wait. It was canceled/);
   assert.equal((await place.run('jobs', 'cancel', next)).code, 0);
 
+  while ((await place.run('jobs', 'list', '--state', 'queued,running')).stdout !== '');
+  const late = await place.run('run', 'held', '--timeout', '50ms');
+  assert.deepEqual([late.code, /The job continues: /.test(late.stderr)], [7, true], late.stderr);
+  const there = ['--url', server.url, '--key', place.environment.FLOWHOOK_BOOTSTRAP_KEY ?? ''];
+  const continued = /jobs watch (job_\w+)/.exec(late.stderr)?.[1] ?? '';
+  assert.equal((await place.run('jobs', 'cancel', continued, ...there)).code, 0);
+  while ((await place.run('jobs', 'list', '--state', 'queued,running')).stdout !== '');
+  const lateThere = await place.run('run', 'held', '--timeout', '50ms', ...there);
+  assert.deepEqual([lateThere.code, /The job continues: /.test(lateThere.stderr)], [7, true]);
+  assert.match(
+    (await place.run('run', 'held', '--timeout', '5')).stderr,
+    /--timeout must be a duration such as 30s/,
+  );
+
   assert.equal((await place.run('workflows', 'pause', 'people')).stdout, 'paused people\n');
   const paused = await place.run('run', 'people');
   assert.equal(paused.code, 5);
@@ -123,11 +137,18 @@ test('Ctrl-C cancels a job that runs in the process of the command, and ends its
   held.process.kill('SIGINT');
   const { code, stdout, stderr } = await held.ended;
   const job = JSON.parse(stdout) as Record<string, unknown>;
-  assert.deepEqual([code, job.state], [1, 'canceled'], stderr);
+  assert.deepEqual([code, job.state], [130, 'canceled'], stderr);
   assert.match(String(job.error), /interrupted/);
   const pid = Number(readFileSync(join(place.directory, 'workflows/default/pid'), 'utf8'));
   assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   assert.equal((await place.run('data', 'get', 'held')).stdout, '');
+});
+
+test('--timeout cancels a job that runs in the process of the command', async (t) => {
+  const place = await makePlace(t);
+  const { code, stdout, stderr } = await place.run('run', 'held', '--timeout', '300ms', '--json');
+  assert.deepEqual([code, (JSON.parse(stdout) as Record<string, unknown>).state], [7, 'canceled'], stderr);
+  assert.match(stderr, /its --timeout was over/);
 });
 
 test('a file is tried without a database, and against what is published', async (t) => {
@@ -184,7 +205,7 @@ test('a file is tried without a database, and against what is published', async 
   await held.says(/begun/);
   held.process.kill('SIGINT');
   const interrupted = await held.ended;
-  assert.equal(interrupted.code, 1);
+  assert.equal(interrupted.code, 130);
   assert.match(interrupted.stdout, /Interrupted: the source was ended/);
   const pid = Number(readFileSync(join(place.directory, 'workflows/default/pid'), 'utf8'));
   assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });

@@ -114,7 +114,7 @@ test('what is wrong with the call is said at once; a receiver that is away is an
       /--forward-to must be an absolute http/,
     ],
     [forward, /needs an API key: give it with --key or FLOWHOOK_KEY/],
-    [[...forward, '--key', 'x', '--events', 'workflow_finishd'], /Did you mean workflow_finished\?/],
+    [[...forward, '--key', 'x', '--events', 'workflow_finishd'], /did you mean "workflow_finished"\?/],
     [[...forward, '--key', 'x', '--secret', 'short'], /--secret must be whsec_/],
   ] as const) {
     const { code, stderr } = await place.run(...args);

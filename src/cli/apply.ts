@@ -5,7 +5,7 @@ import { applyWorkflows } from '../workflows/apply.ts';
 import { findWorkflowFiles } from '../workflows/files.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
-import { say } from './say.ts';
+import { say, warn } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 
 export function addApply(program: Command): void {
@@ -30,7 +30,7 @@ export function addApply(program: Command): void {
       );
       print(options, report, [...changes, `unchanged ${report.unchanged}`]);
       for (const { file, line, message } of report.mistakes) {
-        process.stderr.write(`${file}${line === null ? '' : `:${line}`}: ${message}\n`);
+        warn(`${file}${line === null ? '' : `:${line}`}: ${message}`);
       }
       if (report.missing.length > 0) {
         say('Missing files only warn; `flowhook apply --prune` archives their workflows.');

@@ -29,7 +29,7 @@ import { databaseFile, isMissing } from './data-directory.ts';
 import { ConflictError, NotFoundError, UsageError } from './exit.ts';
 import { addStoreOptions } from './open.ts';
 import { print } from './output.ts';
-import { say, screen } from './say.ts';
+import { say, screen, warn } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { systemUser } from './system-user.ts';
 import { table } from './table.ts';
@@ -219,7 +219,7 @@ function contentWords({ schema, counts }: Pick<Inspection, 'schema' | 'counts'>)
 
 function tellMistakes(what: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return;
-  process.stderr.write(`flowhook: ${what}: ${mistakes.join('; ')}\n`);
+  warn(`flowhook: ${what}: ${mistakes.join('; ')}`);
   process.exitCode = 1;
 }
 

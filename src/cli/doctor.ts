@@ -160,7 +160,7 @@ function linesOfOne({ check, status, what, why, fix }: Finding): string[] {
   const [first = '', ...more] = parts.flatMap((part) =>
     wrapped(indent + printable(part), width()).split('\n'),
   );
-  const name = check.padEnd(NAME_WIDTH);
+  const name = printable(check).padEnd(NAME_WIDTH);
   return [
     `  ${styled(color, sign)} ${styled(status === 'skipped' ? 'gray' : 'reset', name)}${first.slice(indent.length)}`,
     ...more,

@@ -12,6 +12,7 @@ export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [5, 'conflict: a job is queued already, a port is taken'],
   [6, 'unreachable: the server or the database cannot be reached'],
   [7, 'timed out'],
+  [130, 'interrupted: ended by Ctrl-C (143: by SIGTERM)'],
 ];
 
 /** The user typed something wrong, found after commander has read the flags. */

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, LogLine } from '../model/job.ts';
 import { createLiveLine, type Screen } from '../std/live-line.ts';
+import { printable } from '../std/printable.ts';
 import type { Store } from '../store/store.ts';
 import { changeWords, liveWords, stateWords } from './job-words.ts';
 
@@ -40,7 +41,7 @@ export async function followJob(job: Job, { store, screen, signal, onLog }: Foll
       const state = stateWords(now);
       if (state !== told) {
         line.clear();
-        screen.write(`${now.id} ${changeWords(now, store.now())}\n`);
+        screen.write(`${printable(`${now.id} ${changeWords(now, store.now())}`)}\n`);
         told = state;
       }
       line.show(() => liveWords(now, perSecond, store.now()));

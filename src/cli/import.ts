@@ -154,7 +154,9 @@ async function* counted(input: Readable, tell: (bytes: number) => void): AsyncGe
 
 /** A signal ends the import in good order: its job fails at once, not only when its lease has expired. */
 function onSignal() {
-  return untilInterrupted(new BrokenOffError('Interrupted: the published records stay as they are'));
+  return untilInterrupted({
+    reason: new BrokenOffError('Interrupted: the published records stay as they are'),
+  });
 }
 
 async function sizeOf(path: string): Promise<number> {

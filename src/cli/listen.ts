@@ -4,13 +4,13 @@ import { type Command, Option } from 'commander';
 import { canonicalEvent, type EventType } from '../model/event.ts';
 import { urlMistake } from '../model/webhook.ts';
 import { durationWords } from '../std/amounts.ts';
-import { printable } from '../std/printable.ts';
 import { serviceUrl } from '../std/service-url.ts';
 import { UsageError } from './exit.ts';
 import { followEvents, type Remote, readEvent, type WireEvent } from './follow-events.ts';
 import { type Forwarded, forwardEvent } from './forward-event.ts';
+import { print } from './output.ts';
 import { keyOf, serverOf } from './remote.ts';
-import { say } from './say.ts';
+import { say, warn } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { untilInterrupted } from './until-interrupted.ts';
 import { eventNames } from './webhook-flags.ts';
@@ -52,7 +52,7 @@ async function listen(options: Options): Promise<void> {
     return result;
   };
   // Not by `say`: even with --quiet, the receiver needs the secret.
-  process.stderr.write(`Signing secret: ${secret}\n`);
+  warn(`Signing secret: ${secret}`);
 
   if (options.resend !== undefined) {
     const { isDelivered } = await forward(await readEvent(remote, String(options.resend)));
@@ -60,7 +60,7 @@ async function listen(options: Options): Promise<void> {
     return;
   }
 
-  const interrupted = untilInterrupted();
+  const interrupted = untilInterrupted({ isEnd: true });
   let last: WireEvent | undefined;
   const leaveKeys = listenForKeys({
     resend: () => (last === undefined ? say('There is nothing to send again yet') : void forward(last)),
@@ -88,12 +88,8 @@ async function listen(options: Options): Promise<void> {
 
 function report(event: WireEvent, result: Forwarded, options: Options): void {
   const { id, type, sequence, workflowId } = event.fields;
-  if (options.json === true) {
-    const { status, error, durationMs } = result;
-    process.stdout.write(`${JSON.stringify({ event: event.fields, status, error, durationMs })}\n`);
-    return;
-  }
-  const outcome = result.error ?? `${result.status}`;
+  const { status, error, durationMs } = result;
+  const outcome = error ?? `${status}`;
   const line = [
     new Date().toISOString(),
     `#${sequence}`,
@@ -101,10 +97,10 @@ function report(event: WireEvent, result: Forwarded, options: Options): void {
     workflowId ?? '-',
     id,
     `→ ${outcome}`,
-    durationWords(result.durationMs),
+    durationWords(durationMs),
   ];
-  process.stdout.write(`${printable(line.join('  '))}\n`);
-  if (options.print === true) process.stdout.write(`${printable(JSON.stringify(event.fields, null, 2))}\n`);
+  const body = options.print === true ? [JSON.stringify(event.fields, null, 2)] : [];
+  print(options, { event: event.fields, status, error, durationMs }, [line.join('  '), ...body]);
 }
 
 /** Reads single keys on a terminal; in raw mode Ctrl-C arrives as a key as well. */

@@ -5,12 +5,11 @@ import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { VERSION } from '../config/version.ts';
-import { printable } from '../std/printable.ts';
 import { proposalText } from '../workflows/proposals/proposal.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { print } from './output.ts';
 import { previewLines } from './preview-workflow.ts';
-import { say } from './say.ts';
+import { say, warn } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { checkedSource } from './source-flags.ts';
 import { untilInterrupted } from './until-interrupted.ts';
@@ -41,7 +40,7 @@ async function propose(url: string, options: Options): Promise<void> {
       allowNetworks,
       agent: `flowhook/${VERSION}`,
       signal,
-      onLog: (text: string) => void process.stderr.write(`${printable(text)}\n`),
+      onLog: warn,
     };
     // Loaded here: the other `workflows` commands send no requests.
     const { proposeFor } = await import('../workflows/proposals/propose.ts');
@@ -56,7 +55,7 @@ async function propose(url: string, options: Options): Promise<void> {
     const { doubts, ...definition } = proposal;
     const shown = { file: out ?? null, text, definition, doubts, preview };
     print(options, shown, out === undefined ? text.trimEnd().split('\n') : [...lines, '', out]);
-    if (options.json !== true && out === undefined) say(lines.map(printable).join('\n'));
+    if (options.json !== true && out === undefined) say(lines.join('\n'));
     say(
       `${doubts.length === 0 ? 'Nothing was uncertain' : 'Its comments say what was uncertain'}. ` +
         `Put it into <team>/<id>.yaml of the workflows directory, try it with \`flowhook workflows test FILE\``,

@@ -5,7 +5,6 @@ import { VERSION } from '../config/version.ts';
 import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
-import { printable } from '../std/printable.ts';
 import { loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
 import { fillSecrets } from '../workflows/sources/fill-secrets.ts';
@@ -13,6 +12,7 @@ import type { Preview } from '../workflows/sources/http/preview.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { oneLine } from './job-words.ts';
 import { print } from './output.ts';
+import { warn } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';
 import { addSourceFlags, sourceOfFlags } from './source-flags.ts';
 import { columns } from './table.ts';
@@ -49,7 +49,6 @@ async function preview(path: string | undefined, options: Options): Promise<void
     const { previewSource } = await import('../workflows/sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
-    const onLog = (text: string) => void process.stderr.write(`${printable(text)}\n`);
     show(
       await previewSource({
         source,
@@ -59,7 +58,7 @@ async function preview(path: string | undefined, options: Options): Promise<void
         allowNetworks: allowNetworks.text,
         agent,
         signal,
-        onLog,
+        onLog: warn,
       }),
       options,
     );

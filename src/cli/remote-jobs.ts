@@ -5,8 +5,8 @@ import { attemptFrom, jobFilterFrom } from './job-flags.ts';
 import { cellsOf, jobLines } from './job-words.ts';
 import { print, toOutput } from './output.ts';
 import { withoutTeam } from './remote.ts';
-import { report } from './report-job.ts';
-import { say } from './say.ts';
+import { isWaitedFor, report, timeoutFrom } from './report-job.ts';
+import { say, warn } from './say.ts';
 import type { Options } from './settings.ts';
 import { table } from './table.ts';
 import { untilInterrupted } from './until-interrupted.ts';
@@ -50,21 +50,22 @@ export async function runJobNowAt(server: Flowhook, id: string, options: Options
 }
 
 export async function runAt(server: Flowhook, workflow: string, options: Options): Promise<void> {
+  timeoutFrom(options);
   const { jobId } = await server.workflows.queue(withoutTeam(workflow));
-  if (options.wait === true || options.logs === true) return followAt(server, jobId, options);
+  if (isWaitedFor(options)) return followAt(server, jobId, options);
   print(options, await server.jobs.get(jobId), [jobId]);
   say(`Queued; \`flowhook jobs watch ${jobId}\` follows it`);
 }
 
-/** Waits until a job has ended, printing its log if asked to. Ctrl-C ends the waiting, not the job. */
+/** Waits until a job has ended, printing its log if asked to. Ctrl-C and --timeout end the waiting, not the job. */
 export async function followAt(server: Flowhook, id: string, options: Options): Promise<void> {
-  const interrupted = untilInterrupted();
+  const interrupted = untilInterrupted({ withinMs: timeoutFrom(options) });
   const { signal } = interrupted;
   try {
     say(`Following ${id}`);
     if (options.logs === true) {
       for await (const line of server.jobs.followLogs(id, { signal })) {
-        process.stderr.write(`${line.time} ${line.level.padEnd(5)} ${line.text}\n`);
+        warn(`${line.time} ${line.level.padEnd(5)} ${line.text}`);
       }
     }
     report(storedJob(await server.jobs.wait(id, { signal })), options);

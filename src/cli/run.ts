@@ -14,8 +14,8 @@ import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { runAt } from './remote-jobs.ts';
-import { report } from './report-job.ts';
-import { say, screen } from './say.ts';
+import { isWaitedFor, report, timeoutFrom } from './report-job.ts';
+import { say, screen, warn } from './say.ts';
 import { addSettings, type Options } from './settings.ts';
 import { untilInterrupted } from './until-interrupted.ts';
 
@@ -28,25 +28,25 @@ export function addRun(program: Command): void {
     .argument('<workflow>', 'its id')
     .option('--team <slug>', 'its team, if several have a workflow with this id')
     .option('--wait', 'wait until the job has ended (implied when it runs in this process)')
+    .option('--timeout <duration>', 'wait no longer than this, such as 30s or 15m (implies --wait)')
     .option('--logs', 'print its log to standard error while waiting');
   addSettings(addStoreOptions(run), ['workflows']);
   run.addHelpText(
     'after',
-    '\nExit codes: 0 finished, 1 failed or canceled, 5 another job is queued or running, 7 ended by its time limit.\n' +
-      'Ctrl-C while waiting leaves the job to the server; a job that runs in this process is canceled.',
+    '\nExit codes: 0 finished, 1 failed or canceled, 5 another job is queued or running, 7 ended by its time limit ' +
+      'or --timeout, 130 interrupted.\n' +
+      'Ctrl-C or --timeout leave the job to the server; a job that runs in this process is canceled.',
   );
   const local = (name: string, options: Options) =>
     withStore(options, { make: false, own: true }, async (store, config, owned) => {
       const place = await findWorkflow(store, name, options.team);
-      const interrupted = untilInterrupted();
+      const interrupted = untilInterrupted({ withinMs: timeoutFrom(options) });
       const follow = (job: Job, signal: AbortSignal) =>
         followJob(job, {
           store,
           screen,
           signal,
-          ...(options.logs === true
-            ? { onLog: (line) => void process.stderr.write(`${textOf(line)}\n`) }
-            : {}),
+          ...(options.logs === true ? { onLog: (line) => warn(textOf(line)) } : {}),
         });
       try {
         if (owned) {
@@ -67,7 +67,7 @@ export function addRun(program: Command): void {
           return;
         }
         const job = await submit(store, place);
-        if (options.wait === true) {
+        if (isWaitedFor(options)) {
           report(await follow(job, interrupted.signal), options);
         } else {
           print(options, shownJob(job), [job.id]);
@@ -114,8 +114,9 @@ async function canceled(
   { teamId, id }: Job,
   follow: (job: Job, signal: AbortSignal) => Promise<Job>,
 ): Promise<Job> {
-  say('Canceling the job; a second Ctrl-C ends this process at once');
-  const by = 'Canceled at the command line: the command that ran it was interrupted';
+  say('Canceling the job; Ctrl-C ends this process at once');
+  const by =
+    'Canceled at the command line: the command that ran it was interrupted, or its --timeout was over';
   const asked = await store.jobs.cancel({ teamId, id, by });
   if (asked === undefined) throw new Problem('job_not_found');
   return follow(asked.job, new AbortController().signal);

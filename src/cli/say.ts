@@ -1,5 +1,9 @@
-/** Messages on standard error, which `--quiet` suppresses. Errors do not go through here: they are always printed. */
+/**
+ * Messages on standard error. All may hold text from outside (names, errors, what receivers answer), so nothing that a
+ * terminal would obey gets through.
+ */
 import type { Screen } from '../std/live-line.ts';
+import { printable } from '../std/printable.ts';
 
 let isQuiet = false;
 
@@ -8,9 +12,14 @@ export function beQuiet(wanted: boolean): void {
   isQuiet = wanted;
 }
 
-/** One line, or several. */
+/** One line, or several; `--quiet` suppresses them. */
 export function say(text: string): void {
-  screen.write(`${text}\n`);
+  screen.write(`${printable(text)}\n`);
+}
+
+/** An error, a line of a log, or what must be known even with `--quiet`. */
+export function warn(text: string): void {
+  process.stderr.write(`${printable(text)}\n`);
 }
 
 /** Where live lines and progress bars are drawn. */

@@ -7,7 +7,7 @@ import { type Service, startService } from '../service/service.ts';
 import { countWords } from '../std/amounts.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { sentenceOf } from './exit.ts';
-import { say } from './say.ts';
+import { say, warn } from './say.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from './settings.ts';
 import { exitOnUncaught } from './uncaught.ts';
 
@@ -51,7 +51,7 @@ function reloadOnHangUp(service: Service): () => void {
       isWanted = false;
       await service.reload().then(
         () => say('The workflow files were read again'),
-        (error) => process.stderr.write(`The workflow files were not read again: ${sentenceOf(error)}\n`),
+        (error) => warn(`The workflow files were not read again: ${sentenceOf(error)}`),
       );
     }
     isReading = false;

@@ -73,7 +73,7 @@ export async function waitForAttempt(
       }
       if (until.aborted) {
         print(options, shown, []);
-        process.exitCode = interrupted.signal.aborted ? 1 : 7;
+        process.exitCode = 7;
         say(`It was not sent yet: is a server running? \`flowhook webhooks delivery ${shown.id}\` shows it`);
         return;
       }

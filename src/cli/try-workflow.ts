@@ -18,7 +18,7 @@ import { UsageError } from './exit.ts';
 import { oneLine } from './job-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
-import { say, screen } from './say.ts';
+import { say, screen, warn } from './say.ts';
 import { configOf, type Options } from './settings.ts';
 import { columns } from './table.ts';
 import { untilInterrupted } from './until-interrupted.ts';
@@ -102,7 +102,7 @@ async function run(
       current,
       onLog: ({ level, text }) => {
         line.clear();
-        process.stderr.write(`${level.padEnd(5)} ${text}\n`);
+        warn(`${level.padEnd(5)} ${text}`);
       },
       onProgress: (step, records) => line.show(() => `${words[step]}  ${countWords(records, 'record')}`),
       signal,

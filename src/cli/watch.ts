@@ -29,7 +29,7 @@ export function addWatch(jobs: Command): void {
     .option('--team <slug>', 'only jobs of this team');
   const local = (id: string | undefined, options: Options) =>
     withStore(options, { make: false }, async (store) => {
-      const interrupted = untilInterrupted();
+      const interrupted = untilInterrupted({ isEnd: id === undefined });
       try {
         if (id === undefined) return await watchAll(store, options, interrupted.signal);
         const job = await findJob(store, id);
