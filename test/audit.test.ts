@@ -354,10 +354,10 @@ test('an admin reads the audit of the own team, an operator that of all and of t
   );
   for (const team of ['other', '*']) {
     const answer = await service.call('GET', `/v1/audit?team=${team}`, undefined, { 'x-api-key': admin.key });
-    assert.equal(answer.status, 401, JSON.stringify(answer.body));
+    assert.equal(answer.status, 403, JSON.stringify(answer.body));
   }
   const { key: reader } = await keyOf('default', ['read', 'webhooks']);
-  assert.equal((await service.call('GET', '/v1/audit', undefined, { 'x-api-key': reader })).status, 401);
+  assert.equal((await service.call('GET', '/v1/audit', undefined, { 'x-api-key': reader })).status, 403);
 
   // The bootstrap key is an operator's.
   const all = ((await service.call('GET', '/v1/audit?team=*&limit=1000')).body as { lines: Json[] }).lines;

@@ -223,7 +223,7 @@ test('other teams keep what they hold, and a key needs the scope admin', async (
   const theirs = await service.call('GET', '/v1/workflows/people/data', undefined, { 'x-api-key': key });
   assert.deepEqual(theirs.body, [ada]);
   const refused = await service.call('POST', '/v1/workflows/people/erase', { id: ID }, { 'x-api-key': key });
-  assert.equal(refused.status, 401);
+  assert.equal(refused.status, 403);
 });
 
 test('mentions in records of others are told and stay, and bad requests are refused', async (t) => {

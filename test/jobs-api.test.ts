@@ -84,10 +84,10 @@ test('a job that runs shows its progress and its log, and canceling it publishes
   assert.equal(((await get(`/v1/jobs/${id}/logs`)).body as Json).next, null);
   refused(
     await post(`/v1/jobs/${id}/cancel`),
-    400,
+    409,
     /already ended\. It was canceled at 2\d{3}-.*nothing left/,
   );
-  refused(await post(`/v1/jobs/${id}/run-now`), 400, /does not wait.*rerun it/);
+  refused(await post(`/v1/jobs/${id}/run-now`), 409, /does not wait.*rerun it/);
 });
 
 test('a log is read on from a line, in parts, as text and as NDJSON', async () => {
@@ -131,7 +131,7 @@ test('a job that waits for its next attempt says when and why, is brought forwar
   assert.equal(due.status, 200);
   const failed = await inState(id, 'failed');
   assert.deepEqual([failed.attempt, failed.reason, failed.nextAttemptAt], [2, 'error', null]);
-  refused(await post(`/v1/jobs/${id}/cancel`), 400, /It failed at .* \(error\)/);
+  refused(await post(`/v1/jobs/${id}/cancel`), 409, /It failed at .* \(error\)/);
 
   const again = await post(`/v1/jobs/${id}/rerun`, { 'idempotency-key': 'twice' });
   const next = again.headers.get('x-job-id');
@@ -141,7 +141,7 @@ test('a job that waits for its next attempt says when and why, is brought forwar
   const twin = await post(`/v1/jobs/${id}/rerun`, { 'idempotency-key': 'twice' });
   assert.equal(twin.headers.get('x-job-id'), next);
   const inTheWay = await post(`/v1/jobs/${id}/rerun`);
-  refused(inTheWay, 400, /already queued/);
+  refused(inTheWay, 409, /already queued/);
   assert.equal(inTheWay.headers.get('x-job-id'), next);
   await inState(String(next), 'retrying');
   assert.equal(((await post(`/v1/jobs/${next}/cancel`)).body as Json).message, 'Job canceled');
@@ -223,7 +223,7 @@ test('a paused workflow takes no jobs until it is resumed; that needs the scope 
   assert.deepEqual([paused.status, workflow.paused, workflow.nextRunAt], [200, true, null]);
   assert.equal((await post('/v1/workflows/idle/pause')).status, 200);
   refused(await post('/v1/workflows/idle/queue'), 400, /^This workflow is paused$/);
-  refused(await post('/v1/workflows/idle/resume', { 'x-api-key': plainKey }), 401, /scope/);
+  refused(await post('/v1/workflows/idle/resume', { 'x-api-key': plainKey }), 403, /scope/);
   const resumed = (await post('/v1/workflows/idle/resume')).body as { workflow: Json };
   assert.equal(resumed.workflow.paused, false);
   assert.equal((await post('/v1/workflows/idle/queue')).status, 200);

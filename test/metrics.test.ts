@@ -209,7 +209,7 @@ test('is for clients whose address is named, and for keys of operators', async (
   assert.equal((await ask({ ...elsewhere, authorization: `Bearer ${service.key}` })).status, 200);
   assert.equal((await ask({ ...elsewhere, authorization: `Basic ${service.key}` })).status, 401);
   const without = await ask({ ...elsewhere, 'x-api-key': key });
-  assert.equal(without.status, 401);
+  assert.equal(without.status, 403);
   assert.match(without.text, /does not have the scope `operator`/);
 
   const proxied = await startService({

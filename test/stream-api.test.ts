@@ -125,7 +125,7 @@ test('the log of a job that runs ends for a key that is revoked', async () => {
 
 test('the scope `read` is needed', async () => {
   const { key } = await keyOf('default', ['webhooks']);
-  assert.equal((await open({ key })).status, 401);
+  assert.equal((await open({ key })).status, 403);
 });
 
 test('a team has at most 100 streams, and another team still has its own', async () => {

@@ -165,7 +165,7 @@ test('the session opens the routes of the API below /ui/api/v1, with the scopes 
   assert.deepEqual([me.status, (me.body.key as Json).id], [200, id]);
   assert.equal((await ask('GET', '/ui/api/v1/workflows', { cookie })).status, 200);
   const refused = await ask('GET', '/ui/api/v1/keys', { cookie });
-  assert.deepEqual([refused.status, refused.headers['x-error-code']], [401, 'scope_missing']);
+  assert.deepEqual([refused.status, refused.headers['x-error-code']], [403, 'scope_missing']);
   for (const [method, path] of [
     ['GET', '/ui/api/v1/nothing'],
     ['GET', '/ui/api/livez'],
@@ -317,7 +317,7 @@ test('behind a proxy failed sign-ins count for the address that the proxy has se
 
 test('a sign-in has a short body', async () => {
   const { status, body } = await signIn({ key: 'x'.repeat(16 * 1_024) });
-  assert.deepEqual([status, body], [400, { error: 'The request body is larger than 16 KiB' }]);
+  assert.deepEqual([status, body], [413, { error: 'The request body is larger than 16 KiB' }]);
 });
 
 test('a link signs in once, within thirty minutes, as the key that it was made for', async () => {

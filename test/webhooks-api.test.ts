@@ -87,7 +87,7 @@ test('settings are changed one by one, checked with a sentence each, and headers
 
   for (const [body, sentence] of [
     [{}, /Name at least one of ordered, /],
-    [{ orderd: true }, /no setting "orderd"\. Did you mean `ordered`\?/],
+    [{ orderd: true }, /no field "orderd"\. Did you mean `ordered`\?/],
     [{ ordered: 'yes' }, /`ordered` must be true or false/],
     [{ ratePerSecond: 0 }, /`ratePerSecond` must be a number from 0\.01 to 1000, or null/],
     [{ ratePerSecond: '5' }, /`ratePerSecond`/],
@@ -188,7 +188,7 @@ test('a webhook without a workflow hears of all of them, and stands in the lists
     [{ webhookUrl, events: ['*'], workflowId: 'people' }, /leave `workflowId` out/],
     [{ webhookUrl, events: ['*'], ordered: true }, /no field "ordered"/],
     [{ webhookUrl, events: ['*'], settings: [] }, /`settings` must be an object/],
-    [{ webhookUrl, events: ['*'], settings: { orderd: true } }, /Did you mean `ordered`\?/],
+    [{ webhookUrl, events: ['*'], settings: { orderd: true } }, /Did you mean `settings.ordered`\?/],
   ] as const) {
     refused(await post(WEBHOOKS, wrong), 400, sentence);
   }

@@ -122,7 +122,7 @@ test('the scope `admin` is needed, and each team has its own', async () => {
   const { id: teamId } = await service.store.teams.ensure({ slug: 'other' });
   const key = async (scopes: ('admin' | 'queue')[]) =>
     (await mintKey(service.store, { teamId, name: 'x', scopes, expiresAt: null })).key;
-  refused(await put('kept', PUSH, { 'x-api-key': await key(['queue']) }), 401, /scope `admin`/);
+  refused(await put('kept', PUSH, { 'x-api-key': await key(['queue']) }), 403, /scope `admin`/);
   const admin = { 'x-api-key': await key(['admin']) };
   refused(await service.call('DELETE', '/v1/workflows/kept', undefined, admin), 404, /No workflow found/);
   assert.equal(((await put('kept', PUSH, admin)).body as Json).message, 'Workflow created');
@@ -180,7 +180,7 @@ test('a definition is shown as it was written and with every default, to admin k
   const asReader = { 'x-api-key': reader.key };
   refused(
     await service.call('GET', '/v1/workflows/sent/definition', undefined, asReader),
-    401,
+    403,
     /scope `admin`/,
   );
   refused(await get('/v1/workflows/nothing/definition'), 404, /No workflow found/);

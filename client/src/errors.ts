@@ -37,11 +37,13 @@ export class FlowhookError extends Error {
   }
 }
 
-/** 401: the key is missing, wrong, expired or revoked, or lacks the scope. */
+/** 401: the key is missing, wrong, expired or revoked. */
 export class Unauthorized extends FlowhookError {}
+/** 403, and 401 on the five operations of the contract: the key lacks the scope. */
+export class Forbidden extends Unauthorized {}
 /** 404, 410: the key's team has none with this name, or it is no longer kept. */
 export class NotFound extends FlowhookError {}
-/** 409, 412, and 400 for a state that is in the way: a job is queued already, has ended, the workflow is paused. */
+/** 409, 412, and 400 for a state that is in the way: a job is queued already, a limit is reached. */
 export class Conflict extends FlowhookError {}
 /** 429: more calls than the operator allows. `retryAfterMs` says when to come back. */
 export class RateLimited extends FlowhookError {}
@@ -50,7 +52,7 @@ export class Unavailable extends FlowhookError {}
 /** 408, or no answer within `timeoutMs`. */
 export class TimedOut extends FlowhookError {}
 
-/** Answered with 400, because the contract has no 409, although it is a state that is in the way and no mistake. */
+/** Answered with 400, where the contract has no 409, although it is a state that is in the way and no mistake. */
 const STATE_CODES = [
   'job_already_queued',
   'workflow_paused',
@@ -80,6 +82,7 @@ const REDIRECTED =
   'The service redirects to another address. Give that address as `url`: the key is not sent to others';
 
 function classOf({ status, code }: Refusal): new (refusal: Refusal) => FlowhookError {
+  if (status === 403 || code === 'scope_missing') return Forbidden;
   if (status === 401) return Unauthorized;
   if (status === 404 || status === 410) return NotFound;
   if (status === 409 || status === 412 || STATE_CODES.includes(code)) return Conflict;

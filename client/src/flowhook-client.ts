@@ -3,6 +3,7 @@ export type { AuditLine, AuditOptions } from './audit.ts';
 export {
   Conflict,
   FlowhookError,
+  Forbidden,
   NotFound,
   RateLimited,
   TimedOut,

@@ -5,6 +5,7 @@ import {
   Conflict,
   Flowhook,
   FlowhookError,
+  Forbidden,
   NotFound,
   RateLimited,
   TimedOut,
@@ -51,10 +52,13 @@ const silent: Answer = (request) =>
   });
 
 for (const [status, code, kind] of [
-  [401, 'scope_missing', Unauthorized],
+  [401, 'unauthorized', Unauthorized],
+  [401, 'scope_missing', Forbidden],
+  [403, 'scope_missing', Forbidden],
   [404, 'job_not_found', NotFound],
   [410, 'version_pruned', NotFound],
-  [400, 'job_ended', Conflict],
+  [409, 'job_ended', Conflict],
+  [400, 'job_already_queued', Conflict],
   [409, 'push_busy', Conflict],
   [412, 'precondition_failed', Conflict],
   [429, 'rate_limited', RateLimited],

@@ -81,6 +81,7 @@ function codeOfAnswer({ name, status }: Error & { status?: number }): number {
   const byName: Record<string, number> = {
     NotFound: 3,
     Unauthorized: 4,
+    Forbidden: 4,
     Conflict: 5,
     Unavailable: 6,
     RateLimited: 6,

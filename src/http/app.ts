@@ -7,6 +7,7 @@ import { METHODS } from '../std/http-names.ts';
 import { observeEnd } from './access-log.ts';
 import { authenticate } from './authenticate.ts';
 import { auditedAs, authorOf, isAudited } from './author.ts';
+import { refuseBody } from './body.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { compressAnswers } from './compression.ts';
 import { corsHeaders } from './cors.ts';
@@ -14,13 +15,14 @@ import { isRateLimitField } from './limits/rate-limits.ts';
 import { serverTimeouts } from './limits/timeouts.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { streamMetrics } from './node-metrics.ts';
-import { isLoggedElsewhere, isServerError, renderProblem, toProblem } from './problem.ts';
+import { isLoggedElsewhere, isServerError, renderProblem, toProblem, wantsDetails } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
-import type { KeyedCall, Operation, Route } from './route.ts';
+import type { Call, KeyedCall, Method, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
 import type { CallServices, HttpServices } from './services.ts';
 import { EventWaits } from './streams/event-waits.ts';
 import { Streams } from './streams/streams.ts';
+import { isStrict, refuseUnknownQuery } from './strict.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
 import { authenticateSession } from './ui/session.ts';
@@ -144,8 +146,8 @@ export function createApp(services: HttpServices): FastifyInstance {
     setCommonHeaders(request, reply);
     const weight = arrival.route?.operation.weight ?? 'brief';
     // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
-    if (!connections.admits(reply.raw)) return refuse(reply.header('connection', 'close'));
-    if (!services.overload.admits(weight)) return refuse(reply);
+    if (!connections.admits(reply.raw)) return refuse(request, reply.header('connection', 'close'));
+    if (!services.overload.admits(weight)) return refuse(request, reply);
     services.inFlight.add(reply.raw, weight);
     observeEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (!isHealth(arrival)) services.rateLimits?.countAddress(request, reply);
@@ -191,7 +193,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       services.log.error({ err, route, requestId: request.id, traceId }, 'request.failed');
     }
     if (problem.code === 'unauthorized') services.rateLimits?.countWrongKey(request, reply);
-    const { status, headers, body } = renderProblem(problem);
+    const { status, headers, body } = renderProblem(problem, answerTo(request, arrivalOf(request).route));
     dropHeaders(reply);
     setCommonHeaders(request, reply);
     return reply.code(status).headers(headers).send(body);
@@ -229,8 +231,12 @@ async function callOperation(input: {
   const { services, route, arrival, request, reply } = input;
   const { query, traced } = arrival;
   const trace = traced.trace && toTraceparent(traced.trace);
-  const call = { services, params: arrival.match?.params ?? {}, query, trace, request, reply };
-  if (route.scope === null) return route.operation.handle(call);
+  const { operation } = route;
+  const call = { services, operation, params: arrival.match?.params ?? {}, query, trace, request, reply };
+  if (route.scope === null) {
+    await refuseUnknown(call, route.method);
+    return route.operation.handle(call);
+  }
   const { ui } = services;
   const caller =
     route.bySession && ui !== undefined
@@ -239,22 +245,39 @@ async function callOperation(input: {
   arrival.teamId = caller.teamId;
   arrival.keyId = caller.keyId;
   services.rateLimits?.countKey(caller.keyId, reply);
-  const { operation } = route as { operation: Operation<KeyedCall> };
-  if (!isAudited(route)) return operation.handle({ ...call, caller });
+  await refuseUnknown(call, route.method);
+  const { operation: keyed } = route as { operation: Operation<KeyedCall> };
+  if (!isAudited(route)) return keyed.handle({ ...call, caller });
   const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
-  return operation.handle({ ...call, caller, services: auditedAs(services, author) });
+  return keyed.handle({ ...call, caller, services: auditedAs(services, author) });
 }
 
-const REFUSAL = renderProblem(new Problem('overloaded'));
+/** Fields of a body that the operation takes are checked where it is read: see `bodyFields`. */
+async function refuseUnknown(call: Call, method: Method): Promise<void> {
+  refuseUnknownQuery(call.operation, call.query);
+  const takesNone = method !== 'GET' && call.operation.requestBody === undefined;
+  if (takesNone && isStrict(call.operation)) await refuseBody(call);
+}
+
+/** How an error of a request is to be rendered. */
+function answerTo({ headers, id }: FastifyRequest, route: Route | undefined) {
+  return {
+    isFrozen: route?.operation.frozen === true && route.bySession !== true,
+    detailsOf: wantsDetails(headers.accept) ? id : undefined,
+  };
+}
+
+const OVERLOADED = new Problem('overloaded');
 /** Jitter, so that clients that were refused together do not come back together. */
 const MAX_RETRY_AFTER_S = 3;
 
-function refuse(reply: FastifyReply): FastifyReply {
+function refuse(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, headers, body } = renderProblem(OVERLOADED, answerTo(request, undefined));
   const after = String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
   return reply
-    .code(REFUSAL.status)
-    .headers({ ...REFUSAL.headers, 'retry-after': after })
-    .send(REFUSAL.body);
+    .code(status)
+    .headers({ ...headers, 'retry-after': after })
+    .send(body);
 }
 
 /** Removes the headers of an answer that an error replaces, such as its encoding and its ETag. */

@@ -32,7 +32,7 @@ export async function authenticateKey(
   if (caller === undefined) throw new Problem('unauthorized');
   if (scope !== 'any' && !allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {
-      sentence: `Unauthorized: this API key does not have the scope \`${scope}\`, which this operation needs. Use one that has it`,
+      sentence: `This API key does not have the scope \`${scope}\`, which this operation needs. Use one that has it`,
     });
   }
   return caller;

@@ -1,6 +1,8 @@
 /** Reads request bodies within a bound, where an operation asks for one: the framework reads none. */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../model/error.ts';
+import type { Call } from './route.ts';
+import { refuseUnknownFields } from './strict.ts';
 
 /** The longest JSON body that is accepted. */
 export const MAX_BODY_BYTES = 64 * 1_024;
@@ -17,7 +19,7 @@ const arriving = new WeakSet<IncomingMessage>();
 export type Body =
   | { kind: 'object'; value: Record<string, unknown> }
   | { kind: 'empty' }
-  | { kind: 'other'; mistake: string };
+  | { kind: 'other'; mistake: string; isUnsupported?: true };
 
 /**
  * Reads the whole body as JSON.
@@ -38,6 +40,7 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
   if (!isJson(request.headers['content-type'])) {
     return {
       kind: 'other',
+      isUnsupported: true,
       mistake: 'Send the body as JSON, with the header `content-type: application/json`',
     };
   }
@@ -50,22 +53,43 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
 }
 
 /**
- * The fields of a body that is a JSON object.
+ * The fields of a body that is a JSON object, all of which the operation declares.
  *
  * @param needs what the body must be, for the error sentence, if one is required; else no body is an empty object
  * @param most as for `readBody`
- * @throws Problem `body_invalid`; as `readBody`
+ * @throws Problem `body_invalid`; `content_unsupported`; `field_invalid` as `refuseUnknownFields`; as `readBody`
  */
 export async function bodyFields(
-  request: IncomingMessage,
+  { request, operation }: Pick<Call, 'request' | 'operation'>,
   needs?: string,
   most?: number,
 ): Promise<Record<string, unknown>> {
-  const body = await readBody(request, most);
-  if (body.kind === 'object') return body.value;
+  const body = await readBody(request.raw, most);
+  if (body.kind === 'object') {
+    refuseUnknownFields(operation, body.value);
+    return body.value;
+  }
   if (body.kind === 'empty' && needs === undefined) return {};
-  const sentence = body.kind === 'other' ? body.mistake : `A request body is required: ${needs}`;
-  throw new Problem('body_invalid', { sentence });
+  if (body.kind === 'empty') {
+    throw new Problem('body_invalid', { sentence: `A request body is required: ${needs}` });
+  }
+  throw new Problem(body.isUnsupported ? 'content_unsupported' : 'body_invalid', { sentence: body.mistake });
+}
+
+/**
+ * Refuses a body that has something in it, for an operation that takes none. An empty one passes, and `{}`, which some
+ * clients send with every POST.
+ *
+ * @throws Problem `body_invalid`; `field_invalid` as `refuseUnknownFields`; as `readBody`
+ */
+export async function refuseBody(call: Pick<Call, 'request' | 'operation'>): Promise<void> {
+  const { headers } = call.request.raw;
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return;
+  const body = await readBody(call.request.raw);
+  if (body.kind === 'object') refuseUnknownFields(call.operation, body.value);
+  if (body.kind === 'other') {
+    throw new Problem('body_invalid', { sentence: 'This operation takes no body: leave it out' });
+  }
 }
 
 /**

@@ -1,5 +1,8 @@
-/** Turns errors into answers; nothing else chooses a status. The body is exactly `{ "error": sentence }`. */
-import { type ErrorCode, Problem } from '../model/error.ts';
+/**
+ * Turns errors into answers; nothing else chooses a status. The body is exactly `{ "error": sentence }`, or problem details
+ * (RFC 9457) for those that ask for them.
+ */
+import { ERRORS, type ErrorCode, Problem, statusOf } from '../model/error.ts';
 import { VersionGoneError } from '../records/read.ts';
 
 /** In seconds, for errors that last longer than the usual second. */
@@ -44,16 +47,87 @@ export function isLoggedElsewhere({ code }: Problem): boolean {
   return LOGGED_ELSEWHERE.has(code);
 }
 
-export function renderProblem(problem: Problem): ProblemAnswer {
+/**
+ * @param options.isFrozen whether one of the five operations of the contract answers
+ * @param options.detailsOf the id of a request that `wantsDetails`
+ */
+export function renderProblem(
+  problem: Problem,
+  { isFrozen = false, detailsOf }: { isFrozen?: boolean; detailsOf?: string | undefined } = {},
+): ProblemAnswer {
+  const { code } = problem;
+  const status = statusOf(code, { isFrozen });
   return {
-    status: problem.status,
+    status,
     headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'x-error-code': problem.code,
-      ...(problem.status === 401 ? { 'www-authenticate': 'ApiKey' } : {}),
-      ...(problem.status === 503 ? { 'retry-after': RETRY_AFTER[problem.code] ?? '1' } : {}),
+      'content-type':
+        detailsOf === undefined ? 'application/json; charset=utf-8' : `${DETAILS}; charset=utf-8`,
+      'x-error-code': code,
+      ...(status === 401 ? { 'www-authenticate': 'ApiKey' } : {}),
+      ...(status === 503 ? { 'retry-after': RETRY_AFTER[code] ?? '1' } : {}),
       ...problem.headers,
     },
-    body: JSON.stringify({ error: problem.message }),
+    body: JSON.stringify(
+      detailsOf === undefined
+        ? { error: problem.message }
+        : {
+            type: `urn:flowhook:error:${code}`,
+            title: ERRORS[code][1],
+            status,
+            detail: problem.message,
+            code,
+            requestId: detailsOf,
+          },
+    ),
   };
 }
+
+const DETAILS = 'application/problem+json';
+
+/** Whether `Accept` names problem details, and no other JSON that it prefers. */
+export function wantsDetails(accept: string | undefined): boolean {
+  if (accept?.includes(DETAILS) !== true) return false;
+  const details = weightOf(accept, DETAILS);
+  return details > 0 && details >= weightOf(accept, 'application/json');
+}
+
+/** The `q` of a media type that `Accept` names; 0 when it does not. */
+function weightOf(accept: string, type: string): number {
+  for (const part of accept.split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase());
+    if (name !== type) continue;
+    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((one) => one !== undefined);
+    return weight === undefined ? 1 : Number(weight);
+  }
+  return 0;
+}
+
+/** Problem details as JSON Schema. */
+export const problemSchema = {
+  type: 'object',
+  description:
+    'An error as problem details (RFC 9457), for requests whose `Accept` names `application/problem+json`',
+  required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
+  properties: {
+    type: { type: 'string', format: 'uri', description: '`urn:flowhook:error:` and the code' },
+    title: { type: 'string', description: 'What the code means in general' },
+    status: { type: 'integer' },
+    detail: {
+      type: 'string',
+      description: 'What is wrong, and what to do next: the `error` of other answers',
+    },
+    code: { type: 'string', description: 'As in `x-error-code`' },
+    requestId: { type: 'string', description: 'As in `x-request-id`' },
+  },
+  examples: [
+    {
+      type: 'urn:flowhook:error:workflow_not_found',
+      title: 'No workflow found',
+      status: 404,
+      detail: 'No workflow found',
+      code: 'workflow_not_found',
+      requestId: '01fdb1c2-9a53-4c1f-8d53-0d6c2a8f2f10',
+    },
+  ],
+  additionalProperties: false,
+};

@@ -1,4 +1,4 @@
-/** Reads query parameters: strictly those that an operation knows, while all others are ignored. */
+/** Reads the query parameters that an operation declares. Others are refused before, by `strict.ts`. */
 import { Problem } from '../model/error.ts';
 import { invalid, oneOf, timeFrom } from './values.ts';
 

@@ -17,15 +17,25 @@ export type Route = { method: Method; path: string; bySession?: true } & (
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
+/** What an operation takes. Whatever else is sent is refused, by `strict.ts`. */
+export interface Declared {
+  parameters?: readonly Parameter[];
+  requestBody?: object;
+  /** One of the contract: it ignores what it does not know, and answers with the contract's statuses only. */
+  frozen?: true;
+  /** A page or a receiver, which takes any query and any body. */
+  open?: true;
+  /** Fields that belong elsewhere, with the sentence that refuses each; a frozen operation refuses them as well. */
+  misplaced?: Readonly<Record<string, string>>;
+}
+
 /** Answers a route, and describes it for OpenAPI. */
-export interface Operation<C extends Call> {
+export interface Operation<C extends Call> extends Declared {
   /** The `operationId` in OpenAPI; unique. */
   id: string;
   group: 'Workflows' | 'Integrations' | 'Events' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
-  parameters?: readonly Parameter[];
-  requestBody?: object;
   /** It answers with `sendWithETag`. */
   tagged?: true;
   /** How it is treated under overload; `brief` by default. */
@@ -62,9 +72,10 @@ export function pathParameter(name: string, description: string): Parameter {
   return { name, in: 'path', required: true, description, schema: { type: 'string' } };
 }
 
-/** A request, as an operation gets it. The body is not read yet. */
+/** A request, as an operation gets it. The body is not read yet: see `bodyFields`. */
 export interface Call {
   services: CallServices;
+  operation: Declared;
   /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
   /** What follows the question mark, not decoded. */

@@ -22,16 +22,3 @@ export function timeFrom(value: unknown, what: string): number {
   const ms = typeof value === 'string' ? parseIsoTime(value) : undefined;
   return ms ?? invalid(`${what} must be a time in ISO 8601 with its zone, such as 2026-11-20T10:00Z`);
 }
-
-/**
- * Refuses fields that an operation does not know.
- *
- * @param others the fields that are left of a body
- * @param known the names of those that it knows, as a phrase
- */
-export function refuseUnknown(others: Record<string, unknown>, known: string): void {
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    invalid(`There is no field ${JSON.stringify(unknown.slice(0, 100))}: give ${known}`);
-  }
-}

@@ -1,9 +1,12 @@
 /** Every error that is raised on purpose: its code, its HTTP status and its sentence. */
 
-/** By code: the status, and the sentence unless the place where it is raised has a better one. */
+/**
+ * By code: the status; the sentence unless the place where it is raised has a better one; and the status on the five
+ * operations of the contract, where theirs is another.
+ */
 export const ERRORS = {
   unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
-  scope_missing: [401, 'Unauthorized: this API key does not have the scope that this operation needs'],
+  scope_missing: [403, 'This API key does not have the scope that this operation needs', 401],
 
   session_missing: [401, 'You are not signed in, or your session has ended. Sign in again'],
   key_refused: [401, 'This key is not known here, or it is revoked or expired'],
@@ -48,16 +51,16 @@ export const ERRORS = {
   ],
 
   body_invalid: [400, 'The request body must be a JSON object'],
-  body_too_large: [400, 'The request body is larger than 64 KiB'],
+  body_too_large: [413, 'The request body is larger than 64 KiB', 400],
   field_invalid: [400, 'A field of the request is not valid'],
   path_invalid: [400, 'The path is not valid percent-encoded UTF-8'],
   request_malformed: [400, 'The request is not valid HTTP'],
   headers_too_large: [431, 'The request headers are larger than 16 KiB'],
 
-  job_already_queued: [400, 'A job is already queued for this workflow'],
-  workflow_paused: [400, 'This workflow is paused'],
-  job_ended: [400, 'This job has already ended'],
-  job_not_waiting: [400, 'This job does not wait: it runs, or it has ended'],
+  job_already_queued: [409, 'A job is already queued for this workflow', 400],
+  workflow_paused: [409, 'This workflow is paused', 400],
+  job_ended: [409, 'This job has already ended'],
+  job_not_waiting: [409, 'This job does not wait: it runs, or it has ended'],
   receives_push: [400, 'This workflow receives its records by push'],
   not_push: [
     400,
@@ -67,7 +70,7 @@ export const ERRORS = {
   push_refused: [422, 'The records were refused. The published ones stay as they are'],
   push_canceled: [409, 'The push was canceled. The published records stay as they are'],
   push_timeout: [408, 'The push took too long. The published records stay as they are'],
-  content_unsupported: [415, 'The body comes in a form that is not read here'],
+  content_unsupported: [415, 'The body comes in a form that is not read here', 400],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
 
   inspector_limit: [400, 'The team has as many inspectors as it may have. Remove one first'],
@@ -95,10 +98,16 @@ export const ERRORS = {
   stopping: [503, 'The service is stopping. Try again shortly'],
   not_ready: [503, 'The service is not ready. Try again shortly'],
   internal: [500, 'Something went wrong here. The log of the service says more under this x-request-id'],
-} as const satisfies Record<string, readonly [status: number, sentence: string]>;
+} as const satisfies Record<string, readonly [status: number, sentence: string, ofContract?: number]>;
 
 /** A code of the table. Codes are sent as `x-error-code` and never change their meaning. */
 export type ErrorCode = keyof typeof ERRORS;
+
+/** The status of an error. @param isFrozen whether one of the five operations of the contract answers with it */
+export function statusOf(code: ErrorCode, { isFrozen = false } = {}): number {
+  const [status, , ofContract]: readonly [number, string, number?] = ERRORS[code];
+  return isFrozen ? (ofContract ?? status) : status;
+}
 
 /** An error that a caller may see. `headers` are added to the answer; `cause` goes to the log only. */
 export class Problem extends Error {

@@ -1,7 +1,6 @@
 /** Changes the settings and custom headers of a webhook; each field is validated. */
 import { Problem } from '../model/error.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
-import { nearest } from '../std/nearest.ts';
 import { headersMistake, sealHeaders } from './custom-headers.ts';
 import type { WebhookDeps } from './deps.ts';
 
@@ -57,12 +56,6 @@ export async function changeWebhook(
 function changesMistake(fields: Record<string, unknown>): string | undefined {
   const names = Object.keys(fields);
   if (names.length === 0) return `Name at least one of ${FIELDS.join(', ')}`;
-  const unknown = names.find((name) => !FIELDS.includes(name));
-  if (unknown !== undefined) {
-    const meant = nearest(unknown, FIELDS);
-    const shown = JSON.stringify(unknown.slice(0, 100));
-    return `A webhook has no setting ${shown}. ${meant === undefined ? `There are ${FIELDS.join(', ')}` : `Did you mean \`${meant}\`?`}`;
-  }
   const { ordered, ratePerSecond, timeoutMs, headers } = fields;
   if (ordered !== undefined && typeof ordered !== 'boolean') return '`ordered` must be true or false';
   if (ratePerSecond !== undefined && ratePerSecond !== null && !isWithin(ratePerSecond, MIN_RATE, MAX_RATE)) {

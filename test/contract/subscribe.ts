@@ -198,6 +198,32 @@ export function subscribeRows({ ask, get, post, subscribe, listed, newUrl }: Wor
         names(await subscribeBody(`{"__proto__":${VALID_BODY}}`), '`workflowId`'),
     },
 
+    'Settings that only POST /v1/integrations/webhooks takes → 400 that names that route': {
+      ...each(
+        [
+          'filter',
+          'format',
+          'template',
+          'firstVersion',
+          'cooldown',
+          'digest',
+          'headers',
+          'ordered',
+          'ratePerSecond',
+          'timeoutMs',
+        ],
+        async (name) => {
+          const webhookUrl = newUrl();
+          const got = await subscribe({ webhookUrl, [name]: null });
+          names(got, `\`${name}\``);
+          names(got, 'POST /v1/integrations/webhooks');
+          assert.deepEqual(await listedWith(webhookUrl), []);
+          // An unknown workflow changes nothing: fields come before the look-up.
+          is(await subscribe({ workflowId: 'unknown', webhookUrl, [name]: 1 }), 400);
+        },
+      ),
+    },
+
     'The same subscribe twice → 200, 200; one item listed': {
       'the same, and the same set in another order': async () => {
         const webhookUrl = newUrl();

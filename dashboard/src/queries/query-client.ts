@@ -17,7 +17,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** A key that lacks a scope is answered 401, too: only the session query can say whether the session has ended. */
+/** The contract has no 403 for a key that lacks a scope: only the session query can say whether the session has ended. */
 function onRefusal(error: unknown): void {
   if (error instanceof Unauthorized) lookAtSession();
 }

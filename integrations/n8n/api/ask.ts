@@ -94,7 +94,7 @@ function refusal(caller: Caller, base: string, answer: Answer<unknown>, itemInde
   if (status < 400) {
     message = `${base} redirects to ${headers.location ?? 'another address'}`;
     description = 'Enter the address that answers itself as the base URL';
-  } else if (status === 401 && code === 'scope_missing') {
+  } else if (code === 'scope_missing') {
     description = 'Use a key with the scopes read, queue and webhooks';
   } else if (status === 401) {
     description =

@@ -118,7 +118,7 @@ function refusal(z, base, response) {
     );
   }
   const sentence = typeof response.data?.error === 'string' ? response.data.error : undefined;
-  if (status === 401 && code === 'scope_missing') {
+  if (code === 'scope_missing') {
     return new z.errors.Error(
       `${sentence}. Connect a key with the scopes read, queue and webhooks`,
       code,

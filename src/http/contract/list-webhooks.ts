@@ -7,6 +7,7 @@ import { workflowFilter } from '../workflow-filter.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
   id: 'listWebhooks',
+  frozen: true,
   group: 'Integrations',
   summary: 'Shows all webhooks of a team',
   parameters: [

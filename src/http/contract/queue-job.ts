@@ -7,6 +7,7 @@ import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',
+  frozen: true,
   group: 'Workflows',
   summary: 'Creates and queues a new job to run for the workflow',
   parameters: [

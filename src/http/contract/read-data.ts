@@ -21,6 +21,7 @@ import { sendStream } from '../send-stream.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',
+  frozen: true,
   weight: 'whole',
   group: 'Workflows',
   summary: 'Returns all data of one workflow',

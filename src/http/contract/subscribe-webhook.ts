@@ -7,8 +7,23 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { invalid } from '../values.ts';
 
+/** Ignoring one of these would do the opposite of what was meant: a `filter` that is ignored sends everything. */
+const SETTINGS = [
+  'filter',
+  'format',
+  'template',
+  'firstVersion',
+  'cooldown',
+  'digest',
+  'headers',
+  'ordered',
+  'ratePerSecond',
+  'timeoutMs',
+];
+
 export const subscribeWebhook: Operation<KeyedCall> = {
   id: 'subscribeWebhook',
+  frozen: true,
   group: 'Integrations',
   summary: 'Creates and subscribes a new webhook',
   description:
@@ -17,6 +32,7 @@ export const subscribeWebhook: Operation<KeyedCall> = {
   requestBody: jsonBody(
     {
       type: 'object',
+      additionalProperties: true,
       required: ['workflowId', 'webhookUrl', 'events'],
       properties: {
         workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
@@ -43,15 +59,17 @@ export const subscribeWebhook: Operation<KeyedCall> = {
       },
     },
   ),
+  misplaced: Object.fromEntries(SETTINGS.map((name) => [name, settingElsewhere(name)])),
   answer: jsonResponse('Subscribed', 'Message', {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
-  async handle({ services, caller, request, reply }) {
+  async handle(call) {
+    const { services, caller, reply } = call;
     const fields = checked(
-      await bodyFields(request.raw, 'a JSON object with `workflowId`, `webhookUrl` and `events`'),
+      await bodyFields(call, 'a JSON object with `workflowId`, `webhookUrl` and `events`'),
     );
     const { webhook, message } = await subscribe(services.webhooks, {
       teamId: caller.teamId,
@@ -63,6 +81,13 @@ export const subscribeWebhook: Operation<KeyedCall> = {
     return { message };
   },
 };
+
+function settingElsewhere(name: string): string {
+  return (
+    `This operation takes no setting \`${name}\`: leave it out. ` +
+    'POST /v1/integrations/webhooks takes settings, and PATCH changes those of a webhook'
+  );
+}
 
 function checked(body: Record<string, unknown>): { workflowId: string; url: string; events: string[] } {
   const { workflowId, webhookUrl, events } = body;

@@ -38,12 +38,17 @@ const query: Parameter[] = [
 
 export const unsubscribeWebhook: Operation<KeyedCall> = {
   id: 'unsubscribeWebhook',
+  frozen: true,
   group: 'Integrations',
   summary: 'Unsubscribes an existing webhook',
   description: `${THREE_WAYS}. Where several name one, they must name the same.`,
   parameters: query,
   requestBody: jsonBody(
-    { type: 'object', properties: { webhookId: { type: 'string', description: 'Webhook id' } } },
+    {
+      type: 'object',
+      additionalProperties: true,
+      properties: { webhookId: { type: 'string', description: 'Webhook id' } },
+    },
     { required: false, example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' } },
   ),
   answer: jsonResponse('Unsubscribed', 'Message'),

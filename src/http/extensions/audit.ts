@@ -62,7 +62,7 @@ async function teamOf(
   if (!allows(caller.scopes, 'operator')) {
     throw new Problem('scope_missing', {
       sentence:
-        'Unauthorized: `team` needs a key with the scope `operator`. Leave it out to read the audit of your own team',
+        '`team` needs a key with the scope `operator`. Leave it out to read the audit of your own team',
     });
   }
   if (slug === EVERY_TEAM) return {};

@@ -72,8 +72,9 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
   }),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
-  async handle({ services, caller, params, request }) {
-    const fields = checked(await bodyFields(request.raw, 'a JSON object with `email` or `id`'));
+  async handle(call) {
+    const { services, caller, params } = call;
+    const fields = checked(await bodyFields(call, 'a JSON object with `email` or `id`'));
     const report = await erase(services.erasure, {
       teamId: caller.teamId,
       workflowId: workflowIdFrom(params.workflowId),

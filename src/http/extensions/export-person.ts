@@ -34,8 +34,8 @@ export const exportAboutPerson: Operation<KeyedCall> = {
   refusals: { field_invalid: 'Bad request' },
 
   async handle(call) {
-    const { services, caller, request, reply } = call;
-    const { email } = await bodyFields(request.raw, 'a JSON object with `email`');
+    const { services, caller, reply } = call;
+    const { email } = await bodyFields(call, 'a JSON object with `email`');
     if (typeof email !== 'string' || email.length > MAX_SUBJECT) {
       invalid(`\`email\` must be a string of at most ${MAX_SUBJECT} characters: the address of the person`);
     }

@@ -15,6 +15,7 @@ export function inspectBy(method: Method): Operation<Call> {
   const name = `${method[0]}${method.slice(1).toLowerCase()}`;
   return {
     id: `inspect${name}`,
+    open: true,
     group: 'Inspectors',
     summary: `The address of an inspector: keeps what ${method} sends, for its team to look at`,
     description:

@@ -17,7 +17,7 @@ import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.t
 import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid, refuseUnknown } from '../values.ts';
+import { invalid } from '../values.ts';
 import { answering, shownInspected, shownInspector } from './shown-inspector.ts';
 
 const DEFAULT_STATUS = 204;
@@ -52,8 +52,13 @@ export const createInspector: Operation<KeyedCall> = {
   answer: jsonResponse('The inspector', 'Inspector', { location: 'Where the inspector can be read' }),
   refusals: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
 
-  async handle({ services: { store, inspection }, caller: { teamId }, request, reply }) {
-    const { status = DEFAULT_STATUS, delayMs = 0 } = answerFrom(await bodyFields(request.raw));
+  async handle(call) {
+    const {
+      services: { store, inspection },
+      caller: { teamId },
+      reply,
+    } = call;
+    const { status = DEFAULT_STATUS, delayMs = 0 } = answerFrom(await bodyFields(call));
     const made = await store.inspectors.create({
       teamId,
       // Random, unlike other ids, which are ordered and can be guessed: this id is the inspector's only protection.
@@ -120,8 +125,8 @@ export const updateInspector: Operation<KeyedCall> = {
   refusals: { ...refusals, field_invalid: 'A field is not valid' },
 
   async handle(call) {
-    const { services, caller, request } = call;
-    const changes = answerFrom(await bodyFields(request.raw, 'a JSON object with `status` or `delayMs`'));
+    const { services, caller } = call;
+    const changes = answerFrom(await bodyFields(call, 'a JSON object with `status` or `delayMs`'));
     if (Object.keys(changes).length === 0) invalid('Give `status` or `delayMs`');
     const { id } = await inspectorOf(call);
     const changed = await services.store.inspectors.change({ teamId: caller.teamId, id, ...changes });
@@ -194,8 +199,7 @@ async function inspectorOf({ services, caller, params: { inspectorId: id } }: Ke
 }
 
 function answerFrom(fields: Record<string, unknown>): { status?: number; delayMs?: number } {
-  const { status, delayMs, ...others } = fields;
-  refuseUnknown(others, 'status and delayMs');
+  const { status, delayMs } = fields;
   return {
     ...(status === undefined ? {} : { status: whole('status', status, ANSWERED_STATUS) }),
     ...(delayMs === undefined

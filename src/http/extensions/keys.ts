@@ -10,7 +10,7 @@ import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../l
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid, oneOf, refuseUnknown, timeFrom } from '../values.ts';
+import { invalid, oneOf, timeFrom } from '../values.ts';
 import { shownKey } from './shown-key.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
@@ -59,7 +59,6 @@ export const createKey: Operation<KeyedCall> = {
   requestBody: jsonBody(
     {
       type: 'object',
-      additionalProperties: false,
       properties: {
         name: { type: 'string', maxLength: MAX_KEY_NAME, description: 'What to call it' },
         scopes: {
@@ -82,8 +81,12 @@ export const createKey: Operation<KeyedCall> = {
   answer: jsonResponse('The key', minted),
   refusals: { field_invalid: 'A field is not valid' },
 
-  async handle({ services: { store }, caller: { teamId }, request }) {
-    const wanted = keyFrom(await bodyFields(request.raw), store.now());
+  async handle(call) {
+    const {
+      services: { store },
+      caller: { teamId },
+    } = call;
+    const wanted = keyFrom(await bodyFields(call), store.now());
     const { key, record } = await mintKey(store, { teamId, ...wanted });
     return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record, store.now()) };
   },
@@ -100,7 +103,6 @@ export const rotateKey: Operation<KeyedCall> = {
   requestBody: jsonBody(
     {
       type: 'object',
-      additionalProperties: false,
       properties: {
         overlapSeconds: {
           type: 'integer',
@@ -119,8 +121,13 @@ export const rotateKey: Operation<KeyedCall> = {
     key_not_found: 'No key found, or it is revoked or expired',
   },
 
-  async handle({ services: { store }, caller: { teamId }, params, request }) {
-    const overlapMs = overlapFrom(await bodyFields(request.raw)) * 1_000;
+  async handle(call) {
+    const {
+      services: { store },
+      caller: { teamId },
+      params,
+    } = call;
+    const overlapMs = overlapFrom(await bodyFields(call)) * 1_000;
     const { id } = await teamKey(store, teamId, params.keyId);
     const made = await rotate(store, { teamId, id, overlapMs });
     if (made === undefined) throw new Problem('key_not_found');
@@ -180,8 +187,7 @@ function keyFrom(
   fields: Record<string, unknown>,
   now: number,
 ): { name: string; scopes: Scope[]; expiresAt: number | null } {
-  const { name = '', scopes = DEFAULT_SCOPES, expiresAt = null, ...others } = fields;
-  refuseUnknown(others, 'name, scopes and expiresAt');
+  const { name = '', scopes = DEFAULT_SCOPES, expiresAt = null } = fields;
   if (
     typeof name !== 'string' ||
     !name.isWellFormed() ||
@@ -192,8 +198,10 @@ function keyFrom(
       `\`name\` must be a string of at most ${MAX_KEY_NAME} characters without control characters, or be left out`,
     );
   }
-  if (!Array.isArray(scopes) || scopes.length === 0) {
-    return invalid(`\`scopes\` must be an array of some of ${TEAM_SCOPES.join(', ')}, or be left out`);
+  if (!Array.isArray(scopes) || scopes.length === 0 || new Set(scopes).size < scopes.length) {
+    return invalid(
+      `\`scopes\` must be an array of some of ${TEAM_SCOPES.join(', ')}, each named once, or be left out`,
+    );
   }
   if (scopes.includes('operator')) throw new Problem('key_of_operator');
   const given = new Set(scopes.map((scope) => oneOf('`scopes`', scope, TEAM_SCOPES)));
@@ -202,8 +210,7 @@ function keyFrom(
   return { name, scopes: TEAM_SCOPES.filter((scope) => given.has(scope)), expiresAt: until };
 }
 
-function overlapFrom({ overlapSeconds = 0, ...others }: Record<string, unknown>): number {
-  refuseUnknown(others, 'overlapSeconds');
+function overlapFrom({ overlapSeconds = 0 }: Record<string, unknown>): number {
   const isFit =
     Number.isInteger(overlapSeconds) &&
     Number(overlapSeconds) >= 0 &&

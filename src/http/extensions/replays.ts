@@ -67,7 +67,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const fields = await bodyFields(call.request.raw, 'a JSON object with `deliveryIds`, or with `since`');
+    const fields = await bodyFields(call, 'a JSON object with `deliveryIds`, or with `since`');
     const named = fields.deliveryIds !== undefined;
     const selected = ['since', 'until', 'states'].some((name) => fields[name] !== undefined);
     if (named === selected) invalid(FORMS);

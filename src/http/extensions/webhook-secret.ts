@@ -55,8 +55,9 @@ export const rotateWebhookSecret: Operation<KeyedCall> = {
   }),
   refusals: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
-  async handle({ services, caller, params, request }) {
-    const { overlapHours = DEFAULT_OVERLAP_HOURS } = await bodyFields(request.raw);
+  async handle(call) {
+    const { services, caller, params } = call;
+    const { overlapHours = DEFAULT_OVERLAP_HOURS } = await bodyFields(call);
     if (typeof overlapHours !== 'number' || !(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
       invalid(`\`overlapHours\` must be a number from 0 to ${MAX_OVERLAP_HOURS}, or be left out`);
     }

@@ -29,7 +29,7 @@ import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../l
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid, refuseUnknown } from '../values.ts';
+import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { shownBreaker, shownWebhook } from './shown-webhook.ts';
 
@@ -42,7 +42,6 @@ const changed = messageWith('webhook', 'WebhookDetail');
 const settings = {
   type: 'object',
   minProperties: 1,
-  additionalProperties: false,
   properties: {
     ordered: {
       type: 'boolean',
@@ -126,7 +125,6 @@ export const createTeamWebhook: Operation<KeyedCall> = {
   requestBody: jsonBody({
     type: 'object',
     required: ['webhookUrl', 'events'],
-    additionalProperties: false,
     properties: {
       webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: '^[hH][tT][tT][pP][sS]?://' },
       events: {
@@ -139,14 +137,24 @@ export const createTeamWebhook: Operation<KeyedCall> = {
       settings,
     },
   }),
+  misplaced: {
+    workflowId:
+      'A webhook that is made here receives the events of all workflows of the team: leave `workflowId` out, or use ' +
+      'POST /v1/integrations/webhooks/subscribe for one workflow',
+  },
   answer: jsonResponse('The webhook', 'WebhookDetail', {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),
   refusals: { field_invalid: 'A field is not valid' },
 
-  async handle({ services, caller: { teamId }, request, reply }) {
-    const fields = await bodyFields(request.raw, 'a JSON object with `webhookUrl` and `events`');
+  async handle(call) {
+    const {
+      services,
+      caller: { teamId },
+      reply,
+    } = call;
+    const fields = await bodyFields(call, 'a JSON object with `webhookUrl` and `events`');
     const { url, events, changes } = teamWebhookFrom(fields);
     const { headers: _, ...settings } = changes ?? {};
     const target = { teamId, workflowId: null, url, events, settings };
@@ -191,8 +199,8 @@ export const updateWebhook: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const { services, request } = call;
-    const changes = changesFrom(await bodyFields(request.raw, 'a JSON object with the settings to change'));
+    const { services } = call;
+    const changes = changesFrom(await bodyFields(call, 'a JSON object with the settings to change'));
     const before = await webhookOf(call);
     const { text, expected } = await settingsOf(call, before);
     const { teamId, id } = before;
@@ -261,8 +269,9 @@ export const pauseWebhook: Operation<KeyedCall> = {
   answer: jsonResponse('The webhook is paused', changed),
   refusals: { field_invalid: '`reason` is not valid', ...refusals },
 
-  async handle({ services, caller, params, request }) {
-    const reason = reasonFrom(await bodyFields(request.raw));
+  async handle(call) {
+    const { services, caller, params } = call;
+    const reason = reasonFrom(await bodyFields(call));
     const id = webhookIdFrom(params.webhookId);
     const webhook = await services.store.webhooks.pause({ teamId: caller.teamId, id, reason });
     if (webhook === undefined) throw new Problem('webhook_not_found');
@@ -316,14 +325,7 @@ function teamWebhookFrom(fields: Record<string, unknown>): {
   events: string[];
   changes: WebhookChanges | undefined;
 } {
-  const { webhookUrl, events, settings, ...others } = fields;
-  if (Object.keys(others)[0] === 'workflowId') {
-    invalid(
-      'A webhook that is made here hears of all workflows of the team: leave `workflowId` out, or use ' +
-        'POST /v1/integrations/webhooks/subscribe for one workflow',
-    );
-  }
-  refuseUnknown(others, 'webhookUrl, events and settings');
+  const { webhookUrl, events, settings } = fields;
   const mistake = urlMistake(webhookUrl) ?? knownEventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
   const target = { url: webhookUrl as string, events: events as string[] };

@@ -66,6 +66,7 @@ export const putWorkflow: Operation<KeyedCall> = {
           type: 'object',
           required: ['type'],
           description: 'What stands under `source` in a workflow file',
+          additionalProperties: true,
           properties: {
             type: { enum: TYPES },
             url: { description: 'Of `http`: one address, or a list of them' },
@@ -77,6 +78,7 @@ export const putWorkflow: Operation<KeyedCall> = {
         onInvalid: { enum: ON_INVALID },
         schedule: { type: 'object', description: 'Of `http`: `cron` with `timezone`, or `every`' },
         overlap: { enum: OVERLAPS },
+        priority: { type: 'integer', description: 'Among the jobs of the team that wait: higher ones first' },
         retries: { type: 'object', description: 'Of `http`: `max`, `backoff`' },
         guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
         limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
@@ -101,7 +103,7 @@ export const putWorkflow: Operation<KeyedCall> = {
     const { store } = services;
     const { teamId } = caller;
     const dryRun = queryFlag(call.query, 'dryRun');
-    const fields = await bodyFields(request.raw, 'a JSON object with what a workflow file holds');
+    const fields = await bodyFields(call, 'a JSON object with what a workflow file holds');
     const id = workflowIdFrom(params.workflowId, NO_ID);
     const stored = await ownWorkflow(store, teamId, id);
     if (stored === undefined && request.headers['if-match'] !== undefined) {

@@ -1,4 +1,5 @@
 /** How operations describe JSON bodies, JSON answers and times in OpenAPI. */
+import { closed } from '../strict.ts';
 import type { schemas } from './schemas.ts';
 
 /** A time in an answer: see `toIso`. */
@@ -32,12 +33,15 @@ export function messageWith(name: string, schema: keyof typeof schemas): object 
   };
 }
 
-/** A JSON request body, as an OpenAPI request body. */
+/**
+ * A JSON request body, as an OpenAPI request body. An object takes only the properties that it names, at any depth, unless
+ * its `additionalProperties` says otherwise.
+ */
 export function jsonBody(
   schema: object,
   { required = true, example }: { required?: boolean; example?: unknown } = {},
 ): object {
-  const content = { schema, ...(example === undefined ? {} : { example }) };
+  const content = { schema: closed(schema), ...(example === undefined ? {} : { example }) };
   return { required, content: { 'application/json': content } };
 }
 

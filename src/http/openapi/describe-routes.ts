@@ -1,7 +1,8 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
-import { type ErrorCode, Problem } from '../../model/error.ts';
+import { type ErrorCode, statusOf } from '../../model/error.ts';
 import { plainPath } from '../match.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
+import { isStrict } from '../strict.ts';
 import { jsonResponse } from './content.ts';
 import { describeWebhooks } from './describe-events.ts';
 import { schemas } from './schemas.ts';
@@ -23,7 +24,8 @@ export function describeRoutes(routes: readonly Route[]) {
       version: '1.0.0',
       description:
         'Workflows run as jobs, jobs publish records, records are read here, and webhooks report what changed. ' +
-        'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, ' +
+        'Every error answer is `{ "error": string }`, or problem details (RFC 9457) where `Accept` names ' +
+        '`application/problem+json`; its code is in the header `x-error-code`, ' +
         'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each path answers 405 ' +
         'with `allow` to a method that it does not take (`MethodNotAllowed`). 503 comes while the service starts, ' +
         'stops, is overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` ' +
@@ -48,7 +50,7 @@ export function describeRoutes(routes: readonly Route[]) {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       headers: HEADERS,
       responses: Object.fromEntries(
-        [METHOD_NOT_ALLOWED, ...SHARED].map(({ name, refusal }) => [name, refused(refusal)]),
+        [METHOD_NOT_ALLOWED, ...SHARED].map(({ name, refusal }) => [name, refused([refusal])]),
       ),
       schemas,
     },
@@ -56,8 +58,8 @@ export function describeRoutes(routes: readonly Route[]) {
   return withExamples(withNames(withTypes(document)));
 }
 
-function describe({ operation, scope }: Route): object {
-  const refusals = { ...(scope === null ? {} : { unauthorized: 'Unauthorized' }), ...operation.refusals };
+function describe(route: Route): object {
+  const { operation, scope } = route;
   const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])];
   return {
     operationId: operation.id,
@@ -72,14 +74,39 @@ function describe({ operation, scope }: Route): object {
       ...(operation.tagged
         ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
         : {}),
-      ...Object.fromEntries(
-        Object.entries(refusals).map(([code, refusal]) => [statusOf(code as ErrorCode), refused(refusal)]),
-      ),
+      ...refusedBy(route),
       ...Object.fromEntries(
         SHARED.map(({ code, name }) => [statusOf(code), { $ref: `#/components/responses/${name}` }]),
       ),
     },
   };
+}
+
+/** The errors of a route by status: its own, and those that every route of its kind may answer with. */
+function refusedBy({ operation, scope, method }: Route): Record<number, object> {
+  const isFrozen = operation.frozen === true;
+  const codes = Object.entries({
+    ...(scope === null ? {} : { unauthorized: 'Unauthorized' }),
+    ...(scope === null || scope === 'any' || isFrozen
+      ? {}
+      : { scope_missing: 'The key does not have the scope that this needs' }),
+    ...operation.refusals,
+  }) as [ErrorCode, Refusal][];
+  const own = Map.groupBy(codes, ([code]) => statusOf(code, { isFrozen }));
+  const strict: Partial<Record<ErrorCode, string>> = isStrict(operation)
+    ? {
+        field_invalid: 'A parameter or a field is unknown',
+        ...(method === 'GET' ? {} : { body_too_large: 'The body is too large' }),
+        ...(operation.requestBody === undefined ? {} : { content_unsupported: 'The body is not JSON' }),
+      }
+    : {};
+  for (const [code, refusal] of Object.entries(strict) as [ErrorCode, Refusal][]) {
+    const status = statusOf(code);
+    if (!own.has(status)) own.set(status, [[code, refusal]]);
+  }
+  return Object.fromEntries(
+    [...own].map(([status, several]) => [status, refused(several.map(([, refusal]) => refusal))]),
+  );
 }
 
 const IF_NONE_MATCH: Parameter = {
@@ -137,15 +164,22 @@ const METHOD_NOT_ALLOWED: SharedRefusal = {
   },
 };
 
-function statusOf(code: ErrorCode): number {
-  return new Problem(code).status;
-}
-
-function withHeaders(answer: { description?: string; headers?: object }, headers: object = {}): object {
+function withHeaders(
+  answer: { description?: string; headers?: object; content?: object },
+  headers: object = {},
+): object {
   return { ...answer, headers: { ...answer.headers, ...headers, ...REQUEST_ID } };
 }
 
-function refused(refusal: Refusal): object {
-  const { description, headers } = typeof refusal === 'string' ? { description: refusal } : refusal;
-  return withHeaders(jsonResponse(description, 'Error', headers), ERROR_CODE);
+/** @param refusals with the same status */
+function refused(refusals: readonly Refusal[]): object {
+  const all = refusals.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
+  const answer = jsonResponse(
+    all.map(({ description }) => description).join('; or: '),
+    'Error',
+    Object.assign({}, ...all.map(({ headers }) => headers)),
+  ) as { content: object };
+  const details = { schema: { $ref: '#/components/schemas/Problem' } };
+  const content = { ...answer.content, 'application/problem+json': details };
+  return withHeaders({ ...answer, content }, ERROR_CODE);
 }

@@ -15,6 +15,7 @@ import { workflowSchema } from '../extensions/shown-workflow.ts';
 import { systemSchema } from '../extensions/system.ts';
 import { systemChecksSchema } from '../extensions/system-checks.ts';
 import { versionSchema } from '../extensions/versions.ts';
+import { problemSchema } from '../problem.ts';
 import { eventSchemas } from './describe-events.ts';
 
 export const schemas = {
@@ -25,6 +26,7 @@ export const schemas = {
     examples: [{ error: 'No workflow found' }],
     additionalProperties: false,
   },
+  Problem: problemSchema,
   Message: {
     type: 'object',
     required: ['message'],

@@ -50,6 +50,7 @@ export class Guide {
 /** GET /docs/guide/… */
 export const readGuide: Operation<Call> = {
   id: 'readGuide',
+  open: true,
   group: 'Service',
   summary: 'The guide: what all of this is and how it is used',
   answer: { description: 'A page, or one of its files' },

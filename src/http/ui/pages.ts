@@ -48,6 +48,7 @@ export class Pages {
 /** GET /ui/… */
 export const readPage: Operation<Call> = {
   id: 'readPage',
+  open: true,
   group: 'Service',
   summary: 'The dashboard',
   answer: { description: 'The page, or one of its files' },
@@ -60,6 +61,7 @@ export const readPage: Operation<Call> = {
 /** GET /, in a browser. */
 export const toDashboard: Operation<Call> = {
   id: 'toDashboard',
+  open: true,
   group: 'Service',
   summary: 'Where the dashboard is',
   answer: { description: 'Moved' },

@@ -9,7 +9,7 @@ import type { Begun, SignedIn } from '../../teams/sessions.ts';
 import { authorOf } from '../author.ts';
 import { bodyFields } from '../body.ts';
 import { clientAddress } from '../client-address.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import type { Call, Operation } from '../route.ts';
 import { invalid } from '../values.ts';
 import { requireOwnOrigin } from './own-origin.ts';
@@ -41,21 +41,19 @@ export const beginSession: Operation<Call> = {
   id: 'beginSession',
   group: 'Service',
   summary: 'Signs in with `key`, or with the `token` of a link that works once',
+  requestBody: jsonBody({
+    type: 'object',
+    properties: { key: { type: 'string' }, token: { type: 'string' } },
+  }),
   answer: shape,
 
   async handle(call) {
     const ui = uiOf(call);
     const { request, reply } = call;
     requireOwnOrigin(ui, request);
-    const { key, token, ...others } = await bodyFields(
-      request.raw,
-      'the key, or the token of a link',
-      MAX_SIGN_IN_BYTES,
-    );
+    const { key, token } = await bodyFields(call, 'the key, or the token of a link', MAX_SIGN_IN_BYTES);
     const { sessions } = ui;
-    if (Object.keys(others).length > 0 || (key !== undefined && token !== undefined)) {
-      invalid('Give `key` or `token`, and nothing else');
-    }
+    if (key !== undefined && token !== undefined) invalid('Give `key` or `token`, not both');
     const begun =
       token === undefined
         ? await tried(call, key, 'key', (text, author) => sessions.begin(text.trim(), author))

@@ -1,0 +1,143 @@
+/**
+ * Refuses input that an operation does not declare: query parameters, fields of the body at any depth, and bodies where
+ * there is none to send. What would be ignored might have been meant: a misspelt `dryRun` erases for good.
+ */
+import { nearest } from '../std/nearest.ts';
+import type { Declared } from './route.ts';
+import { invalid } from './values.ts';
+
+/** The part of JSON Schema that says which fields there are. */
+interface Schema {
+  properties?: Readonly<Record<string, Schema>>;
+  additionalProperties?: unknown;
+  items?: Schema;
+  oneOf?: readonly Schema[];
+}
+
+/** How much of a name is repeated to whoever sent it. */
+const MAX_SHOWN = 100;
+
+/** Whether the operation refuses what it does not know. */
+export function isStrict({ frozen, open }: Declared): boolean {
+  return frozen !== true && open !== true;
+}
+
+/**
+ * @param query what follows the question mark, still encoded
+ * @throws Problem `field_invalid` for the first parameter that the operation does not declare
+ */
+export function refuseUnknownQuery(operation: Declared, query: string): void {
+  if (query === '' || !isStrict(operation)) return;
+  const known = queryNames(operation);
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const name = decoded(pair.split('=', 1)[0] ?? '');
+    if (known.includes(name)) continue;
+    const isField = Object.hasOwn(bodySchema(operation)?.properties ?? {}, name);
+    const advice = isField
+      ? 'It is a field of the JSON body'
+      : adviceOn(name, known, 'This operation takes no query parameters');
+    invalid(`There is no query parameter ${shown(name)}. ${advice}`);
+  }
+}
+
+/**
+ * @throws Problem `field_invalid` for the first field that the operation does not declare; of one that ignores what it
+ *   does not know, only for fields that it declares to be misplaced
+ */
+export function refuseUnknownFields(operation: Declared, fields: Readonly<Record<string, unknown>>): void {
+  for (const [name, sentence] of Object.entries(operation.misplaced ?? {})) {
+    if (Object.hasOwn(fields, name)) invalid(sentence);
+  }
+  if (!isStrict(operation)) return;
+  const schema = bodySchema(operation) ?? { properties: {}, additionalProperties: false };
+  for (const name of Object.keys(fields)) {
+    if (!queryNames(operation).includes(name) || isKnown(schema, name)) continue;
+    invalid(`There is no field ${shown(name)}. It is a query parameter: ?${name}=…`);
+  }
+  refuseUnknownIn(schema, fields, '');
+}
+
+/** Marks as closed every object of a schema that names its properties and does not say whether there may be others. */
+export function closed(schema: object): object {
+  const { properties, items, oneOf, ...others } = schema as Schema;
+  return {
+    ...(properties === undefined ? {} : { additionalProperties: false }),
+    ...others,
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([name, one]) => [name, closed(one)]),
+          ),
+        }),
+    ...(items === undefined ? {} : { items: closed(items) }),
+    ...(oneOf === undefined ? {} : { oneOf: oneOf.map(closed) }),
+  };
+}
+
+function refuseUnknownIn(schema: Schema, value: unknown, place: string): void {
+  if (Array.isArray(value)) {
+    for (const [at, one] of value.entries()) refuseUnknownIn(schema.items ?? {}, one, `${place}[${at}]`);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, one] of Object.entries(value)) {
+    const path = place === '' ? name : `${place}.${name}`;
+    if (!isKnown(schema, name)) {
+      const known = fieldNames(schema).map((other) => (place === '' ? other : `${place}.${other}`));
+      invalid(
+        `There is no field ${shown(path)}. ${adviceOn(path, known, 'This operation takes no body: leave it out')}`,
+      );
+    }
+    const below = forms(schema).flatMap((form) =>
+      Object.hasOwn(form.properties ?? {}, name) ? [form.properties?.[name] ?? {}] : [],
+    );
+    if (below[0] !== undefined) refuseUnknownIn(below[0], one, path);
+  }
+}
+
+/** A schema, or the alternatives of which it takes one. */
+function forms(schema: Schema): readonly Schema[] {
+  return schema.oneOf ?? [schema];
+}
+
+function fieldNames(schema: Schema): string[] {
+  return [...new Set(forms(schema).flatMap(({ properties = {} }) => Object.keys(properties)))];
+}
+
+function isKnown(schema: Schema, name: string): boolean {
+  return forms(schema).some(
+    ({ properties = {}, additionalProperties }) =>
+      additionalProperties !== false || Object.hasOwn(properties, name),
+  );
+}
+
+function queryNames({ parameters = [] }: Declared): string[] {
+  return parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+}
+
+function bodySchema({ requestBody }: Declared): Schema | undefined {
+  return (requestBody as { content?: Record<string, { schema: Schema }> } | undefined)?.content?.[
+    'application/json'
+  ]?.schema;
+}
+
+function adviceOn(name: string, known: readonly string[], none: string): string {
+  if (known.length === 0) return none;
+  const meant = nearest(name, known);
+  return meant === undefined ? `This operation takes ${known.join(', ')}` : `Did you mean \`${meant}\`?`;
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, MAX_SHOWN));
+}
+
+/** As it was sent where it is not valid percent-encoded UTF-8. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '));
+  } catch {
+    return name;
+  }
+}
