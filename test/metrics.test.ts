@@ -13,6 +13,7 @@ import { type Reading, readExpression } from './support/promql.ts';
 import { startReceiver } from './support/receiver.ts';
 import { amountOf, type Families, scrape, scrapeUntil } from './support/scrape.ts';
 import { startService } from './support/service.ts';
+import { sendBytes } from './support/wire.ts';
 
 const OPERATE = join(import.meta.dirname, '..', 'docs', 'operate');
 const ALERTS = join(OPERATE, 'alerts.yaml');
@@ -191,12 +192,17 @@ test('is for clients whose address is named, and for keys of operators', async (
     return { status: answer.status, text: await answer.text() };
   };
   assert.equal((await ask({})).status, 200);
+  // A page whose name was made to lead here asks in the browser of this machine (DNS rebinding).
+  const hosted = (name: string) =>
+    sendBytes(service.url, `GET /metrics HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`);
+  assert.equal((await hosted('evil.example')).status, 401);
+  assert.equal((await hosted('localhost')).status, 200);
   const elsewhere = { 'x-forwarded-for': '127.0.0.1' };
   const refused = await ask(elsewhere);
   assert.deepEqual(JSON.parse(refused.text), {
     error:
       'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or a ' +
-      'client whose address FLOWHOOK_METRICS_ALLOW names',
+      'client whose address FLOWHOOK_METRICS_ALLOW names, asking under an address, a local name or FLOWHOOK_PUBLIC_URL',
   });
   assert.equal(refused.status, 401);
   const { key } = await mintKey(service.store, {

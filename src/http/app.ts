@@ -10,7 +10,9 @@ import { auditedAs, authorOf, isAudited } from './author.ts';
 import { refuseBody } from './body.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { compressAnswers } from './compression.ts';
+import { holdContinue, isUninvited } from './continue.ts';
 import { corsHeaders } from './cors.ts';
+import { boundUnread } from './limits/linger.ts';
 import { isRateLimitField } from './limits/rate-limits.ts';
 import { serverTimeouts } from './limits/timeouts.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
@@ -20,6 +22,7 @@ import { requestIdOf } from './request-id.ts';
 import type { Call, KeyedCall, Method, Operation, Route } from './route.ts';
 import { routes } from './routes.ts';
 import type { CallServices, HttpServices } from './services.ts';
+import { requireSound } from './sound-request.ts';
 import { EventWaits } from './streams/event-waits.ts';
 import { Streams } from './streams/streams.ts';
 import { isStrict, refuseUnknownQuery } from './strict.ts';
@@ -33,6 +36,8 @@ export interface Arrival {
   match: Match | undefined;
   route: Route | undefined;
   query: string;
+  /** The target is `*`: the server as a whole. */
+  isServer: boolean;
   teamId: string | null;
   keyId: string | null;
   traced: Traced;
@@ -43,6 +48,9 @@ const MAX_HEADER_BYTES = 16 * 1_024;
 const NO_SCHEMAS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 /** A connection without any traffic for this long is closed: a client that has stalled for good holds a file open. */
 const IDLE_MS = 10 * 60_000;
+
+/** What `OPTIONS *` is told. */
+const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 const NOT_HERE =
   'This node has no API: it answers /livez, /readyz and /metrics. Ask one whose FLOWHOOK_ROLE is all or api';
@@ -91,13 +99,13 @@ export function createApp(services: HttpServices): FastifyInstance {
     }),
     // The framework's router sees only the names of routes: `match.ts` has found the route by then.
     rewriteUrl(request) {
-      const { path, query } = splitTarget(request.url ?? '');
+      const { path, query, isServer = false } = splitTarget(request.url ?? '');
       const found = find(path, request.headers.accept);
       const route = found?.known.routes.get(request.method ?? '');
       const { traceparent } = request.headers;
       const traced =
         services.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED;
-      arrivals.set(request, { match: found, route, query, teamId: null, keyId: null, traced });
+      arrivals.set(request, { match: found, route, query, isServer, teamId: null, keyId: null, traced });
       return route === undefined ? '/-' : routerPath(route);
     },
   });
@@ -133,8 +141,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   certificate?.follow(app.server);
   connections.follow(app.server);
   app.server.on('connect', answerConnect(unknownMethod));
-  // Otherwise Node answers an `expect` that it does not know with 417.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  holdContinue(app.server);
 
   // Open streams and long polls would keep the server from closing.
   app.addHook('preClose', () => eventWaits.close());
@@ -142,6 +149,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.addHook('preClose', async () => services.inspection.close());
   app.addHook('onRequest', async (request, reply) => {
     answering.set(request.raw.socket, reply.raw);
+    boundUnread(request.raw, reply.raw);
     const arrival = arrivalOf(request);
     setCommonHeaders(request, reply);
     const weight = arrival.route?.operation.weight ?? 'brief';
@@ -151,15 +159,14 @@ export function createApp(services: HttpServices): FastifyInstance {
     services.inFlight.add(reply.raw, weight);
     observeEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (!isHealth(arrival)) services.rateLimits?.countAddress(request, reply);
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
-      throw new Problem('request_malformed', {
-        sentence: 'The request is not valid HTTP: it has no host header',
-        headers: { connection: 'close' },
-      });
-    }
+    requireSound(request.raw);
   });
 
   compressAnswers(app);
+  app.addHook('onSend', async ({ raw }, reply) => {
+    // The client may send the body now, or not at all: its next bytes would be taken for either.
+    if (isUninvited(raw)) reply.header('connection', 'close');
+  });
   for (const route of allRoutes) {
     app.route({
       method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
@@ -174,8 +181,8 @@ export function createApp(services: HttpServices): FastifyInstance {
   app.setNotFoundHandler(async (request, reply) => {
     const arrival = arrivalOf(request);
     const { match } = arrival;
-    if (match === undefined || request.method !== 'OPTIONS') throw unroutable(match);
-    const { allow } = match.known;
+    const allow = arrival.isServer ? ALL_METHODS : match?.known.allow;
+    if (allow === undefined || request.method !== 'OPTIONS') throw unroutable(match);
     const cors = isOfDashboard(arrival) ? {} : corsHeaders(request.raw, services.corsOrigins, allow);
     return reply
       .code(204)

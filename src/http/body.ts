@@ -1,6 +1,7 @@
 /** Reads request bodies within a bound, where an operation asks for one: the framework reads none. */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../model/error.ts';
+import { inviteBody, isUninvited } from './continue.ts';
 import type { Call } from './route.ts';
 import { refuseUnknownFields } from './strict.ts';
 
@@ -29,7 +30,11 @@ export type Body =
  *   `request_malformed` when the client disconnected
  */
 export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES): Promise<Body> {
-  const { bytes, size } = await readBeginning(request, { most, discarded: MAX_DISCARDED_BYTES });
+  // Whoever waits for an invitation says the size first.
+  const isDeclared = isUninvited(request) && Number(request.headers['content-length'] ?? 0) > most;
+  const { bytes, size } = isDeclared
+    ? { bytes: Buffer.alloc(0), size: most + 1 }
+    : await readBeginning(request, { most, discarded: MAX_DISCARDED_BYTES });
   if (size > most) {
     throw new Problem('body_too_large', {
       sentence: `The request body is larger than ${most / 1_024} KiB`,
@@ -109,6 +114,7 @@ export async function readBeginning(
   let size = 0;
   let isWhole = true;
   arriving.add(request);
+  inviteBody(request);
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       const room = Math.max(0, most - size);

@@ -77,6 +77,7 @@ function problemOf(error: ParserError, unknownMethod: (target: string) => Proble
     const target = /^[!#$%&'*+.^_`|~\w-]+ (\/\S*) HTTP\/1\.[01]\r?$/.exec(firstLine(error))?.[1];
     if (target !== undefined) return unknownMethod(target);
   }
+  if (/ HTTP\/[2-9](?:\.\d)?\r?$/.test(firstLine(error))) return new Problem('http_version_unsupported');
   if (error.code === TOO_SLOW) {
     return new Problem('request_malformed', { sentence: 'The request took too long to arrive' });
   }

@@ -62,5 +62,7 @@ test('finds every path of the table under its own name', () => {
 test('takes a target with scheme and host as its path', () => {
   assert.deepEqual(splitTarget('http://host:1/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' });
   assert.deepEqual(splitTarget('/a?'), { path: '/a', query: '' });
-  assert.deepEqual(splitTarget('http://host'), { path: '', query: '' });
+  assert.deepEqual(splitTarget('http://host?c'), { path: '/', query: 'c' });
+  assert.deepEqual(splitTarget('http://host'), { path: '/', query: '', isServer: true });
+  assert.deepEqual(splitTarget('*'), { path: '*', query: '', isServer: true });
 });

@@ -27,15 +27,18 @@ export interface Match {
 export interface Target {
   path: string;
   query: string;
+  /** It is `*`, or as `OPTIONS http://host` says the same to a proxy (RFC 9112, section 3.2.4). */
+  isServer?: boolean;
 }
 
 /** Splits a request target; `http://host/path` (RFC 9112, section 3.2.2) is taken as `/path`. */
 export function splitTarget(target: string): Target {
-  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '');
+  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]+/i, '');
+  if (target === '*') return { path: target, query: '', isServer: true };
+  if (local === '') return { path: '/', query: '', isServer: true };
   const mark = local.indexOf('?');
-  return mark === -1
-    ? { path: local, query: '' }
-    : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+  if (mark === -1) return { path: local, query: '' };
+  return { path: local.slice(0, mark) || '/', query: local.slice(mark + 1) };
 }
 
 /**

@@ -55,6 +55,11 @@ export const ERRORS = {
   field_invalid: [400, 'A field of the request is not valid'],
   path_invalid: [400, 'The path is not valid percent-encoded UTF-8'],
   request_malformed: [400, 'The request is not valid HTTP'],
+  http_version_unsupported: [505, 'This version of HTTP is not spoken here: send HTTP/1.1'],
+  transfer_unsupported: [
+    501,
+    'The body comes in a transfer coding that is not read here: send `transfer-encoding: chunked` alone, or a `content-length`',
+  ],
   headers_too_large: [431, 'The request headers are larger than 16 KiB'],
 
   job_already_queued: [409, 'A job is already queued for this workflow', 400],

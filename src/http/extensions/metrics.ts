@@ -2,11 +2,12 @@
 import { Problem } from '../../model/error.ts';
 import { authenticateKey, keyOf } from '../authenticate.ts';
 import { hasAllowedAddress } from '../metrics-access.ts';
+import { isOwnHost } from '../own-host.ts';
 import type { Call, Operation } from '../route.ts';
 
 const REFUSAL =
   'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, ' +
-  'or a client whose address FLOWHOOK_METRICS_ALLOW names';
+  'or a client whose address FLOWHOOK_METRICS_ALLOW names, asking under an address, a local name or FLOWHOOK_PUBLIC_URL';
 
 /** GET /metrics */
 export const readMetrics: Operation<Call> = {
@@ -31,7 +32,10 @@ export const readMetrics: Operation<Call> = {
   async handle({ services, request, reply }) {
     const { metrics, metricsAllow, trustProxy, authenticator } = services;
     if (metrics === undefined) throw new Problem('route_not_found');
-    if (!hasAllowedAddress(request, { allowed: metricsAllow, trustProxy })) {
+    const isKeyless =
+      hasAllowedAddress(request, { allowed: metricsAllow, trustProxy }) &&
+      isOwnHost(request.headers.host, services.node().url);
+    if (!isKeyless) {
       const key = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
       await authenticateKey(authenticator, key, 'operator').catch((error) => {
         throw error instanceof Problem && error.code === 'unauthorized'

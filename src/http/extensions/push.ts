@@ -9,9 +9,11 @@ import {
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
+import { inviteBody } from '../continue.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
+import { lingerOn } from '../limits/linger.ts';
 import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryValue } from '../query.ts';
@@ -23,11 +25,8 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
   'text/csv': 'csv',
   ...Object.fromEntries(NDJSON_TYPES.map((name) => [name, 'ndjson'])),
 };
-/**
- * How long input is still discarded after an early answer: closing on unread bytes resets the connection, and loses the
- * answer.
- */
-const LINGER_MS = 10_000;
+/** How long input is still discarded after an early answer, whatever its length: who pushes is known. */
+const LINGER = { ms: 10_000, bytes: Number.POSITIVE_INFINITY };
 
 const NDJSON = `One JSON object a line. Also as ${NDJSON_TYPES.slice(1).join(', ')}`;
 const record = { $ref: '#/components/schemas/Record' };
@@ -99,7 +98,7 @@ export const pushRecords: Operation<KeyedCall> = {
 
   async handle({ services, caller, params, query, trace, request, reply }) {
     const { headers } = request;
-    reply.raw.once('finish', () => lingerOn(request.raw));
+    reply.raw.once('finish', () => lingerOn(request.raw, LINGER));
     const format = formatFrom(headers['content-type']);
     const encoding = encodingFrom(headers['content-encoding']);
     const mode = modeFrom(query);
@@ -134,20 +133,12 @@ export const pushRecords: Operation<KeyedCall> = {
 
 /** The body. Not reading to its end leaves the connection open for the answer. */
 async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  inviteBody(request);
   try {
     yield* request.iterator({ destroyOnReturn: false });
   } catch (cause) {
     throw new BrokenOffError('The connection broke off before the end of the body', { cause });
   }
-}
-
-/** Discards the rest of the body, within `LINGER_MS`: one without an end must not hold the connection for ever. */
-function lingerOn(request: IncomingMessage): void {
-  if (request.complete) return;
-  // `resume` has no effect here while the abandoned iterator still listens.
-  request.on('data', () => {});
-  const cut = setTimeout(() => request.destroy(), LINGER_MS);
-  for (const event of ['end', 'close']) request.once(event, () => clearTimeout(cut));
 }
 
 function formatFrom(contentType: string | undefined): PushFormat {
