@@ -42,10 +42,12 @@ const STATUSES: Readonly<Record<number, readonly [title: string, then: string]>>
   429: ['Too many', 'Only where the operator has set limits. Wait as long as `retry-after` says.'],
   431: ['Headers too large', 'Send fewer.'],
   500: ['Internal', 'A mistake of the service. Tell whoever runs it the `x-request-id`.'],
+  501: ['Not implemented', 'Send the body in another transfer coding.'],
   503: [
     'Unavailable',
     'Nothing was done. Come back after `retry-after` seconds, with the same `idempotency-key` where there is one.',
   ],
+  505: ['Version not supported', 'Send HTTP/1.1.'],
 };
 
 export const errorsReference: string = [
