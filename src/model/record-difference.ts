@@ -1,5 +1,6 @@
 /** How a record differs between two versions, field by field, as events and the API list it. */
 import { parseExactly } from './record.ts';
+import { sameValue } from './same-json.ts';
 
 /** One record's difference between two versions. */
 export interface Difference {
@@ -42,7 +43,7 @@ export function differenceOf(record: ChangedRecord): Difference {
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const had = Object.hasOwn(before, key);
     const has = Object.hasOwn(after, key);
-    if (had && has && JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
+    if (had && has && sameValue(before[key], after[key])) continue;
     fields.push({
       key,
       ...(has ? { value: after[key] } : {}),

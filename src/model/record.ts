@@ -107,7 +107,7 @@ function countAtMost(text: string, what: RegExp, bound: number): number {
 }
 
 /** Numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a large exponent. */
-const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
+export const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
 
 /** Keeps the text of such a number (JSON.rawJSON), so that it passes through unchanged. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {

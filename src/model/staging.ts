@@ -1,5 +1,6 @@
 /**
- * What a run has to write for each record, as a pure decision.
+ * What a run has to write for each record, as a pure decision. Records are equal if they have the same value, however
+ * that is written; then the text that was published first stays.
  *
  * A run writes under version N = current + 1, and a row is visible at version V when
  * `added_in <= V and (removed_in is null or removed_in > V)`.
@@ -13,6 +14,7 @@
  *                                        different          rewrite it in place
  *     there, and the mode is `append`    –                  nothing
  */
+import { sameJson } from './same-json.ts';
 import type { Mode } from './workflow.ts';
 
 /** A row of one of the batch's ids, that is current or that this run has written. */
@@ -52,11 +54,16 @@ export function planWrites(input: {
   for (const [id, body] of input.records) {
     const row = rows.get(id);
     if (row === undefined) writes.push({ kind: 'insert', id, body });
-    else if (input.mode === 'append' || row.body === body) kept.push(row.seq);
+    else if (input.mode === 'append' || isSame(row.body, body)) kept.push(row.seq);
     else if (row.addedIn < input.version)
       writes.push({ kind: 'supersede', id, seq: row.seq, addedIn: row.addedIn, body });
-    else if (row.published === body) writes.push({ kind: 'restore', seq: row.seq });
+    else if (isSame(row.published, body)) writes.push({ kind: 'restore', seq: row.seq });
     else writes.push({ kind: 'rewrite', seq: row.seq, body });
   }
   return { writes, kept };
+}
+
+/** `compare` returns '' for a text that is too long to be equal. */
+function isSame(stored: string | null, body: string): boolean {
+  return stored !== null && stored !== '' && sameJson(stored, body);
 }

@@ -70,8 +70,9 @@ export async function* readChanges(
     });
     await checkStillThere(store, place, oldest);
     await ownTurn();
-    if (page.rows.length > 0) {
-      yield Buffer.from(before + (await linesOf(page.rows)).join(between));
+    const lines = await linesOf(page.rows);
+    if (lines.length > 0) {
+      yield Buffer.from(before + lines.join(between));
       before = between;
     }
     after = page.next;
@@ -80,7 +81,11 @@ export async function* readChanges(
   if (end !== '') yield Buffer.from(end);
 }
 
-/** Others have their turn in between: comparing a page at once would keep them waiting for half a second. */
+/**
+ * A record that came to the same value again has not changed.
+ *
+ * Others have their turn in between: comparing a page at once would keep them waiting for half a second.
+ */
 async function linesOf(rows: readonly ChangedRow[]): Promise<string[]> {
   const lines: string[] = [];
   let compared = 0;
@@ -89,16 +94,18 @@ async function linesOf(rows: readonly ChangedRow[]): Promise<string[]> {
       compared = 0;
       await ownTurn();
     }
-    lines.push(lineOf(row));
+    const line = lineOf(row);
+    if (line !== undefined) lines.push(line);
     compared += (row.before?.length ?? 0) + (row.after?.length ?? 0);
   }
   return lines;
 }
 
-function lineOf({ id, version, before, after }: ChangedRow): string {
+function lineOf({ id, version, before, after }: ChangedRow): string | undefined {
   if (before === null && after !== null) {
     return `{"type":"added","id":${JSON.stringify(id)},"version":${version},"record":${after}}`;
   }
   const difference = differenceOf({ id, before: before ?? undefined, after: after ?? undefined });
+  if (difference.fields.length === 0) return undefined;
   return JSON.stringify({ type: difference.type, id, version, fields: difference.fields });
 }

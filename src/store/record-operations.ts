@@ -31,7 +31,7 @@ export interface RecordOperations {
   sweep(input: { held: Held; limit: number }): Promise<{ done: boolean }>;
   /**
    * Looks up the ids of a batch (at most 500), after the previous batch has been staged. `sizes` are the UTF-8 lengths
-   * of the incoming records, in the order of `ids`: a stored body of another length differs anyway and is returned as
+   * of the incoming records, in the order of `ids`: a stored body that is much longer differs anyway and is returned as
    * '', so that 500 bodies of 1 MiB are never in memory. Without `sizes` every body is returned.
    */
   compare(input: { held: Held; ids: readonly string[]; sizes?: readonly number[] }): Promise<Compared>;

@@ -1,6 +1,7 @@
 /** What a run reads before it can decide what to write: the rows of given ids, and all current rows. */
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
+import { longestEqual } from '../longest-equal.ts';
 import type { Compared } from '../record-operations.ts';
 import { fenced } from './jobs.ts';
 import { hasId, ofWorkflow } from './record-indexes.ts';
@@ -38,9 +39,9 @@ const COMPARE = `
   ) as found on true
   order by found.place`;
 
-/** The body if it has the wanted size, else an empty text: `octet_length` does not read a long body. */
+/** The body unless it is much longer than wanted, else an empty text: `octet_length` does not read a long body. */
 function bodyOfSize(body: string): string {
-  return `case when octet_length(${body}) <> wanted.size then '' else ${body} end`;
+  return `case when octet_length(${body}) > ${longestEqual('wanted.size')} then '' else ${body} end`;
 }
 
 export async function compare(

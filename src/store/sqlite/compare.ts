@@ -1,5 +1,7 @@
 /** Looks up what a run needs to decide what to write. Runs on a read-only connection. */
+
 import type { ComparedRecord } from '../../model/staging.ts';
+import { longestEqual } from '../longest-equal.ts';
 import type { Compared, RecordOperations } from '../record-operations.ts';
 import { beforeNext } from './records.ts';
 import { heldWorkflow, MAX_BATCH } from './stage.ts';
@@ -28,11 +30,12 @@ interface CurrentRow {
 }
 
 // `octet_length` reads only the header of a row, not a body of 1 MiB.
+const BODY = `iif(octet_length(body) <= coalesce(${longestEqual('?')}, octet_length(body)), body, '') as body`;
 const CURRENT = `
-  select seq, added_in, iif(octet_length(body) = coalesce(?, octet_length(body)), body, '') as body
+  select seq, added_in, ${BODY}
   from record where workflow = ? and id = ? and removed_in is null`;
 const CLOSED = `
-  select iif(octet_length(body) = coalesce(?, octet_length(body)), body, '') as body
+  select ${BODY}
   from record where workflow = ? and seq = ? and removed_in = ?`;
 
 /** One query for each id: within a snapshot it costs some 3 µs, and needs no detour through JSON. */
