@@ -1,9 +1,14 @@
 /** Keys over HTTP: who one is, making, rotating and revoking them, and what nobody can give himself. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request as openRequest } from 'node:http';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Scope } from '../src/model/team.ts';
 import { mintKey } from '../src/teams/keys.ts';
+import { runCommand } from './support/commands.ts';
 import { type Answer, startService, type TestService } from './support/service.ts';
+import { until } from './support/until.ts';
 
 type Json = Record<string, unknown>;
 
@@ -201,3 +206,66 @@ test('the list leads from page to page', async () => {
   assert.deepEqual(pages, whole);
   refused(await as(admin.key, 'GET', '/v1/keys?cursor=x'), 400, /`cursor`/);
 });
+
+/** A key that ends in one of these ways while a call of it is under way. */
+const ENDS: readonly [how: string, scopes: Scope[], end: (id: string) => Promise<unknown>][] = [
+  ['is revoked over the API', ['read', 'queue'], (id) => as(admin.key, 'DELETE', `/v1/keys/${id}`)],
+  ['is revoked by another process', ['read', 'queue'], revokeElsewhere],
+  ['expires', ['read', 'queue'], async () => (ahead += 3_600_000)],
+];
+
+async function revokeElsewhere(id: string): Promise<void> {
+  const environment = { FLOWHOOK_DATA: join(service.directory, 'data'), ...service.database.settings };
+  const ended = await runCommand(['keys', 'revoke', id, '--yes'], {
+    directory: service.directory,
+    environment,
+  });
+  assert.equal(ended.code, 0, ended.stderr);
+}
+
+const push = (records: Json[]) => as(admin.key, 'POST', '/v1/workflows/pushed/push', records);
+
+for (const [how, scopes, end] of ENDS) {
+  const endingKey = async () => {
+    const expiresAt = new Date(service.store.now() + 1_800_000).toISOString();
+    const made = await make({ scopes, expiresAt });
+    return { key: String((made.body as Json).apiKey), id: String(keyIn(made).id) };
+  };
+
+  test(`a long poll ends with 401, and without what happens then, when its key ${how}`, async () => {
+    await as(admin.key, 'PUT', '/v1/workflows/pushed', { source: { type: 'push' } });
+    const { key, id } = await endingKey();
+    const poll = as(key, 'GET', '/v1/events?after=now&wait=25');
+    // It waits by the time that later calls of its key are answered.
+    for (let call = 0; call < 5; call += 1) assert.ok(await works(key));
+    await end(id);
+    assert.equal((await push([{ id: how }])).status, 200);
+    refused(await poll, 401, /was revoked, or has expired, while the call was under way/);
+  });
+
+  test(`a push whose key ${how} while the records arrive is answered with 401, and publishes nothing`, async () => {
+    await as(admin.key, 'PUT', '/v1/workflows/pushed', { source: { type: 'push' } });
+    const { key, id } = await endingKey();
+    const request = openRequest(`${service.url}/v1/workflows/pushed/push`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/x-ndjson' },
+    });
+    const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+    request.write('{"id":"late"}\n');
+    let jobId = '';
+    await until('the push to have begun', async () => {
+      const { body } = await as(admin.key, 'GET', '/v1/jobs?workflowId=pushed&state=running');
+      jobId = String((body as { jobs: Json[] }).jobs[0]?.id ?? '');
+      return jobId !== '';
+    });
+    await end(id);
+    const [response] = await answered;
+    assert.equal(response.statusCode, 401);
+    request.destroy();
+    const job = (await as(admin.key, 'GET', `/v1/jobs/${jobId}`)).body as Json;
+    assert.equal(job.state, 'failed');
+    assert.match(String(job.error), /was revoked, or has expired/);
+    const data = (await as(admin.key, 'GET', '/v1/workflows/pushed/data')).body as Json[];
+    assert.ok(data.every((record) => record.id !== 'late'));
+  });
+}

@@ -24,6 +24,7 @@ import { routes } from './routes.ts';
 import type { CallServices, HttpServices } from './services.ts';
 import { requireSound } from './sound-request.ts';
 import { EventWaits } from './streams/event-waits.ts';
+import { LongCalls } from './streams/long-calls.ts';
 import { Streams } from './streams/streams.ts';
 import { isStrict, refuseUnknownQuery } from './strict.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
@@ -61,9 +62,10 @@ export function createApp(services: HttpServices): FastifyInstance {
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
   const eventWaits = new EventWaits(services.store);
-  const streams = new Streams(services.store, services.log);
+  const longCalls = new LongCalls(services.store);
+  const streams = new Streams({ store: services.store, longCalls, log: services.log });
   if (services.metrics !== undefined) streamMetrics(services.metrics, streams);
-  const callServices: CallServices = { ...services, eventWaits, streams };
+  const callServices: CallServices = { ...services, eventWaits, longCalls, streams };
 
   const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
 

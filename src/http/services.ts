@@ -26,6 +26,7 @@ import type { Overload } from './limits/overload.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
 import type { Timeouts } from './limits/timeouts.ts';
 import type { EventWaits } from './streams/event-waits.ts';
+import type { LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 import type { UiServices } from './ui/services.ts';
 
@@ -84,5 +85,6 @@ export interface HttpServices {
 /** What operations get: the services, and what only HTTP has. */
 export interface CallServices extends HttpServices {
   eventWaits: EventWaits;
+  longCalls: LongCalls;
   streams: Streams;
 }

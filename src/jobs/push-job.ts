@@ -68,8 +68,10 @@ export interface Push {
   bytes: AsyncIterable<Uint8Array>;
   /** Called after each batch with the number of records read so far. */
   onRecords?: (records: number) => void;
-  /** Ends the push: its job fails as `lost`. */
+  /** Ends the push with the signal's reason: its job fails, as `lost` after a BrokenOffError. */
   signal?: AbortSignal;
+  /** Called before publishing. Throws when the sender may no longer push. */
+  confirm?: () => Promise<void>;
   /** Ends the wait for an unfinished job, with a BrokenOffError, because a client that is gone needs no job. */
   sender?: AbortSignal;
 }
@@ -331,6 +333,7 @@ async function publish(
   signal.throwIfAborted();
   reporter.line('info', `The push is whole: ${ingested.records} records`);
   await reporter.flush();
+  await push.confirm?.();
   const { guards, mode } = definition;
   const { fields } = ingested;
   const published = await store.records.publish({ held, guards, mode, fields, state: undefined });

@@ -57,8 +57,11 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
-  /** Whether the credentials are still valid: for responses that last long. */
-  isStillGood(): Promise<boolean>;
+  /**
+   * Whether the credentials are still valid, for calls that last long. A revocation by another process is known after
+   * some 250 ms, and at once with `asksDatabase`.
+   */
+  isStillGood(options?: { asksDatabase: boolean }): Promise<boolean>;
 }
 
 /**
@@ -82,7 +85,13 @@ export class Authenticator {
     const hash = hashKey(key);
     const record = await this.#usable(hash);
     if (record !== undefined) this.#lastUsed?.note(record.id);
-    return record && callerOf(record, async () => (await this.#usable(hash)) !== undefined);
+    return (
+      record &&
+      callerOf(record, async (options) => {
+        if (options?.asksDatabase) this.#cache.forget(hash);
+        return (await this.#usable(hash)) !== undefined;
+      })
+    );
   }
 
   close(): void {

@@ -67,8 +67,10 @@ export class Sessions {
   }
 
   /** Whether the session is still valid. Does not renew it. */
-  async isAlive(secret: string): Promise<boolean> {
-    return (await this.#look(hashKey(secret))) !== undefined;
+  async isAlive(secret: string, options?: { asksDatabase: boolean }): Promise<boolean> {
+    const hash = hashKey(secret);
+    if (options?.asksDatabase) this.#cache.forget(hash);
+    return (await this.#look(hash)) !== undefined;
   }
 
   async end(secret: string): Promise<void> {

@@ -74,8 +74,15 @@ export const listEvents: Operation<KeyedCall> = {
     const after = asked ?? (isNow ? await events.newest({ teamId }) : 0);
     let found = await events.list({ teamId, afterSequence: after, limit });
     if (found.length === 0 && waitMs > 0) {
-      await services.eventWaits.until({ teamId, after, ms: waitMs, signal: disconnectSignal(call) });
-      found = await events.list({ teamId, afterSequence: after, limit });
+      const long = services.longCalls.follow(caller);
+      try {
+        const signal = AbortSignal.any([disconnectSignal(call), long.signal]);
+        await services.eventWaits.until({ teamId, after, ms: waitMs, signal });
+        found = await events.list({ teamId, afterSequence: after, limit });
+        await long.confirm();
+      } finally {
+        long.end();
+      }
     }
     const next = found.at(-1)?.sequence ?? after;
     if (found.length === limit) {

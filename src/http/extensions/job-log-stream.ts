@@ -35,10 +35,7 @@ export async function streamJobLog(call: KeyedCall): Promise<unknown> {
   if (request.method === 'HEAD') {
     return reply.type('text/event-stream; charset=utf-8').send();
   }
-  const stream = services.streams.open(
-    caller.teamId,
-    () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }),
-  );
+  const stream = services.streams.open(caller, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
   const place = resumed ?? { attempt: only ?? Math.max(1, job.attempt), seq: afterSeq };
   try {
     await follow(call, { stream, job, place, only });

@@ -106,6 +106,7 @@ export const pushRecords: Operation<KeyedCall> = {
     const workflowId = workflowIdFrom(params.workflowId);
     // Until the engine has started, it takes every running job of this node for one left over from before a restart.
     if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
+    const long = services.longCalls.follow(caller);
     try {
       const { jobId, version, records } = await services.pushes.run({
         teamId: caller.teamId,
@@ -116,6 +117,8 @@ export const pushRecords: Operation<KeyedCall> = {
         format,
         encoding,
         bytes: bytesOf(request.raw),
+        signal: long.signal,
+        confirm: () => long.confirm(),
         sender: disconnectSignal(
           { reply },
           new BrokenOffError('The connection broke off before the push had begun'),
@@ -127,6 +130,8 @@ export const pushRecords: Operation<KeyedCall> = {
       if (!(error instanceof BrokenOffError)) throw error;
       const code = request.raw.destroyed ? 'request_malformed' : 'stopping';
       throw new Problem(code, { sentence: error.message, cause: error });
+    } finally {
+      long.end();
     }
   },
 };

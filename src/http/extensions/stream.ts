@@ -44,7 +44,7 @@ export const openStream: Operation<KeyedCall> = {
       return reply.type('text/event-stream; charset=utf-8').send();
     }
     const { streams, log } = services;
-    const stream = streams.open(caller.teamId, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
+    const stream = streams.open(caller, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
     try {
       await streams.listen({ caller, stream }, after);
     } catch (err) {

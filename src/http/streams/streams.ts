@@ -8,6 +8,7 @@ import { Poller } from '../../std/poller.ts';
 import type { Store } from '../../store/store.ts';
 import type { Caller } from '../../teams/keys.ts';
 import type { EventStream } from './event-stream.ts';
+import type { LongCalls } from './long-calls.ts';
 import { type News, TeamNews } from './team-news.ts';
 
 export const MAX_STREAMS_OF_TEAM = 100;
@@ -24,6 +25,7 @@ export interface Listener {
 /** However many streams a team has, its changes are read once. */
 export class Streams {
   readonly #store: Store;
+  readonly #longCalls: LongCalls;
   readonly #log: Logger;
   readonly #open = new Set<{ teamId: string; stream: EventStream }>();
   readonly #listeners = new Set<Listener>();
@@ -33,8 +35,9 @@ export class Streams {
   #unwatch: (() => void) | undefined;
   #closed = false;
 
-  constructor(store: Store, log: Logger) {
+  constructor({ store, longCalls, log }: { store: Store; longCalls: LongCalls; log: Logger }) {
     this.#store = store;
+    this.#longCalls = longCalls;
     this.#log = log;
     this.#poller = new Poller({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
   }
@@ -44,12 +47,13 @@ export class Streams {
   }
 
   /**
-   * Opens a stream for a team.
+   * Opens a stream, which ends with the authorisation of its caller.
    *
    * @throws Problem `overloaded` when too many are open, `stopping` after `close`
    */
-  open(teamId: string, make: () => EventStream): EventStream {
+  open(caller: Caller, make: () => EventStream): EventStream {
     if (this.#closed) throw new Problem('stopping');
+    const { teamId } = caller;
     const ofTeam = [...this.#open].filter((one) => one.teamId === teamId).length;
     if (ofTeam >= MAX_STREAMS_OF_TEAM || this.#open.size >= MAX_STREAMS) {
       throw new Problem('overloaded', {
@@ -59,7 +63,12 @@ export class Streams {
     }
     const one = { teamId, stream: make() };
     this.#open.add(one);
-    void one.stream.closed.then(() => this.#open.delete(one));
+    const call = this.#longCalls.follow(caller);
+    call.signal.addEventListener('abort', () => one.stream.end());
+    void one.stream.closed.then(() => {
+      this.#open.delete(one);
+      call.end();
+    });
     return one.stream;
   }
 
@@ -105,12 +114,11 @@ export class Streams {
   }
 
   async #look(): Promise<void> {
+    // The commit that is told of may be later than the end of a key.
+    await this.#longCalls.look();
     for (const [teamId, begun] of [...this.#news]) {
       try {
         const news = await begun;
-        for (const { caller, stream } of this.#of(teamId)) {
-          if (!(await caller.isStillGood())) stream.end();
-        }
         const found = await news.look();
         for (const { stream } of this.#of(teamId)) sendNews(stream, found, news.sequence);
       } catch (err) {

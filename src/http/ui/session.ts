@@ -99,7 +99,7 @@ export async function authenticateSession(
       sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this needs`,
     });
   }
-  return callerOf(key, () => ui.sessions.isAlive(secret));
+  return callerOf(key, (options) => ui.sessions.isAlive(secret, options));
 }
 
 async function signedIn(
