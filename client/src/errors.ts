@@ -6,7 +6,10 @@ export interface Refusal {
   message: string;
   /** The HTTP status; 0 when there was no answer. */
   status: number;
-  /** `x-error-code`, such as `workflow_not_found`; without an answer `unreachable`, `timed_out` or `broken_off`. */
+  /**
+   * `x-error-code`, such as `workflow_not_found`; without an answer `unreachable`, `timed_out` or `broken_off`; `not_json`
+   * when something else than the service answered.
+   */
   code: string;
   /** `x-request-id`: identifies the call in the log of the service. */
   requestId?: string | null;

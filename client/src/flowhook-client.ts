@@ -16,11 +16,11 @@ export { Flowhook, type FlowhookOptions } from './flowhook.ts';
 export type { InspectedRequest, Inspector, InspectorAnswer } from './inspectors.ts';
 export type { FailureReason, Job, JobCounts, JobOrigin, JobState, LogLine } from './jobs.ts';
 export type { Key, MadeKey, Me, Scope } from './keys.ts';
-export type { Page, Pages } from './pages.ts';
+export type { Page, Pages, WholeList } from './pages.ts';
 export type { PushedBytes } from './push-body.ts';
 export type { News } from './stream.ts';
 export type { System, SystemChecks, SystemFinding, SystemSetting } from './system.ts';
-export type { CallOptions, KeyedOptions } from './transport.ts';
+export type { Call, CallOptions, KeyedOptions } from './transport.ts';
 export type { Usage, UsageBucket } from './usage.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
 export type {

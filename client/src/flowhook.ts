@@ -8,7 +8,7 @@ import { linesOf } from './lines.ts';
 import type { Pages } from './pages.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
 import type { System, SystemChecks } from './system.ts';
-import { type CallOptions, Transport, type TransportOptions } from './transport.ts';
+import { type Call, type CallOptions, Transport, type TransportOptions } from './transport.ts';
 import type { Usage, UsageOptions } from './usage.ts';
 import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
 import { Workflows } from './workflows.ts';
@@ -24,10 +24,17 @@ export interface FlowhookOptions extends TransportOptions {
   /** Milliseconds for one attempt of a call; 30,000 unless told, 0: no limit. */
   timeoutMs?: number;
   /**
-   * How often a failed call is retried, where that is safe: calls that only read, and calls with an idempotency key. 2
+   * How often a failed call is retried, where that is safe: reading, PUT, DELETE, and calls with an idempotency key. 2
    * unless told.
    */
   retries?: number;
+  /** Sent before the client's own, such as `my-app/1.2`. Browsers send theirs instead. */
+  userAgent?: string;
+  /**
+   * Is given every response before it is read, also those of failed attempts: for headers, a log, a rate limit. Of its
+   * body read a `clone()` only.
+   */
+  onResponse?: (response: Response, call: Call) => void;
 }
 
 /**
@@ -89,6 +96,20 @@ export class Flowhook {
   /** Who changed what in the team, newest first: for keys with the scope `admin`. @throws Unauthorized, NotFound */
   audit(options: AuditOptions = {}): Pages<AuditLine> {
     return auditOf(this.#transport, options);
+  }
+
+  /**
+   * Any call of the API, with the key, retries and errors of all others, such as of a route that is newer than this
+   * client.
+   *
+   * ```ts
+   * const response = await flowhook.request({ path: '/v1/jobs', query: { limit: 1 } });
+   * ```
+   *
+   * @returns the response itself: its status is 2xx or 304
+   */
+  request(call: Call): Promise<Response> {
+    return this.#transport.stream(call);
   }
 
   /**

@@ -1,5 +1,5 @@
 /** Inspectors: temporary URLs that keep the requests they receive, for trying webhooks without a receiver. */
-import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import { type ListOptions, type Pages, pagesOf, type WholeList, wholeListOf } from './pages.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** Times are ISO 8601 in UTC with milliseconds. */
@@ -59,9 +59,8 @@ export class Inspectors {
   }
 
   /** All of the team, oldest first. */
-  async list(options: CallOptions = {}): Promise<Inspector[]> {
-    const call = { ...options, path: '/v1/inspectors' };
-    return (await this.#transport.json<{ inspectors: Inspector[] }>(call)).inspectors;
+  list(options: CallOptions = {}): WholeList<Inspector> {
+    return wholeListOf(this.#transport, 'inspectors', { ...options, path: '/v1/inspectors' });
   }
 
   /** @throws NotFound */

@@ -47,7 +47,33 @@ export class Pages<T> implements AsyncIterable<T> {
   }
 }
 
-/** The list that an operation answers under a name. */
+/**
+ * A list that the service answers whole: `for await (const webhook of list)`, or `await list` for an array. Each way asks
+ * for it when it is used.
+ */
+export class WholeList<T> extends Pages<T> implements PromiseLike<T[]> {
+  // biome-ignore lint/suspicious/noThenProperty: it is awaited for its items.
+  then<A = T[], B = never>(
+    onItems?: ((items: T[]) => A | PromiseLike<A>) | null,
+    onError?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.take(Number.POSITIVE_INFINITY).then(onItems, onError);
+  }
+
+  catch<B>(onError: (reason: unknown) => B | PromiseLike<B>): Promise<T[] | B> {
+    return this.then(undefined, onError);
+  }
+}
+
+/** The list that an operation answers whole under a name. */
+export function wholeListOf<T>(transport: Transport, name: string, call: Call): WholeList<T> {
+  return new WholeList(async () => {
+    const value = await transport.json<Record<string, T[]>>(call);
+    return { items: value[name] ?? [], next: null };
+  });
+}
+
+/** The list that an operation answers in pages under a name. */
 export function pagesOf<T>(transport: Transport, name: string, call: Call & ListOptions): Pages<T> {
   const { limit, cursor: first, ...rest } = call;
   return new Pages(async (cursor = first) => {

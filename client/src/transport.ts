@@ -22,7 +22,9 @@ export interface KeyedOptions extends CallOptions {
 export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
 export interface Call extends CallOptions {
+  /** GET unless told. */
   method?: string;
+  /** Such as `/v1/jobs`. */
   path: string;
   /** Times are sent as ISO 8601, lists with commas between. */
   query?: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>;
@@ -40,7 +42,12 @@ export interface TransportOptions {
   fetch?: typeof fetch;
   timeoutMs?: number;
   retries?: number;
+  userAgent?: string;
+  onResponse?: (response: Response, call: Call) => void;
 }
+
+/** As package.json has it; a test compares the two. */
+export const VERSION = '0.1.0';
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 2;
@@ -55,6 +62,8 @@ export class Transport {
   readonly #fetch: typeof fetch;
   readonly #timeoutMs: number;
   readonly #retries: number;
+  readonly #userAgent: string | undefined;
+  readonly #onResponse: TransportOptions['onResponse'];
 
   constructor(options: TransportOptions) {
     this.#url = options.url.replace(/\/+$/, '');
@@ -63,6 +72,8 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.#retries = options.retries ?? RETRIES;
+    this.#userAgent = userAgent(options.userAgent);
+    this.#onResponse = options.onResponse;
   }
 
   /** An answer whose body is JSON. */
@@ -72,13 +83,19 @@ export class Transport {
 
   /** The same, with the headers. */
   answer<T>(call: Call): Promise<{ value: T; headers: Headers }> {
-    return this.#repeat(call, async (response) => ({
-      value: (await response.json()) as T,
-      headers: response.headers,
-    }));
+    return this.#repeat(call, async (response) => {
+      const text = await response.text();
+      try {
+        return { value: JSON.parse(text) as T, headers: response.headers };
+      } catch (cause) {
+        // Of JSON that ends too early the rest may come with the next attempt.
+        if (isJson(response)) throw cause;
+        throw this.#notOurs(response, cause);
+      }
+    });
   }
 
-  /** A response whose body is read as it arrives. 304 counts as success. */
+  /** A response whose body is read as it arrives. 304 counts as success. A page for people does not. */
   stream(call: Call): Promise<Response> {
     return this.#repeat(call, async (response) => response);
   }
@@ -113,6 +130,8 @@ export class Transport {
         ...request,
         signal: signal === undefined ? clock.signal : AbortSignal.any([signal, clock.signal]),
       });
+      this.#onResponse?.(response, call);
+      if (isPage(response)) throw this.#notOurs(response);
       if (!response.ok && response.status !== 304) throw await errorOf(response);
       return await read(response);
     } catch (cause) {
@@ -130,9 +149,23 @@ export class Transport {
     }
   }
 
+  /** Something else answers at this address, or a proxy in front of the service does. */
+  #notOurs(response: Response, cause?: unknown): FlowhookError {
+    const { status, headers } = response;
+    response.body?.cancel().catch(() => {});
+    const type = headers.get('content-type') ?? 'no content type';
+    const message =
+      `${this.#url} answered ${status} with ${type} in place of JSON, so this is not Flowhook, or a proxy in front of ` +
+      'it that answers itself. Correct `url`';
+    const refusal = { message, status, code: 'not_json', cause };
+    // A proxy may have its service back soon.
+    return status >= 502 && status <= 504 ? new Unavailable(refusal) : new FlowhookError(refusal);
+  }
+
   #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
     const all = new Headers();
     if (this.#key !== undefined) all.set('x-api-key', this.#key);
+    if (this.#userAgent !== undefined) all.set('user-agent', this.#userAgent);
     if (json !== undefined) all.set('content-type', 'application/json');
     if (idempotencyKey !== undefined) all.set('idempotency-key', idempotencyKey);
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.set(name, value);
@@ -182,12 +215,37 @@ export function randomKey(): string {
   ).join('');
 }
 
-/** Whether retrying cannot do anything twice: the call only reads, was refused unread, or carries an idempotency key. */
-function isSafe({ method = 'GET', body, idempotencyKey }: Call, error: unknown): boolean {
+/**
+ * Whether retrying cannot do anything twice: the call was refused unread, carries an idempotency key, or does the same
+ * however often it arrives. A condition (`if-match`) holds only once.
+ */
+function isSafe({ method = 'GET', body, idempotencyKey, headers = {} }: Call, error: unknown): boolean {
   if (isStream(body)) return false;
   if (error instanceof RateLimited) return true;
-  const isPassing = error instanceof Unavailable || (error instanceof TimedOut && error.status === 0);
-  return isPassing && (method === 'GET' || idempotencyKey !== undefined);
+  const isPassing =
+    error instanceof Unavailable ||
+    (error instanceof TimedOut && error.status === 0) ||
+    (error instanceof FlowhookError && error.status === 500);
+  const isRepeatable = IDEMPOTENT.includes(method) && headers['if-match'] === undefined;
+  return isPassing && (isRepeatable || idempotencyKey !== undefined);
+}
+
+const IDEMPOTENT = ['GET', 'HEAD', 'PUT', 'DELETE'];
+
+function isJson({ headers }: Response): boolean {
+  return headers.get('content-type')?.includes('json') ?? false;
+}
+
+/** HTML: for people, never from the service's API. */
+function isPage({ headers }: Response): boolean {
+  return /^(text\/html|application\/xhtml)/i.test(headers.get('content-type') ?? '');
+}
+
+/** Undefined in browsers, which send their own. */
+function userAgent(own: string | undefined): string | undefined {
+  const runtime = (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent;
+  if (runtime?.startsWith('Mozilla/')) return undefined;
+  return `${own === undefined ? '' : `${own} `}flowhook-client/${VERSION}`;
 }
 
 /** Exponential backoff with full jitter, on top of `retry-after`: many clients do not come back at once. */

@@ -1,6 +1,6 @@
 /** Webhooks: subscribing, their settings and state, and their deliveries. */
 import type { FlowhookEvent } from './event.ts';
-import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import { type ListOptions, type Pages, pagesOf, type WholeList, wholeListOf } from './pages.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
 /** A webhook as the list shows it. */
@@ -130,9 +130,9 @@ export class Webhooks {
   }
 
   /** All webhooks of the team, oldest first, or those of one workflow. @throws NotFound for the workflow */
-  async list({ workflowId, ...options }: CallOptions & { workflowId?: string } = {}): Promise<Webhook[]> {
+  list({ workflowId, ...options }: CallOptions & { workflowId?: string } = {}): WholeList<Webhook> {
     const call = { ...options, path: `${ALL}/list`, query: { workflowId } };
-    return (await this.#transport.json<{ webhooks: Webhook[] }>(call)).webhooks;
+    return wholeListOf(this.#transport, 'webhooks', call);
   }
 
   /**

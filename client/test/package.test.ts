@@ -1,11 +1,13 @@
 /** The package: small, and without anything that only Node has. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { VERSION } from '../src/transport.ts';
 import { compiled } from './compiled.ts';
 
 const client = join(import.meta.dirname, '..');
@@ -54,4 +56,42 @@ test('it runs where there is nothing but what browsers have', (t) => {
   writeFileSync(join(directory, 'page.js'), PAGE);
   const printed = execFileSync(process.execPath, [join(directory, 'page.js')], { encoding: 'utf8' });
   assert.deepEqual(JSON.parse(printed), [[{ id: '1' }], 'NotVerified']);
+});
+
+test('`npm pack` makes a package that a project installs and imports, and leaves the repository as it was', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'flowhook-client-pack-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const copy = join(directory, 'client');
+  for (const name of ['src', 'package.json', 'tsconfig.json', 'manifest.ts', 'pack.ts', 'README.md']) {
+    cpSync(join(client, name), join(copy, name), { recursive: true });
+  }
+  for (const name of ['tsconfig.json', 'LICENSE']) cpSync(join(client, '..', name), join(directory, name));
+  const tools = join(client, '../node_modules/.bin');
+  const npm = (cwd: string, ...args: string[]) =>
+    execFileSync('npm', [...args, '--offline', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd,
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${tools}${delimiter}${process.env.PATH}` },
+    });
+  const manifest = readFileSync(join(copy, 'package.json'), 'utf8');
+  const packed = npm(copy, 'pack', '--silent').trim().split('\n').at(-1) ?? '';
+  assert.equal(readFileSync(join(copy, 'package.json'), 'utf8'), manifest);
+
+  const project = join(directory, 'project');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+  npm(project, 'install', '--no-save', join(copy, packed));
+  writeFileSync(
+    join(project, 'main.js'),
+    `import { Flowhook } from 'flowhook-client'; console.log(new Flowhook({ url: 'http://127.0.0.1' }).jobs !== undefined);`,
+  );
+  const printed = execFileSync(process.execPath, ['main.js'], { cwd: project, encoding: 'utf8' });
+  assert.equal(printed, 'true\n');
+  const files = readdirSync(join(project, 'node_modules/flowhook-client'));
+  assert.deepEqual(files.sort(), ['README.md', 'dist', 'package.json']);
+});
+
+test('it tells its own version', () => {
+  const { version } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8')) as { version: string };
+  assert.equal(VERSION, version);
 });

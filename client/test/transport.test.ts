@@ -110,6 +110,25 @@ test('queueing is tried again under one idempotency key', async () => {
   assert.match([...keys][0] ?? '', /^[0-9a-f]{32}$/);
 });
 
+test('what does the same however often it arrives is tried again, also after 500', async () => {
+  const broken = refusal(500, 'internal');
+  const { flowhook, requests } = against([broken, broken, json({ message: 'gone' })]);
+  assert.equal((await flowhook.webhooks.unsubscribe('wh_1')).message, 'gone');
+  assert.deepEqual(
+    requests.map(({ method }) => method),
+    ['DELETE', 'DELETE', 'DELETE'],
+  );
+  const put = against([broken, json({ workflow: { id: 'people' } })]);
+  const definition = { source: { type: 'push' } } as const;
+  assert.equal((await put.flowhook.workflows.put('people', definition)).id, 'people');
+  // If the first attempt has changed it after all, the condition does not hold any more.
+  const once = against([broken]);
+  await assert.rejects(once.flowhook.workflows.put('people', definition, { ifMatch: '"1"' }), {
+    status: 500,
+  });
+  assert.equal(once.requests.length, 1);
+});
+
 test('what changes something without such a key is tried once, unless it was refused unread', async () => {
   const { flowhook, requests } = against([busy]);
   await assert.rejects(flowhook.webhooks.rotate('wh_1'), Unavailable);
@@ -205,6 +224,76 @@ test('records are read no faster than they are taken, and leaving the loop ends 
   for await (const record of flowhook.workflows.readData('people')) if (record.id === '3') break;
   assert.ok(made <= 5, `${made} were made for 3`);
   assert.ok(isCanceled);
+});
+
+const page = (status: number) => () =>
+  new Response('<!doctype html><title>Welcome</title>', {
+    status,
+    headers: { 'content-type': 'text/html; charset=utf-8' },
+  });
+
+for (const status of [200, 404, 500]) {
+  test(`a page for people (${status}) is told at once: something else answers there`, async () => {
+    for (const call of [
+      (flowhook: Flowhook) => flowhook.jobs.get('job_1'),
+      (flowhook: Flowhook) => flowhook.workflows.readAll('people'),
+    ]) {
+      const { flowhook, requests } = against([page(status)], { retries: status === 500 ? 0 : 2 });
+      const error = await call(flowhook).catch((thrown) => thrown);
+      assert.deepEqual([error.constructor, error.code, error.status], [FlowhookError, 'not_json', status]);
+      assert.match(
+        error.message,
+        /^https:\/\/flowhook\.test answered \d+ with text\/html.* in place of JSON/,
+      );
+      assert.equal(requests.length, 1);
+    }
+  });
+}
+
+test('a proxy whose page says that the service is away is asked again', async () => {
+  const { flowhook, requests } = against([page(502), json({ id: 'job_1' })]);
+  assert.equal((await flowhook.jobs.get('job_1')).id, 'job_1');
+  assert.equal(requests.length, 2);
+});
+
+test('responses can be looked at, and any route can be called', async () => {
+  const seen: string[] = [];
+  const fetch = async () => Response.json({ new: true }, { headers: { 'x-request-id': 'req_7' } });
+  const flowhook = new Flowhook({
+    url: 'https://flowhook.test',
+    fetch,
+    onResponse: ({ headers, status }, { path }) =>
+      seen.push(`${path} ${status} ${headers.get('x-request-id')}`),
+  });
+  await flowhook.jobs.get('job_1');
+  const response = await flowhook.request({ path: '/v1/newer', query: { limit: 1 } });
+  assert.deepEqual([await response.json(), response.status], [{ new: true }, 200]);
+  assert.deepEqual(seen, ['/v1/jobs/job_1 200 req_7', '/v1/newer 200 req_7']);
+});
+
+test('it says who it is', async () => {
+  const agents: (string | null)[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    agents.push(new Request(input, init).headers.get('user-agent'));
+    return Response.json({});
+  };
+  await new Flowhook({ url: 'https://flowhook.test', fetch }).me();
+  await new Flowhook({ url: 'https://flowhook.test', fetch, userAgent: 'my-app/1.2' }).me();
+  assert.deepEqual(agents, ['flowhook-client/0.1.0', 'my-app/1.2 flowhook-client/0.1.0']);
+});
+
+test('a list that is answered whole is read like the others, or awaited', async () => {
+  const { flowhook } = against([json({ webhooks: [{ id: 'wh_1' }, { id: 'wh_2' }] })]);
+  const ids = [];
+  for await (const { id } of flowhook.webhooks.list()) ids.push(id);
+  assert.deepEqual(ids, ['wh_1', 'wh_2']);
+  assert.deepEqual(
+    (await flowhook.webhooks.list()).map(({ id }) => id),
+    ids,
+  );
+  assert.equal((await flowhook.webhooks.list().take(1)).length, 1);
+  const refused = against([refusal(401, 'unauthorized')]).flowhook.inspectors.list();
+  assert.equal(await refused.catch((error: unknown) => (error as FlowhookError).status), 401);
 });
 
 test('a list goes on with the cursor of its link', async () => {

@@ -77,7 +77,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** For an error of the HTTP client, by its name: importing its classes would load the client for every command. */
-function codeOfAnswer({ name, status }: Error & { status?: number }): number {
+function codeOfAnswer({ name, status, code }: Error & { status?: number; code?: string }): number {
   const byName: Record<string, number> = {
     NotFound: 3,
     Unauthorized: 4,
@@ -87,7 +87,7 @@ function codeOfAnswer({ name, status }: Error & { status?: number }): number {
     RateLimited: 6,
     TimedOut: 7,
   };
-  return byName[name] ?? (status === 400 ? 2 : 1);
+  return byName[name] ?? (code === 'not_json' ? 6 : status === 400 ? 2 : 1);
 }
 
 /** The sentence printed for an error. For errors of the system it adds what to do. */
