@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
     port: { type: 'string', default: '9000' },
     /** The service that publishes the public keys. */
     service: { type: 'string', default: 'http://127.0.0.1:8080' },
-    /** The team whose keys to use, if the service has several teams. */
+    /** The id of the team whose keys to use, if that is not `default`. */
     team: { type: 'string' },
     secret: { type: 'string' },
     /** Prints JSON lines instead of readable ones. */

@@ -91,7 +91,7 @@ const UNKNOWN: Ids = {
 const HARD_TO_MEET = [
   'pushWorkflowRecords',
   'replayWebhookDeliveries',
-  'readSoleTeamSigningKeys',
+  'readDefaultSigningKeys',
   'runJobNow',
   'cancelJob',
   'rerunJob',

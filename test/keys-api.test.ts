@@ -269,3 +269,15 @@ for (const [how, scopes, end] of ENDS) {
     assert.ok(data.every((record) => record.id !== 'late'));
   });
 }
+
+test('the signing keys without a team are those of `default`, and do not tell whether there are others', async () => {
+  const read = async (path = '') => {
+    const answer = await fetch(`${service.url}/.well-known/webhook-signing-keys${path}`);
+    return { status: answer.status, body: await answer.text() };
+  };
+  const before = await read();
+  assert.deepEqual(before, await read(`/${service.team.id}`));
+  assert.equal((JSON.parse(before.body) as { keys: Json[] }).keys.length, 1);
+  await service.store.teams.ensure({ slug: 'yet-another' });
+  assert.deepEqual(await read(), before);
+});

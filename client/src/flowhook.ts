@@ -129,7 +129,7 @@ export class Flowhook {
     return newsOf(this.#transport, options);
   }
 
-  /** The public keys that a team signs with, for `verifyWebhook`. Without an id: of the only team. */
+  /** The public keys that a team signs with, for `verifyWebhook`. Without an id: of the team `default`. */
   async signingKeys(teamId?: string, options: CallOptions = {}): Promise<SigningKey[]> {
     const path = `/.well-known/webhook-signing-keys${teamId === undefined ? '' : `/${encodeURIComponent(teamId)}`}`;
     return (await this.#transport.json<{ keys: SigningKey[] }>({ ...options, path })).keys;

@@ -35,7 +35,7 @@ import { readMetrics } from './extensions/metrics.ts';
 import { openApiOperations } from './extensions/openapi.ts';
 import { pushRecords } from './extensions/push.ts';
 import { readReplay, replayDeliveries } from './extensions/replays.ts';
-import { readSigningKeys, readSoleTeamSigningKeys } from './extensions/signing-keys.ts';
+import { readDefaultSigningKeys, readSigningKeys } from './extensions/signing-keys.ts';
 import { openStream } from './extensions/stream.ts';
 import { readSystem } from './extensions/system.ts';
 import { readSystemChecks } from './extensions/system-checks.ts';
@@ -131,7 +131,7 @@ export const routes: readonly Route[] = [
 
   // Without a key.
   ...METHODS.map((method) => route(method, '/inspect/{address}', null, inspectBy(method))),
-  route('GET', '/.well-known/webhook-signing-keys', null, readSoleTeamSigningKeys),
+  route('GET', '/.well-known/webhook-signing-keys', null, readDefaultSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),
   route('GET', '/openapi.json', null, readOpenApi),
   route('GET', '/openapi.yaml', null, readOpenApiYaml),

@@ -1,5 +1,6 @@
 /** The public keys that receivers verify `v1a` signatures with; they need no API key. */
 import { Problem } from '../../model/error.ts';
+import { DEFAULT_TEAM } from '../../model/team.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -42,19 +43,20 @@ export const readSigningKeys: Operation<Call> = {
 };
 
 /** GET /.well-known/webhook-signing-keys */
-export const readSoleTeamSigningKeys: Operation<Call> = {
-  id: 'readSoleTeamSigningKeys',
+export const readDefaultSigningKeys: Operation<Call> = {
+  id: 'readDefaultSigningKeys',
   group: 'Integrations',
-  summary: 'Shows the public signing keys of the only team, where an instance has one',
+  summary: 'Shows the public signing keys of the team `default`, which every instance begins with',
   answer,
   refusals,
 
+  // Always of this team, also where it is the only one: whoever asks without a key must not learn whether there are others.
   async handle({ services }) {
-    const [team, ...others] = await services.store.teams.list();
-    if (team === undefined || others.length > 0) {
+    const team = (await services.store.teams.list()).find(({ slug }) => slug === DEFAULT_TEAM);
+    if (team === undefined) {
       throw new Problem('team_not_found', {
         sentence:
-          'This instance does not have exactly one team. Name yours: /.well-known/webhook-signing-keys/{teamId}',
+          'This instance has no team `default`. Name yours: /.well-known/webhook-signing-keys/{teamId}',
       });
     }
     return { keys: await publicSigningKeys(services.webhooks, { teamId: team.id }) };

@@ -342,7 +342,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     key: { ...(key as object), revokedAt: ENDED },
   },
   'readSigningKeys.answer.application/json': signingKeys,
-  'readSoleTeamSigningKeys.answer.application/json': signingKeys,
+  'readDefaultSigningKeys.answer.application/json': signingKeys,
   'readOpenApi.answer.application/json': { openapi: '3.1.0', paths: {} },
   'readOpenApiYaml.answer.application/yaml': 'openapi: 3.1.0\n',
   'readReference.answer.text/html': '<!doctype html>…',
