@@ -6,6 +6,7 @@ import { after } from 'node:test';
 import { Flowhook } from 'flowhook-client';
 import type { Page } from 'playwright-core';
 import { AXE, browserTest, signedInTests } from './support/browser.ts';
+import { textFindings } from './support/page-text.ts';
 import { startService } from './support/service.ts';
 
 interface Look {
@@ -45,10 +46,13 @@ const service = await startService({
   workflows: {
     'default/people.yaml': `name: People of ${LONG}\nsource: { type: push }\n`,
     'default/failing.yaml': `source: { type: command, command: [sh, -c, 'echo "It went wrong" >&2; exit 1'] }\nretries: { max: 0 }\n`,
+    'default/nameless.yaml': `source: { type: command, command: [printf, '{"name":1}\\n'] }\nretries: { max: 0 }\n`,
     'default/scheduled.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\nschedule: { cron: '0 6 * * *', timezone: Europe/Berlin }\n`,
   },
 });
 after(() => service.stop());
+/** Pages of what is not as it should be, which say why in sentences of the service. */
+let troubled: string[] = [];
 const paths = pathsOf(
   await readFile(join(import.meta.dirname, '../dashboard/src/routes.tsx'), 'utf8'),
   await realIds(),
@@ -74,6 +78,36 @@ pageTest('so can every other page', async ({ page, open }) => {
   }
   assert.deepEqual(findings, []);
   for (const [path, title] of titles) assert.match(title, /^.+ · Flowhook$/, `${path} has a title`);
+});
+
+pageTest('times stay whole at every width, and no page shows machine text', async ({ page, open }) => {
+  const chooseTimes = async (name: string) => {
+    await page.getByRole('button', { name: /^Times:/ }).click();
+    await page.getByRole('menuitemradio', { name }).click();
+    await page.keyboard.press('Escape');
+  };
+  await open('runs');
+  await chooseTimes('UTC');
+  const findings: string[] = [];
+  for (const path of [...paths, ...troubled]) {
+    await open(path);
+    await settled(page);
+    for (const width of [1440, 768, 360]) {
+      await page.setViewportSize({ width, height: 900 });
+      await settled(page);
+      findings.push(...(await textFindings(page)).map((line) => `${path} at ${width} px: ${line}`));
+      const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+      if (isTooWide) findings.push(`${path} at ${width} px is wider than the window`);
+    }
+  }
+  await page.setViewportSize(WIDE);
+  await chooseTimes('3 min ago');
+  for (const path of ['', 'webhooks', ...troubled]) {
+    await open(path);
+    await settled(page);
+    findings.push(...(await textFindings(page)).map((line) => `${path} with ages: ${line}`));
+  }
+  assert.deepEqual(findings, []);
 });
 
 pageTest('so can what opens above a page', async ({ page, open }) => {
@@ -172,6 +206,7 @@ async function realIds(): Promise<Record<string, string>> {
     { id: '2', name: 'Grace Hopper', born: 1906, languages: ['COBOL', 'Flow-Matic'] },
   ]);
   await flowhook.workflows.push('people', [{ id: '1', name: 'Ada King', email: 'ada@example.com' }]);
+  troubled = await troubles(flowhook);
   const { jobId } = await flowhook.workflows.queue('failing');
   await flowhook.jobs.wait(jobId);
   const [event] = await flowhook.events.history({ jobId, type: ['workflow_failed'] }).take(1);
@@ -185,4 +220,19 @@ async function realIds(): Promise<Record<string, string>> {
     inspectorId: inspector.id,
     deliveryId: delivery?.id ?? assert.fail('nobody was told'),
   };
+}
+
+/** A run whose error names a field, a webhook that the service has paused, and one that is held back, with its test event. */
+async function troubles(flowhook: Flowhook): Promise<string[]> {
+  const { jobId } = await flowhook.workflows.queue('nameless');
+  await flowhook.jobs.wait(jobId);
+  const events = ['workflow_failed'];
+  const { id: paused } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/paused', events });
+  const reason = 'Nothing has been received for five days, since 2026-11-15T20:57:18.041Z. `Retry-After`: 60';
+  await flowhook.webhooks.pause(paused, { reason });
+  const { id: held } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/held', events });
+  for (let count = 0; count < 14; count += 1) await flowhook.webhooks.test(held);
+  while ((await flowhook.webhooks.get(held)).breaker.state !== 'open') await flowhook.webhooks.get(held);
+  const { deliveryId } = await flowhook.webhooks.test(held);
+  return [`runs/${jobId}`, `webhooks/${paused}`, `webhooks/${held}`, `deliveries/${deliveryId}`];
 }

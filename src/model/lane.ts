@@ -197,7 +197,6 @@ export function pauseReason(
   if (failures < PAUSE_AFTER_FAILURES) return null;
   return (
     `Nothing has been received for five days, since ${new Date(failingSince).toISOString()}. The last attempt: ` +
-    `${error ?? 'it failed'}. What is due waits for some four days, then it can be replayed; resume the webhook when its ` +
-    'endpoint is well'
+    `${error ?? 'it failed'}. Resume the webhook when its endpoint is well`
   );
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { signedInTests } from '../support/browser.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -68,6 +69,20 @@ describe('webhooks', () => {
     await page.getByText('It is not signed').first().waitFor();
     assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 2);
     assert.equal(await page.locator('#page img').count(), 0);
+
+    // It is subscribed from here, and tried here.
+    await page.getByRole('button', { name: 'Subscribe it' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
+    await dialog.getByRole('button', { name: 'Subscribe' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.match(page.url(), /\/ui\/inspector\/insp_/);
+    await page.getByRole('button', { name: 'Send test event' }).click();
+    await page.getByRole('button', { name: /webhook_test/ }).waitFor();
+    const { body: all } = await service.call('GET', '/v1/integrations/webhooks');
+    const webhookId = (all as { webhooks: { id: string }[] }).webhooks.at(-1)?.id;
+    await open(`webhooks/${webhookId}`);
+    await page.getByRole('link', { name: 'See what arrives' }).click();
+    await page.getByRole('region', { name: 'Who calls it' }).waitFor();
   });
 
   pageTest(
@@ -124,6 +139,61 @@ describe('webhooks', () => {
       assert.match(await page.title(), /^Delivery of webhook_test/);
     },
   );
+
+  pageTest(
+    'a webhook that is held back says why and when it goes on: in its row, on its page and at a test event',
+    async ({ page, open }) => {
+      const url = 'http://127.0.0.1:9/integrations/flowhook/receivers/customers/production/acme';
+      const id = await subscribe(url);
+      const test = async () => {
+        const { body } = await service.call('POST', `/v1/integrations/webhooks/${id}/test`);
+        return body as { deliveryId: string };
+      };
+      for (let count = 0; count < 14; count += 1) await test();
+      await open(`webhooks/${id}`);
+      const alert = page.getByRole('alert');
+      await alert.getByText('No attempt has succeeded yet').waitFor();
+      await alert.getByText(/^Held back for .+: the endpoint has failed \d+ times in a row\./).waitFor();
+      await alert.getByText(/The next attempt goes out in \d+ s/).waitFor();
+      await page
+        .getByText(/held back, next attempt in/)
+        .first()
+        .waitFor();
+
+      await page.getByRole('button', { name: 'Send test event' }).click();
+      await page.getByText(/^The test waits\. The endpoint has failed/).waitFor();
+      await page.getByText(/^It waits: the endpoint has failed \d+ times in a row$/).waitFor();
+      await page.getByText(/^The next attempt at this webhook goes out in/).waitFor();
+      await page.getByText('None yet: it waits, for the reason above.').waitFor();
+
+      await open('webhooks');
+      const row = page.getByRole('row', { name: url });
+      await row.getByText('failing, held back').waitFor();
+      await row.getByText(/^next try in/).waitFor();
+      // Cut in the middle: the end, by which URLs of one receiver differ, is seen whole, and all of it is in the title.
+      const widthOf = async (locator: Locator) => (await locator.boundingBox())?.width ?? 0;
+      const cell = (await row.getByRole('cell').first().boundingBox()) ?? assert.fail('there is no cell');
+      const end = await row.getByText('/acme', { exact: true }).boundingBox();
+      assert.ok(end !== null && end.width > 20 && end.x + end.width <= cell.x + cell.width);
+      assert.ok((await widthOf(row.locator('bdi'))) > (await widthOf(row.locator('span:has(> bdi)'))));
+      assert.equal(await row.locator(`[title="${url}"]`).count(), 1);
+    },
+  );
+
+  pageTest('what is paused says so once, with its reason in the words of people', async ({ page, open }) => {
+    const id = await subscribe(`${service.url}/moved`);
+    await service.call('POST', `/v1/integrations/webhooks/${id}/pause`, {
+      reason: 'Nothing since 2026-11-15T20:57:18.041Z: see `Retry-After`',
+    });
+    await service.call('POST', `/v1/integrations/webhooks/${id}/test`);
+    await open(`webhooks/${id}`);
+    await page.getByText('until the webhook is resumed').waitFor();
+    await page
+      .getByText(/^Paused for .+: Nothing since 2026-11-1[56] \d\d:57:18: see Retry-After$/)
+      .waitFor();
+    assert.equal(await page.getByText(/is resumed/).count(), 2);
+    assert.equal(await page.locator('#page').getByRole('alert').count(), 1);
+  });
 
   pageTest('of one webhook nothing is left on the page of another', async ({ page, open }) => {
     const [one, other] = [await subscribe(`${service.url}/one`), await subscribe(`${service.url}/other`)];

@@ -30,6 +30,13 @@ describe('first steps and the reference', () => {
     await steps.getByRole('button', { name: 'Try with an inspector' }).click();
     await page.waitForURL(/\/ui\/inspector\/insp_/);
     assert.match(await page.title(), /· Flowhook$/);
+    // The trial goes on where it began: a test event and a run, and what arrives.
+    const callers = page.getByRole('region', { name: 'Who calls it' });
+    await callers.getByText('Subscribed to all events of people').waitFor();
+    await callers.getByRole('button', { name: 'Send test event' }).click();
+    await page.getByRole('region', { name: 'Request 1' }).getByText('"webhook_test"').first().waitFor();
+    await callers.getByRole('button', { name: 'Run People' }).click();
+    await page.getByRole('button', { name: /workflow_finished/ }).waitFor();
 
     // Whoever comes with everything done is not shown the steps; whoever did the last one here sees it ticked.
     await page.goto(`${service.url}/ui/`);

@@ -5,11 +5,12 @@ import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { readAgain } from '../queries/read-again.ts';
+import { Prose } from './prose.tsx';
 
 export interface Action<Input, Output> {
   run: (input: Input) => Promise<Output>;
-  /** The notification of success; none unless told. */
-  done?: (output: Output, input: Input) => string | undefined;
+  /** What the notification says then; none unless told. */
+  done?: (output: Output, input: Input) => Said | undefined;
   /** Kinds of queries to refetch at once, without waiting for the stream. */
   changes?: readonly string[];
   /** The page shows `error` itself, so that no notification is needed. */
@@ -17,6 +18,9 @@ export interface Action<Input, Output> {
   /** After it is done, such as going somewhere. */
   onDone?: (output: Output, input: Input) => void;
 }
+
+/** A sentence; with `nothing`, one that says why nothing was done and what to do instead, and looks like no success. */
+export type Said = string | { nothing: string };
 
 /** `const { act, isActing } = useAction({ run: () => flowhook.jobs.cancel(jobId), changes: ['jobs'] })`. */
 export function useAction<Output, Input = void>(action: Action<Input, Output>) {
@@ -38,15 +42,21 @@ export function useAction<Output, Input = void>(action: Action<Input, Output>) {
 }
 
 /** Shows a notification for some seconds; screen readers announce it. */
-export function say(message: string): void {
-  notifications.show({ message, withBorder: true });
+export function say(said: Said): void {
+  const isNothing = typeof said !== 'string';
+  notifications.show({
+    message: <Prose text={isNothing ? said.nothing : said} />,
+    color: isNothing ? 'gray' : undefined,
+    autoClose: isNothing ? 10_000 : undefined,
+    withBorder: true,
+  });
 }
 
 /** Shows why something failed. */
 export function sayRefused(error: Error): void {
   notifications.show({
     title: 'That did not work',
-    message: error.message,
+    message: <Prose text={error.message} />,
     color: 'red',
     withBorder: true,
     autoClose: 10_000,

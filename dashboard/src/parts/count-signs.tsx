@@ -18,7 +18,14 @@ export function CountSigns({
     { sign: '−', value: removed, word: 'removed', color: tone('bad') },
   ];
   return (
-    <Group component="span" display="inline-flex" gap="xs" wrap="nowrap" className="numbers">
+    <Group
+      component="span"
+      display="inline-flex"
+      gap="xs"
+      wrap="nowrap"
+      className="numbers"
+      style={{ whiteSpace: 'nowrap', flexShrink: 0 }}
+    >
       {parts
         .filter(({ value }) => withNothing || value > 0)
         .map(({ sign, value, word, color }) => (

@@ -17,11 +17,14 @@ export interface Column<Row> {
   id: string;
   header: string;
   cell: (row: Row) => ReactNode;
-  /** Of CSS, in px: `120px`. What is left over is shared by those without one. */
-  width?: string;
+  /**
+   * Of CSS, in px: `120px`, and what is longer is cut off at the end of the cell. `fits`: as wide as what it holds, for
+   * what must be seen whole (times, numbers, states). What is left over is shared by those without one.
+   */
+  width?: `${number}px` | 'fits';
   align?: 'start' | 'end';
   isSortable?: boolean;
-  /** Long texts go on in the next line; else they are cut off at the end of the cell. */
+  /** Long texts go on in the next line. */
   isWrapped?: boolean;
 }
 

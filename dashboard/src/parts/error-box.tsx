@@ -2,6 +2,7 @@
 import { Alert, Button, Center, Group, Stack, Text } from '@mantine/core';
 import { FlowhookError } from 'flowhook-client';
 import { Copy } from './copy.tsx';
+import { Prose } from './prose.tsx';
 
 export interface ErrorBoxProps {
   error: Error;
@@ -17,7 +18,9 @@ export function ErrorBox({ error, title = 'That did not work', onRetry, isPage =
   const box = (
     <Alert color="red" variant="light" title={title} role="alert" maw={640}>
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{error.message}</Text>
+        <Text size="sm">
+          <Prose text={error.message} />
+        </Text>
         {error instanceof FlowhookError && error.requestId !== null && (
           <Group gap={4}>
             <Text size="xs" c="dimmed">

@@ -18,7 +18,8 @@ export function Facts({ facts, columns = 6 }: { facts: readonly Fact[]; columns?
             size="sm"
             m={0}
             className="numbers"
-            style={{ overflow: 'hidden', overflowWrap: 'anywhere' }}
+            // Between words, unless a word is longer than the line: `+5 ~55 −5` and times stay whole.
+            style={{ overflowWrap: 'break-word' }}
           >
             {value}
           </Text>

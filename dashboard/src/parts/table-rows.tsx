@@ -3,21 +3,13 @@ import { Checkbox, UnstyledButton } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type CSSProperties, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import styles from './data-table.module.css';
-import {
-  type Column,
-  isOnRowItself,
-  NEAR_END,
-  type RowsProps,
-  type Selection,
-  type Sort,
-  toggled,
-} from './data-table.tsx';
+import { type Column, isOnRowItself, NEAR_END, type RowsProps, type Sort, toggled } from './data-table.tsx';
 import { Icon } from './icon.tsx';
 import { useRowName } from './row-name.ts';
 
 const ROW_PX = 37;
 /** A column without a width is never narrower. */
-const LEAST_PX = 120;
+const LEAST_PX = 200;
 const CHECKBOX_PX = 36;
 
 export function TableRows<Row>({
@@ -44,6 +36,7 @@ export function TableRows<Row>({
     getItemKey: useRowName(rows, idOf),
   });
   const items = virtualizer.getVirtualItems();
+  const share = `${100 / columns.filter(({ width }) => width === undefined).length}%`;
   const above = items[0]?.start ?? 0;
   const below = virtualizer.getTotalSize() - (items.at(-1)?.end ?? 0);
   const lastIndex = items.at(-1)?.index ?? -1;
@@ -77,16 +70,12 @@ export function TableRows<Row>({
       data-scroll-restoration-id={label}
       onScroll={(event) => onScrolled(event.currentTarget.scrollTop > ROW_PX)}
     >
-      <table
-        className={styles.native}
-        style={{ minWidth: leastWidth(columns, selection) }}
-        aria-rowcount={rows.length + 1}
-      >
+      <table className={styles.native} aria-rowcount={rows.length + 1}>
         <caption className="visually-hidden">{label}</caption>
         <colgroup>
           {selection !== undefined && <col style={{ width: CHECKBOX_PX }} />}
           {columns.map(({ id, width }) => (
-            <col key={id} style={{ width }} />
+            <col key={id} style={{ width: width === 'fits' ? 1 : (width ?? share) }} />
           ))}
         </colgroup>
         <thead>
@@ -132,8 +121,13 @@ export function TableRows<Row>({
                     />
                   </td>
                 )}
-                {columns.map(({ id: name, cell, align, isWrapped }) => (
-                  <td key={name} data-align={align} data-wraps={isWrapped}>
+                {columns.map(({ id: name, cell, align, isWrapped, width }) => (
+                  <td
+                    key={name}
+                    data-align={align}
+                    data-wraps={isWrapped}
+                    style={{ maxWidth: mostOf(width) }}
+                  >
                     {cell(row)}
                   </td>
                 ))}
@@ -147,17 +141,18 @@ export function TableRows<Row>({
 }
 
 function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefined }) {
-  const { id, header, align, isSortable } = column;
+  const { id, header, align, isSortable, width } = column;
+  const least = width === 'fits' ? undefined : (width ?? LEAST_PX);
   if (isSortable !== true || sort === undefined) {
     return (
-      <th scope="col" data-align={align}>
+      <th scope="col" data-align={align} style={{ minWidth: least }}>
         {header}
       </th>
     );
   }
   const direction = sort.by === id ? 'ascending' : sort.by === `-${id}` ? 'descending' : 'none';
   return (
-    <th scope="col" data-align={align} aria-sort={direction}>
+    <th scope="col" data-align={align} aria-sort={direction} style={{ minWidth: least }}>
       <UnstyledButton
         className={styles.sort}
         onClick={() => sort.onChange(direction === 'ascending' ? `-${id}` : id)}
@@ -171,7 +166,7 @@ function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefin
   );
 }
 
-function leastWidth<Row>(columns: readonly Column<Row>[], selection: Selection | undefined): number {
-  const widths = columns.map(({ width }) => (width?.endsWith('px') ? Number.parseFloat(width) : LEAST_PX));
-  return widths.reduce((sum, width) => sum + width, selection === undefined ? 0 : CHECKBOX_PX);
+/** What a cell is cut off at: nothing where the column is as wide as what it holds; the others get what is left. */
+function mostOf(width: Column<unknown>['width']): string | number | undefined {
+  return width === 'fits' ? undefined : (width ?? 0);
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytes, duration, many } from './quantity.ts';
-import { absolute, relative } from './times.ts';
+import { absolute, lasting, relative } from './times.ts';
 
 const NOW = Date.parse('2026-11-21T03:04:05.600Z');
 
@@ -17,6 +17,16 @@ test('times are told as one says them', () => {
     '2 d ago',
   ]);
   assert.equal(absolute('2026-11-21T03:04:05.600Z', 'utc'), '2026-11-21 03:04:05 UTC');
+});
+
+test('what goes on is told by how long it has lasted', () => {
+  const told = (ms: number) => lasting(new Date(NOW + ms).toISOString(), NOW);
+  assert.deepEqual([500, -200, -5_000, -90_000_000].map(told), [
+    'for a moment',
+    'for a moment',
+    'for 5 s',
+    'for 1 d',
+  ]);
 });
 
 test('numbers have their units', () => {

@@ -34,10 +34,21 @@ export function absolute(time: string, zone: 'local' | 'utc'): string {
 /** `12 s ago`, `in 3 min`, `5 d ago`. */
 export function relative(time: string, nowMs: number): string {
   const ms = Date.parse(time) - nowMs;
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ['s', 1_000];
+  const [unit, size] = unitOf(ms);
   const count = Math.floor(Math.abs(ms) / size);
   if (count === 0) return ms > 0 ? 'in a moment' : 'just now';
   return ms > 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
+}
+
+/** `for 3 min`: how long what began then has lasted. */
+export function lasting(time: string, nowMs: number): string {
+  const [unit, size] = unitOf(nowMs - Date.parse(time));
+  const count = Math.floor(Math.max(0, nowMs - Date.parse(time)) / size);
+  return count === 0 ? 'for a moment' : `for ${count} ${unit}`;
+}
+
+function unitOf(ms: number): [unit: string, ms: number] {
+  return UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ['s', 1_000];
 }
 
 const UNITS: [unit: string, ms: number][] = [

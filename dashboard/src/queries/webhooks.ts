@@ -43,14 +43,24 @@ export const deliveryQuery = (deliveryId: string) =>
     queryFn: ({ signal }) => flowhook.deliveries.get(deliveryId, { signal }),
   });
 
+/** Of a team with more, some may be missing. */
+const MAX_SEARCHED = 1_000;
+
+/** The webhooks that call a URL, which may have a query behind it. */
+export const webhooksOfUrlQuery = (url: string) =>
+  queryOptions({
+    queryKey: ['webhooks', 'of url', url],
+    queryFn: async ({ signal }) => {
+      const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
+      return items.filter((webhook) => webhook.url.split('?')[0] === url);
+    },
+  });
+
 /** How many webhooks a workflow has, and how many of them fail or are paused. */
 export interface WebhookBadge {
   total: number;
   inTrouble: number;
 }
-
-/** Of a team with more, the badges of the newest webhooks are missing. */
-const MAX_BADGED = 1_000;
 
 /** The badges of workflows, by their ids. */
 export const webhookBadgesQuery = () =>
@@ -58,7 +68,7 @@ export const webhookBadgesQuery = () =>
     queryKey: ['webhooks', 'badges'],
     queryFn: async ({ signal }) => {
       const badges = new Map<string, WebhookBadge>();
-      const { items } = await flowhook.webhooks.listDetails({ limit: MAX_BADGED, signal }).page();
+      const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
       for (const { workflowId, state, failingSince } of items) {
         if (workflowId === null) continue;
         const badge = badges.get(workflowId) ?? { total: 0, inTrouble: 0 };

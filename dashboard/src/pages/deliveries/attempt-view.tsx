@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { Facts } from '../../parts/facts.tsx';
 import { IdText } from '../../parts/id-text.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { duration } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
 import { HeaderTable } from './header-table.tsx';
@@ -24,18 +25,19 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
           c={attempt.outcome === 'ok' ? undefined : 'var(--mantine-color-error)'}
           style={{ overflowWrap: 'anywhere' }}
         >
-          {attempt.message}
+          <Prose text={attempt.message} />
         </Text>
         {hint !== undefined && (
           <Text size="sm" c="dimmed">
-            {hint}
+            <Prose text={hint} />
           </Text>
         )}
       </Stack>
       <Facts
-        columns={4}
+        columns={5}
         facts={[
           ['Sent', <Time key="sent" at={startedAt} />],
+          ['Waited before', attempt.timing === null ? '–' : duration(attempt.timing.queuedMs)],
           ['Took', duration(durationMs)],
           ['Status', status ?? 'no answer'],
           ['Address', remoteAddress === null ? 'not reached' : <IdText key="ip" id={remoteAddress} />],

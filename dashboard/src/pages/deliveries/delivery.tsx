@@ -2,7 +2,7 @@
 import { Accordion, Alert, Button, Group, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { DeliveryDetail } from 'flowhook-client';
+import type { DeliveryDetail, WebhookDetail } from 'flowhook-client';
 import { useEffect, useRef } from 'react';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
@@ -14,15 +14,20 @@ import { IdText } from '../../parts/id-text.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { PageLink } from '../../parts/link.tsx';
 import { NeedsScope } from '../../parts/needs-scope.tsx';
+import { useNow } from '../../parts/now.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
-import { count, duration } from '../../parts/quantity.ts';
+import { Prose } from '../../parts/prose.tsx';
+import { count, duration, many } from '../../parts/quantity.ts';
 import { Section } from '../../parts/section.tsx';
+import { uncapitalized } from '../../parts/sentence.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
+import { UrlText } from '../../parts/url-text.tsx';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
 import { useSession } from '../../session.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
-import { NextTry } from '../webhooks/delivery-columns.tsx';
+import { NextAttempt } from '../webhooks/next-attempt.tsx';
+import { type Wait, waitOf } from '../webhooks/waits.ts';
 import { AttemptView } from './attempt-view.tsx';
 import type { Attempt } from './phases.ts';
 import { SignedCurl } from './signed-curl.tsx';
@@ -59,15 +64,8 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
   const facts: Fact[] = [
     [
       'Webhook',
-      <PageLink
-        key="webhook"
-        to="/webhooks/$webhookId"
-        params={{ webhookId }}
-        display="block"
-        truncate
-        title={webhook?.url}
-      >
-        {webhook?.url ?? webhookId}
+      <PageLink key="webhook" to="/webhooks/$webhookId" params={{ webhookId }} display="block" miw={0}>
+        {webhook === undefined ? webhookId : <UrlText url={webhook.url} />}
       </PageLink>,
     ],
     [
@@ -107,10 +105,10 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
         actions={<Actions delivery={delivery} />}
       />
       <Stack gap="lg">
-        <Outcome delivery={delivery} isPaused={webhook?.state === 'paused'} />
+        <Outcome delivery={delivery} webhook={webhook} />
         <Facts facts={facts} />
         <Section title="Attempts" isBare>
-          <Attempts delivery={delivery} />
+          <Attempts delivery={delivery} webhook={webhook} />
         </Section>
         <Section title="Request body" isBare>
           <JsonView value={event} label="The body as it is sent" />
@@ -127,8 +125,9 @@ const ORIGINS: Record<DeliveryDetail['origin'], string> = {
 };
 
 /** Why it has not arrived, and what comes next. */
-function Outcome({ delivery, isPaused }: { delivery: DeliveryDetail; isPaused: boolean }) {
-  const { state, lastAttempt, nextAttemptAt, attempt } = delivery;
+function Outcome({ delivery, webhook }: { delivery: DeliveryDetail; webhook: WebhookDetail | undefined }) {
+  const { state, lastAttempt, attempt } = delivery;
+  const wait = waitOf(delivery, webhook, useNow());
   if (state === 'delivered') return null;
   if (state === 'canceled') {
     return (
@@ -137,37 +136,83 @@ function Outcome({ delivery, isPaused }: { delivery: DeliveryDetail; isPaused: b
       </Alert>
     );
   }
-  if (lastAttempt === null || lastAttempt.outcome === 'ok') {
-    return isPaused ? (
-      <Alert color="gray" icon={<Icon name="pause" />} title="It waits: the webhook is paused" />
-    ) : null;
-  }
+  const hasFailed = lastAttempt !== null && lastAttempt.outcome !== 'ok';
+  if (!hasFailed && (wait === undefined || wait.why === null)) return null;
+  const isPaused = webhook?.state === 'paused';
   return (
     <Alert
-      color={state === 'dead' ? 'red' : 'orange'}
-      icon={<Icon name="warning" />}
-      title={<span style={{ overflowWrap: 'anywhere' }}>{lastAttempt.message}</span>}
+      color={state === 'dead' ? 'red' : isPaused && !hasFailed ? 'gray' : 'orange'}
+      icon={<Icon name={isPaused && !hasFailed ? 'pause' : 'warning'} />}
+      title={
+        <span style={{ overflowWrap: 'anywhere' }}>
+          {hasFailed ? (
+            <Prose text={lastAttempt.message} />
+          ) : (
+            <>
+              It waits: <Prose text={uncapitalized(wait?.why ?? '')} />
+            </>
+          )}
+        </span>
+      }
     >
       {state === 'dead' ? (
-        `Given up after ${count(attempt)} attempts. Once the receiver is fixed, send it again.`
-      ) : isPaused ? (
-        'The webhook is paused: attempts go on when it is resumed.'
+        `Given up after ${many(attempt, 'attempt')}. Once the receiver is fixed, send it again.`
       ) : (
         <>
-          Attempt {count(attempt)} failed. The next one: <NextTry at={nextAttemptAt} />.
+          {hasFailed && `Attempt ${count(attempt)} failed. `}
+          {wait !== undefined && <WhatNext wait={wait} isPaused={isPaused} isTold={!hasFailed} />}
         </>
       )}
     </Alert>
   );
 }
 
-function Attempts({ delivery: { attempts, attempt, lastAttempt } }: { delivery: DeliveryDetail }) {
+/** @param props.isTold the reason stands above */
+function WhatNext({
+  wait: { why, at },
+  isPaused,
+  isTold,
+}: {
+  wait: Wait;
+  isPaused: boolean;
+  isTold: boolean;
+}) {
+  if (isPaused) return 'The webhook is paused: attempts go on when it is resumed.';
+  if (why === null) return <NextAttempt at={at} />;
+  return (
+    <>
+      {!isTold && (
+        <>
+          <Prose text={why} />.{' '}
+        </>
+      )}
+      <NextAttempt at={at} what="The next attempt at this webhook" /> Once one succeeds, what waits follows.
+    </>
+  );
+}
+
+function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: WebhookDetail | undefined }) {
+  const { attempts, attempt, lastAttempt } = delivery;
+  const wait = waitOf(delivery, webhook, useNow());
   if (attempts.length === 0) {
     return (
-      <Text size="sm" c="dimmed">
-        {attempt === 0
-          ? 'None yet. They appear here as they are made.'
-          : `The details of ${count(attempt)} attempts are no longer kept; the last one: ${lastAttempt?.message ?? ''}`}
+      <Text size="sm" c="dimmed" component="div">
+        {attempt > 0 ? (
+          `The details of ${many(attempt, 'attempt')} are no longer kept; the last one: ${lastAttempt?.message ?? ''}`
+        ) : wait === undefined ? (
+          'The first one is under way.'
+        ) : (
+          <>
+            None yet
+            {wait.why === null ? (
+              <>
+                . <NextAttempt at={wait.at} />
+              </>
+            ) : (
+              ': it waits, for the reason above.'
+            )}
+          </>
+        )}
       </Text>
     );
   }
@@ -208,7 +253,7 @@ function Line({
         {status ?? outcome}
       </Text>
       <Text span size="sm" truncate c="dimmed" visibleFrom="sm" style={{ flex: 1 }}>
-        {message}
+        <Prose text={message} />
       </Text>
       <Text span size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }} ms="auto">
         <Text span inherit visibleFrom="xs" className="numbers">

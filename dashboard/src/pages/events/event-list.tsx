@@ -111,11 +111,11 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): Column<Flo
           </PageLink>
         ),
     },
-    { id: 'time', header: 'When', width: '120px', cell: ({ timestamp }) => <Time at={timestamp} /> },
+    { id: 'time', header: 'When', width: 'fits', cell: ({ timestamp }) => <Time at={timestamp} /> },
     withDeliveries && {
       id: 'deliveries',
       header: 'Deliveries',
-      width: '150px',
+      width: 'fits',
       cell: ({ id }) => <Reach eventId={id} />,
     },
     { id: 'said', header: 'What it says', cell: (event) => <Said event={event} /> },

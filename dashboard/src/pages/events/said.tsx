@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import type { FlowhookEvent } from 'flowhook-client';
 import { lastLine } from '../../parts/last-line.ts';
+import { Prose } from '../../parts/prose.tsx';
 import { Counts } from '../runs/run-columns.tsx';
 
 export function Said({ event }: { event: FlowhookEvent }) {
@@ -32,7 +33,7 @@ function Sentence({ text, isBad = false }: { text: string; isBad?: boolean }) {
       c={isBad ? 'var(--mantine-color-error)' : 'dimmed'}
       title={text}
     >
-      {lastLine(text)}
+      <Prose text={lastLine(text)} />
     </Text>
   );
 }

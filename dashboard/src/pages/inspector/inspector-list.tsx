@@ -14,6 +14,7 @@ import { NeedsScope } from '../../parts/needs-scope.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { count, duration } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
+import { UrlText } from '../../parts/url-text.tsx';
 import { inspectorsQuery } from '../../queries/inspectors.ts';
 import { listOf } from '../../queries/list.ts';
 import { useSession } from '../../session.tsx';
@@ -29,28 +30,27 @@ const COLUMNS: Column<Inspector>[] = [
         c="inherit"
         fw={500}
         display="block"
-        truncate
-        title={url}
+        miw={0}
       >
-        {url}
+        <UrlText url={url} />
       </PageLink>
     ),
   },
   {
     id: 'received',
     header: 'Requests',
-    width: '100px',
+    width: 'fits',
     align: 'end',
     cell: ({ received }) => <span className="numbers">{count(received)}</span>,
   },
   {
     id: 'answer',
     header: 'Answers',
-    width: '130px',
+    width: 'fits',
     cell: ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
   },
-  { id: 'created', header: 'Created', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { id: 'ends', header: 'Expires', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { id: 'ends', header: 'Expires', width: 'fits', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
 ];
 
 export function InspectorListPage() {

@@ -17,11 +17,13 @@ import { IdText } from '../../parts/id-text.tsx';
 import { PageLink } from '../../parts/link.tsx';
 import { NeedsScope } from '../../parts/needs-scope.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { count, many } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
 import { inspectorQuery, requestList } from '../../queries/inspectors.ts';
 import { useList } from '../../queries/list.ts';
 import { readAgain } from '../../queries/read-again.ts';
+import { webhooksOfUrlQuery } from '../../queries/webhooks.ts';
 import { useSession } from '../../session.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
 import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
@@ -29,6 +31,7 @@ import { Answer } from './answer.tsx';
 import styles from './inspector.module.css';
 import { RequestList } from './request-list.tsx';
 import { RequestView } from './request-view.tsx';
+import { Trial } from './trial.tsx';
 
 export function InspectorPage() {
   const { inspectorId } = useParams({ from: '/inspector/$inspectorId' });
@@ -57,7 +60,8 @@ export function InspectorPage() {
 
 function Shown({ inspector }: { inspector: Inspector }) {
   const { id, url, refusal, received, createdAt, expiresAt, status, delayMs } = inspector;
-  const { open, dialog } = useSubscribeDialog({ url });
+  const { data: webhooks = [] } = useQuery(webhooksOfUrlQuery(url));
+  const { open, dialog } = useSubscribeDialog({ url, stays: true });
   return (
     <>
       <PageHeader
@@ -68,13 +72,13 @@ function Shown({ inspector }: { inspector: Inspector }) {
           </PageLink>,
           <IdText key="id" id={id} />,
         ]}
-        actions={<Actions inspector={inspector} onSubscribe={open} />}
+        actions={<Actions inspector={inspector} isSubscribed={webhooks.length > 0} onSubscribe={open} />}
       />
       <Stack gap="md">
         <CommandLine command={url} label="Copy the URL" />
         {refusal !== null && (
           <Alert color="orange" icon={<Icon name="warning" />} title="Webhooks will not reach it">
-            {refusal}
+            <Prose text={refusal} />
           </Alert>
         )}
         <Facts
@@ -86,14 +90,15 @@ function Shown({ inspector }: { inspector: Inspector }) {
           ]}
         />
         <Answer inspector={inspector} key={`${status} ${delayMs}`} />
-        <Requests inspector={inspector} />
+        {webhooks.length > 0 && <Trial webhooks={webhooks} />}
+        <Requests inspector={inspector} isSubscribed={webhooks.length > 0} />
       </Stack>
       {dialog}
     </>
   );
 }
 
-function Requests({ inspector: { id, url } }: { inspector: Inspector }) {
+function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspector; isSubscribed: boolean }) {
   const list = useList(requestList(id));
   const filters = useFilters('request');
   const chosen = filters.values.request === undefined ? undefined : Number(filters.values.request);
@@ -114,7 +119,10 @@ function Requests({ inspector: { id, url } }: { inspector: Inspector }) {
         title="Waiting for the first request"
         command={`curl -sS -H 'content-type: application/json' -d '{"hello":"inspector"}' '${url}'`}
       >
-        Subscribe it to a workflow and run that, or send something by hand. It appears here at once.
+        {isSubscribed
+          ? 'Send a test event with the button above, run the workflow, or send something by hand.'
+          : 'Subscribe it to a workflow with the button above, or send something by hand.'}{' '}
+        What arrives appears here at once.
       </EmptyState>
     );
   }
@@ -132,9 +140,11 @@ function Requests({ inspector: { id, url } }: { inspector: Inspector }) {
 
 function Actions({
   inspector: { id, received },
+  isSubscribed,
   onSubscribe,
 }: {
   inspector: Inspector;
+  isSubscribed: boolean;
   onSubscribe: () => void;
 }) {
   const navigate = useNavigate();
@@ -162,8 +172,12 @@ function Actions({
       >
         Delete
       </Button>
-      <Button leftSection={<Icon name="webhook" size={14} />} onClick={onSubscribe}>
-        Subscribe it
+      <Button
+        variant={isSubscribed ? 'default' : 'filled'}
+        leftSection={<Icon name="webhook" size={14} />}
+        onClick={onSubscribe}
+      >
+        {isSubscribed ? 'Subscribe it to more' : 'Subscribe it'}
       </Button>
     </>
   );

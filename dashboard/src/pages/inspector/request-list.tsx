@@ -27,7 +27,7 @@ export function RequestList({
           >
             <Stack gap={0}>
               <span className={styles.line}>
-                <Text span size="sm" fw={500} truncate>
+                <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
                   {request.method} {eventOf(request)}
                 </Text>
                 <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>

@@ -5,6 +5,7 @@ import { Copy } from '../../parts/copy.tsx';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { PageLink } from '../../parts/link.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { bytes } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
 import { HeaderTable } from '../deliveries/header-table.tsx';
@@ -32,7 +33,9 @@ export function RequestView({ request }: { request: InspectedRequest }) {
         </Text>
       </Group>
       <Alert color={color} icon={<Icon name={icon} />} title={words}>
-        <span style={{ overflowWrap: 'anywhere' }}>{signature.message}.</span>
+        <span style={{ overflowWrap: 'anywhere' }}>
+          <Prose text={signature.message} />.
+        </span>
         {signature.webhookId !== null && (
           <>
             {' '}

@@ -80,7 +80,7 @@ const COLUMNS: Column<AuditLine>[] = [
       </Text>
     ),
   },
-  { id: 'time', header: 'When', width: '120px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { id: 'time', header: 'When', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
     id: 'target',
     header: 'What',

@@ -77,7 +77,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     {
       id: 'prefix',
       header: 'Begins with',
-      width: '110px',
+      width: 'fits',
       cell: ({ id, prefix }) => (
         <Text span inherit ff="monospace" title={id}>
           {prefix}…
@@ -87,7 +87,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     {
       id: 'state',
       header: 'State',
-      width: '130px',
+      width: 'fits',
       cell: (key) =>
         key.concern === null ? (
           <StateBadge state={stateOf(key)} />
@@ -98,17 +98,17 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         ),
     },
     { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
-    { id: 'created', header: 'Created', width: '105px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       id: 'used',
       header: 'Last used',
-      width: '105px',
+      width: 'fits',
       cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="never" />,
     },
     {
       id: 'expires',
       header: 'Expires',
-      width: '105px',
+      width: 'fits',
       cell: ({ expiresAt, revokedAt }) => <Time at={revokedAt ?? expiresAt} none="never" />,
     },
     {

@@ -16,7 +16,7 @@ export function Counters() {
   const { data: usage } = useQuery(dayUsageQuery());
   const failed = usage?.buckets.reduce((sum, { jobs }) => sum + (jobs?.failed ?? 0), 0);
   return (
-    <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="md">
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
       {UNFINISHED.map((state) => (
         <Counter key={state} state={state} label={state} value={counts?.[state]} search={{ state }} />
       ))}

@@ -6,8 +6,11 @@ import { flowhook } from '../../client.ts';
 import { ErrorBox } from '../../parts/error-box.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { PageLink } from '../../parts/link.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
+import { UrlText } from '../../parts/url-text.tsx';
+import { jobCountsQuery } from '../../queries/jobs.ts';
 import { useSession } from '../../session.tsx';
 import { suspects, type Trouble, troubles } from './attention.ts';
 import styles from './overview.module.css';
@@ -52,15 +55,7 @@ export function NeedsAttention() {
         Needs attention
       </Title>
       {error !== null && data === undefined && <ErrorBox error={error} onRetry={() => void refetch()} />}
-      {data?.length === 0 && (
-        <Group gap="xs" c="dimmed">
-          <Icon name="check" color={stateColor('finished')} />
-          <Text size="sm">
-            Nothing: the last run of every workflow succeeded
-            {can('webhooks') && ', and no webhook is failing'}.
-          </Text>
-        </Group>
-      )}
+      {data?.length === 0 && <Nothing withWebhooks={can('webhooks')} />}
       <ul className={styles.troubles}>
         {data?.slice(0, SHOWN).map((trouble) => (
           <li key={trouble.id} className={styles.trouble}>
@@ -78,8 +73,30 @@ export function NeedsAttention() {
   );
 }
 
+/** No praise where nothing has run yet. */
+function Nothing({ withWebhooks }: { withWebhooks: boolean }) {
+  const { data: counts } = useQuery(jobCountsQuery());
+  if (counts === undefined) return null;
+  if (counts.finished + counts.failed + counts.canceled === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        Nothing has run yet: <PageLink to="/workflows">run a workflow</PageLink>, and what fails is named
+        here.
+      </Text>
+    );
+  }
+  return (
+    <Group gap="xs" c="dimmed">
+      <Icon name="check" color={stateColor('finished')} />
+      <Text size="sm">
+        Nothing: the last run of every workflow succeeded
+        {withWebhooks && ', and no webhook is failing'}.
+      </Text>
+    </Group>
+  );
+}
+
 function One({ trouble }: { trouble: Trouble }) {
-  const since = <Time at={new Date(trouble.sinceMs).toISOString()} />;
   return (
     <>
       <Group gap="sm" wrap="nowrap" justify="space-between">
@@ -92,17 +109,17 @@ function One({ trouble }: { trouble: Trouble }) {
               </PageLink>
             ) : (
               <PageLink to="/webhooks/$webhookId" params={{ webhookId: trouble.id }} fw={500}>
-                {trouble.url}
+                <UrlText url={trouble.url} />
               </PageLink>
             )}
           </Text>
         </Group>
         <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-          since {since}
+          <Time at={new Date(trouble.sinceMs).toISOString()} as="since" />
         </Text>
       </Group>
       <Text size="xs" c="dimmed" truncate title={trouble.why}>
-        {trouble.why}
+        <Prose text={trouble.why} />
       </Text>
     </>
   );

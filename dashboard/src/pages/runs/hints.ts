@@ -2,8 +2,7 @@
 import type { Job } from 'flowhook-client';
 
 export const HINTS: Record<NonNullable<Job['reason']>, string> = {
-  error:
-    'The program failed: its last lines in the log say why. It is retried as often as its definition says.',
+  error: 'The program failed: its last lines in the log say why.',
   source:
     'What it reads from did not answer as expected. Look at the address and the key in the definition, and try the source with `flowhook workflows test`.',
   lost: 'The server that ran it stopped or lost the database. Nothing was published; running it again is safe.',

@@ -5,6 +5,7 @@ import { flowhook } from '../../client.ts';
 import { confirm, useAction } from '../../parts/action.tsx';
 import { many } from '../../parts/quantity.ts';
 import { useSession } from '../../session.tsx';
+import { type Outcome, outcomeWords } from './outcome-words.ts';
 
 /** How many calls are made at the same time. */
 const AT_ONCE = 4;
@@ -16,13 +17,13 @@ export function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone:
   const workflows = [...new Map(chosen.map((job) => [job.workflowId, job])).values()];
   const rerun = useAction({
     run: () => each(workflows, ({ id }) => flowhook.jobs.rerun(id)),
-    done: (outcome) => sentence('queued', outcome),
+    done: (outcome) => outcomeWords('queued', outcome),
     changes: ['jobs'],
     onDone,
   });
   const cancel = useAction({
     run: () => each(unfinished, ({ id }) => flowhook.jobs.cancel(id)),
-    done: (outcome) => sentence('canceled', outcome),
+    done: (outcome) => outcomeWords('canceled', outcome),
     changes: ['jobs'],
     onDone,
   });
@@ -32,29 +33,24 @@ export function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone:
       <Button variant="default" onClick={() => rerun.act()} loading={rerun.isActing}>
         Run {many(workflows.length, 'workflow')} again
       </Button>
-      <Button
-        variant="default"
-        disabled={unfinished.length === 0}
-        loading={cancel.isActing}
-        onClick={() =>
-          confirm({
-            title: `Cancel ${many(unfinished.length, 'run')}?`,
-            children: 'Runs under way are stopped, and publish nothing.',
-            verb: `Cancel ${many(unfinished.length, 'run')}`,
-            onConfirm: () => cancel.act(),
-          })
-        }
-      >
-        Cancel {many(unfinished.length, 'run')}
-      </Button>
+      {unfinished.length > 0 && (
+        <Button
+          variant="default"
+          loading={cancel.isActing}
+          onClick={() =>
+            confirm({
+              title: `Cancel ${many(unfinished.length, 'run')}?`,
+              children: 'Runs under way are stopped, and publish nothing.',
+              verb: `Cancel ${many(unfinished.length, 'run')}`,
+              onConfirm: () => cancel.act(),
+            })
+          }
+        >
+          Cancel {many(unfinished.length, 'run')}
+        </Button>
+      )}
     </Group>
   );
-}
-
-interface Outcome {
-  done: number;
-  /** How many were refused, and the reason of the first. */
-  refused: { count: number; why: string | undefined };
 }
 
 async function each(jobs: readonly Job[], act: (job: Job) => Promise<unknown>): Promise<Outcome> {
@@ -71,9 +67,4 @@ async function each(jobs: readonly Job[], act: (job: Job) => Promise<unknown>): 
     }
   }
   return outcome;
-}
-
-function sentence(verb: string, { done, refused }: Outcome): string {
-  const what = `${many(done, 'run')} ${verb}`;
-  return refused.count === 0 ? what : `${what}, ${refused.count} refused: ${refused.why}`;
 }

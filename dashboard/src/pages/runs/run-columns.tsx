@@ -6,6 +6,7 @@ import type { Column } from '../../parts/data-table.tsx';
 import { Duration } from '../../parts/duration.tsx';
 import { lastLine } from '../../parts/last-line.ts';
 import { PageLink } from '../../parts/link.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { many } from '../../parts/quantity.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -22,7 +23,7 @@ export function runColumns({
     {
       id: 'state',
       header: 'State',
-      width: '130px',
+      width: 'fits',
       cell: ({ id, state, attempt }) => (
         <PageLink to="/runs/$jobId" params={{ jobId: id }} c="inherit" underline="hover">
           <StateBadge state={state} title={attempt > 1 ? `Attempt ${attempt}` : undefined} />
@@ -39,18 +40,18 @@ export function runColumns({
         </PageLink>
       ),
     },
-    { id: 'queued', header: 'Queued', width: '120px', cell: ({ queuedAt }) => <Time at={queuedAt} /> },
+    { id: 'queued', header: 'Queued', width: 'fits', cell: ({ queuedAt }) => <Time at={queuedAt} /> },
     {
       id: 'took',
       header: 'Took',
-      width: '130px',
+      width: 'fits',
       cell: (job) => <Took job={job} longestMs={longestMs} />,
     },
     { id: 'outcome', header: 'Outcome', cell: (job) => <Outcome job={job} /> },
     {
       id: 'origin',
       header: 'By',
-      width: '90px',
+      width: 'fits',
       cell: ({ origin }) => (
         <Text span inherit c="dimmed">
           {ORIGINS[origin]}
@@ -95,7 +96,7 @@ function Outcome({ job }: { job: Job }) {
   const { state, error, records, progress, nextAttemptAt } = job;
   if (error !== null && state !== 'finished') {
     return (
-      <Group gap="xs" wrap="nowrap" miw={0}>
+      <Stack gap={0} miw={0}>
         <Text
           span
           inherit
@@ -103,14 +104,14 @@ function Outcome({ job }: { job: Job }) {
           c={state === 'canceled' ? 'dimmed' : 'var(--mantine-color-error)'}
           title={error}
         >
-          {lastLine(error)}
+          <Prose text={lastLine(error)} />
         </Text>
         {nextAttemptAt !== null && (
-          <Text span inherit c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          <Text span inherit c="dimmed" style={{ whiteSpace: 'normal' }}>
             again <Time at={nextAttemptAt} />
           </Text>
         )}
-      </Group>
+      </Stack>
     );
   }
   if (records !== null) return <Counts records={records} />;

@@ -14,9 +14,11 @@ import { Icon } from '../../parts/icon.tsx';
 import { IdText } from '../../parts/id-text.tsx';
 import { PageLink } from '../../parts/link.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { save } from '../../parts/save.ts';
 import { Section } from '../../parts/section.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
+import { Time } from '../../parts/time.tsx';
 import { jobQuery } from '../../queries/jobs.ts';
 import { useSession } from '../../session.tsx';
 import { useShortcut } from '../../shell/shortcuts.ts';
@@ -93,16 +95,30 @@ export function RunPage() {
 }
 
 function Failure({ job }: { job: Job }) {
-  const { error, reason, state } = job;
+  const { error, reason, state, nextAttemptAt } = job;
   if (error === null || state === 'finished') return null;
   const isCanceled = state === 'canceled';
   return (
     <Alert
       color={isCanceled ? 'gray' : state === 'retrying' ? 'orange' : 'red'}
       icon={<Icon name={isCanceled ? 'ban' : 'warning'} />}
-      title={<span style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>{error}</span>}
+      title={
+        <span style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
+          <Prose text={error} />
+        </span>
+      }
     >
-      {reason !== null && !isCanceled && <Text size="sm">{HINTS[reason]}</Text>}
+      {reason !== null && !isCanceled && (
+        <Text size="sm">
+          <Prose text={HINTS[reason]} />
+          {nextAttemptAt !== null && (
+            <>
+              {' '}
+              It is tried again <Time at={nextAttemptAt} as="at" />.
+            </>
+          )}
+        </Text>
+      )}
     </Alert>
   );
 }

@@ -32,7 +32,8 @@ export function useJobLog(job: Job, attempt: number | undefined): JobLog {
       timer = undefined;
       lines = [...lines, ...fresh];
       fresh = [];
-      if (!signal.aborted) setLog({ lines, error: null, isLoading: false, ...changes });
+      // Before the first line nobody knows yet whether there are any.
+      if (!signal.aborted) setLog({ lines, error: null, isLoading: lines.length === 0, ...changes });
     };
     const read = async () => {
       const source =
@@ -47,8 +48,8 @@ export function useJobLog(job: Job, attempt: number | undefined): JobLog {
     };
     setLog(NOTHING);
     read().then(
-      () => show(),
-      (error: Error) => show({ error }),
+      () => show({ isLoading: false }),
+      (error: Error) => show({ error, isLoading: false }),
     );
     return () => {
       clearTimeout(timer);

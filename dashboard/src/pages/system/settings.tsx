@@ -5,6 +5,7 @@ import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
+import { Prose } from '../../parts/prose.tsx';
 import { Section } from '../../parts/section.tsx';
 import { listOf } from '../../queries/list.ts';
 
@@ -38,7 +39,12 @@ const COLUMNS: Column<Setting>[] = [
     ),
   },
   { id: 'origin', header: 'From', width: '150px', cell: ({ origin, from }) => from ?? origin },
-  { id: 'sentence', header: 'What it is', isWrapped: true, cell: ({ sentence }) => sentence },
+  {
+    id: 'sentence',
+    header: 'What it is',
+    isWrapped: true,
+    cell: ({ sentence }) => <Prose text={sentence} />,
+  },
 ];
 
 const ORIGINS: Setting['origin'][] = ['flag', 'environment', 'file', 'default'];

@@ -1,14 +1,17 @@
 /** The columns of a table of deliveries. */
-import { Group, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Delivery } from 'flowhook-client';
 import type { Column } from '../../parts/data-table.tsx';
 import { PageLink } from '../../parts/link.tsx';
 import { useNow } from '../../parts/now.ts';
+import { Prose } from '../../parts/prose.tsx';
 import { count } from '../../parts/quantity.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
+import { UrlText } from '../../parts/url-text.tsx';
 import { webhookQuery } from '../../queries/webhooks.ts';
+import { isAfter, waitOf } from './waits.ts';
 
 /** @param by.withWebhook shows the webhook, for deliveries of one event; otherwise the event, for those of one webhook */
 export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Column<Delivery>[] {
@@ -16,7 +19,7 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
     {
       id: 'state',
       header: 'State',
-      width: '130px',
+      width: 'fits',
       cell: ({ id, state }) => (
         <PageLink to="/deliveries/$deliveryId" params={{ deliveryId: id }} c="inherit" underline="hover">
           <StateBadge state={state} label={state === 'dead' ? 'given up' : state} />
@@ -49,11 +52,11 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
         </>
       ),
     },
-    { id: 'created', header: 'Created', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       id: 'attempts',
       header: 'Attempts',
-      width: '90px',
+      width: 'fits',
       align: 'end',
       cell: ({ attempt }) => <span className="numbers">{count(attempt)}</span>,
     },
@@ -62,9 +65,10 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
   return all.filter((column) => column !== false);
 }
 
-function Outcome({ delivery: { state, lastAttempt, nextAttemptAt } }: { delivery: Delivery }) {
+function Outcome({ delivery }: { delivery: Delivery }) {
+  const { state, lastAttempt } = delivery;
   return (
-    <Group gap="sm" wrap="nowrap" miw={0}>
+    <Stack gap={0} miw={0}>
       {lastAttempt !== null && (
         <Text
           span
@@ -73,33 +77,47 @@ function Outcome({ delivery: { state, lastAttempt, nextAttemptAt } }: { delivery
           c={lastAttempt.outcome === 'ok' ? 'dimmed' : 'var(--mantine-color-error)'}
           title={lastAttempt.message}
         >
-          {lastAttempt.message}
+          <Prose text={lastAttempt.message} />
         </Text>
       )}
       {state === 'waiting' && (
-        <Text span inherit c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-          <NextTry at={nextAttemptAt} isFirst={lastAttempt === null} />
+        <Text span inherit c="dimmed" style={{ whiteSpace: 'normal' }}>
+          <NextTry delivery={delivery} />
         </Text>
       )}
-    </Group>
+    </Stack>
   );
 }
 
 /** Its id, until it is known where it goes, and when it is gone. */
 function UrlOf({ webhookId }: { webhookId: string }) {
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
-  return <span title={webhook?.url}>{webhook?.url ?? webhookId}</span>;
+  return webhook === undefined ? webhookId : <UrlText url={webhook.url} />;
 }
 
-/** When the next attempt is made. What is due and not made is held back: the webhook is paused, or fails as a whole. */
-export function NextTry({ at, isFirst = false }: { at: string | null; isFirst?: boolean }) {
+/** When the next attempt is made, and what holds it back. */
+function NextTry({ delivery }: { delivery: Delivery }) {
+  const { data: webhook } = useQuery({ ...webhookQuery(delivery.webhookId), retry: false });
   const now = useNow();
-  if (at === null) return null;
-  if (Date.parse(at) <= now)
-    return <span title="It is tried as soon as the webhook answers others">held back</span>;
+  const wait = waitOf(delivery, webhook, now);
+  if (wait === undefined) return 'is being sent';
+  const { why, at } = wait;
+  if (webhook?.state === 'paused') return 'until the webhook is resumed';
+  if (why !== null) {
+    return (
+      <span title={why}>
+        held back
+        {isAfter(at, now) && (
+          <>
+            , next attempt <Time at={at} as="at" />
+          </>
+        )}
+      </span>
+    );
+  }
   return (
     <>
-      {isFirst ? 'first' : 'again'} <Time at={at} />
+      {delivery.lastAttempt === null ? 'first' : 'again'} <Time at={at} />
     </>
   );
 }

@@ -47,7 +47,7 @@ export function ReplayProgress({
                   {isDone && replay.made === 0 ? 'There was nothing to send' : `${made} sent again`}: those
                   that were{' '}
                   {replay.states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')},
-                  created since <Time at={replay.since} />
+                  created since <Time at={replay.since} as="itself" />
                 </>
               )
             : error.message}

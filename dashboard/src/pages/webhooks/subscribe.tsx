@@ -7,6 +7,7 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { say, useAction } from '../../parts/action.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { EventChoice } from './event-choice.tsx';
 import { urlRemark } from './url-remark.ts';
@@ -17,6 +18,8 @@ const REFUSED = 'Deliveries will be refused';
 export interface SubscribeDefaults {
   workflowId?: string | undefined;
   url?: string;
+  /** The page stays where it is, instead of showing the webhook. */
+  stays?: boolean;
 }
 
 /** Call `open` from a button, and render `dialog` at the end of the page. */
@@ -45,7 +48,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
 
   const show = (webhookId: string) => {
     onClose();
-    void navigate({ to: '/webhooks/$webhookId', params: { webhookId } });
+    if (defaults.stays !== true) void navigate({ to: '/webhooks/$webhookId', params: { webhookId } });
   };
   const subscribe = useAction({
     run: async () => {
@@ -79,7 +82,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     return (
       <Stack gap="md">
         <Alert icon={<Icon name="warning" />} color="orange" title="It is subscribed, but cannot be reached">
-          {made.message}
+          <Prose text={made.message} />
         </Alert>
         <Group justify="flex-end">
           <Button onClick={() => show(made.webhookId)}>Go to the webhook</Button>
@@ -120,7 +123,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
               p="xs"
               icon={<Icon name="warning" size={14} />}
             >
-              {refusal ?? remark.hint}
+              <Prose text={refusal ?? remark.hint ?? ''} />
             </Alert>
           )}
           <Button

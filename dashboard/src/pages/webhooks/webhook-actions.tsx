@@ -17,8 +17,8 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   const changes = ['webhooks', 'deliveries'];
   const test = useAction({
     run: () => flowhook.webhooks.test(id),
-    changes: ['deliveries'],
-    done: () => 'A test event is on its way',
+    changes,
+    done: ({ message }) => message,
     onDone: ({ deliveryId }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId } }),
   });
   const resume = useAction({

@@ -5,10 +5,14 @@ import type { WebhookDetail } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { PageLink } from '../../parts/link.tsx';
+import { useNow } from '../../parts/now.ts';
+import { Prose } from '../../parts/prose.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
+import { UrlText } from '../../parts/url-text.tsx';
 import { DayLatency, DaySuccess } from './day-strip.tsx';
 import { lastWords, shortEvent, standing } from './health.ts';
+import { isAfter } from './waits.ts';
 
 /** What an attempt of a failing webhook came to; as often as usage is counted, which is often enough. */
 const lastWordsQuery = (webhookId: string) =>
@@ -28,21 +32,14 @@ export function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Col
       header: 'URL',
       cell: (webhook) => (
         <Stack gap={0} miw={0}>
-          <PageLink
-            to="/webhooks/$webhookId"
-            params={{ webhookId: webhook.id }}
-            c="inherit"
-            fw={500}
-            truncate
-            title={webhook.url}
-          >
-            {webhook.url}
+          <PageLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} c="inherit" fw={500}>
+            <UrlText url={webhook.url} />
           </PageLink>
           <Trouble webhook={webhook} />
         </Stack>
       ),
     },
-    { id: 'state', header: 'State', width: '125px', cell: (webhook) => <Standing webhook={webhook} /> },
+    { id: 'state', header: 'State', width: 'fits', cell: (webhook) => <Standing webhook={webhook} /> },
     withWorkflow && {
       id: 'workflow',
       header: 'Workflow',
@@ -62,14 +59,14 @@ export function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Col
     {
       id: 'success',
       header: 'Success, 24 h',
-      width: '180px',
+      width: 'fits',
       cell: ({ id }) => <DaySuccess webhookId={id} />,
     },
-    { id: 'p95', header: 'p95', width: '75px', cell: ({ id }) => <DayLatency webhookId={id} /> },
+    { id: 'p95', header: 'p95', width: 'fits', cell: ({ id }) => <DayLatency webhookId={id} /> },
     {
       id: 'last',
       header: 'Delivered',
-      width: '105px',
+      width: 'fits',
       cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} none="never" />,
     },
   ];
@@ -79,15 +76,31 @@ export function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Col
 /** The state, and since when, where it is not as it should be. */
 export function Standing({ webhook }: { webhook: WebhookDetail }) {
   const { state, since, why } = standing(webhook);
+  const { reason, nextAttemptAt } = webhook.breaker;
+  const isHeld = state === 'failing' && reason !== null;
   return (
     <Stack gap={0}>
-      <StateBadge state={state} title={why ?? undefined} />
+      <StateBadge
+        state={state}
+        label={isHeld ? 'failing, held back' : state}
+        title={isHeld ? reason : (why ?? undefined)}
+      />
       {since !== null && (
         <Text span size="xs" c="dimmed">
-          since <Time at={since} />
+          <Time at={since} as="since" />
         </Text>
       )}
+      {isHeld && <NextTry at={nextAttemptAt} />}
     </Stack>
+  );
+}
+
+function NextTry({ at }: { at: string | null }) {
+  const isToCome = isAfter(at, useNow());
+  return (
+    <Text span size="xs" c="dimmed">
+      {at === null ? 'nothing waits' : <>next try {isToCome ? <Time at={at} as="at" /> : 'now'}</>}
+    </Text>
   );
 }
 
@@ -116,7 +129,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
       c={state === 'failing' ? 'var(--mantine-color-error)' : 'dimmed'}
       title={sentence}
     >
-      {sentence}
+      <Prose text={sentence} />
     </Text>
   );
 }

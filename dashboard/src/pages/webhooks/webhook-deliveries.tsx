@@ -1,5 +1,5 @@
 /** What a webhook was sent, live, and sending some or much of it once more. */
-import { Alert, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
 import type { Delivery, DeliveryState, WebhookDetail } from 'flowhook-client';
@@ -66,11 +66,6 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
           Replay…
         </Button>
       </FilterBar>
-      {webhook.state === 'paused' && list.rows.length > 0 && (
-        <Alert color="gray" mb="sm" p="xs" icon={<Icon name="pause" size={14} />}>
-          The webhook is paused: waiting deliveries are sent when it is resumed.
-        </Alert>
-      )}
       <DataTable
         label="Deliveries"
         noun="delivery"
@@ -118,7 +113,8 @@ function ReplayChosen({
       return made;
     },
     changes: ['deliveries'],
-    done: (made) => `${many(made, 'delivery')} sent again`,
+    done: (made) =>
+      made === 0 ? { nothing: 'Nothing was sent again' } : `${many(made, 'delivery')} on the way again`,
     onDone,
   });
   if (chosen.length === 0) return null;

@@ -11,13 +11,16 @@ import { IdText } from '../../parts/id-text.tsx';
 import { PageLink } from '../../parts/link.tsx';
 import { NeedsScope } from '../../parts/needs-scope.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { duration } from '../../parts/quantity.ts';
+import { uncapitalized } from '../../parts/sentence.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/time.tsx';
 import { dayUsageQuery } from '../../queries/usage.ts';
 import { webhookQuery } from '../../queries/webhooks.ts';
 import { useSession } from '../../session.tsx';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
+import { NextAttempt } from './next-attempt.tsx';
 import { Snippets } from './snippets-view.tsx';
 import { WebhookActions } from './webhook-actions.tsx';
 import { WebhookCharts } from './webhook-charts.tsx';
@@ -61,7 +64,12 @@ export function WebhookPage() {
           </PageLink>,
           <IdText key="id" id={webhook.id} />,
         ]}
-        meta={<StateBadge state={state} />}
+        meta={
+          <>
+            <StateBadge state={state} />
+            <InspectorLink url={webhook.url} />
+          </>
+        }
         actions={<WebhookActions webhook={webhook} />}
       />
       <Stack gap="lg">
@@ -70,6 +78,17 @@ export function WebhookPage() {
         <WebhookTabs webhook={webhook} />
       </Stack>
     </>
+  );
+}
+
+/** To what has arrived, where the URL is one of our inspectors. */
+function InspectorLink({ url }: { url: string }) {
+  const inspectorId = /\/inspect\/(insp_\w+)/.exec(url)?.[1];
+  if (inspectorId === undefined) return null;
+  return (
+    <PageLink to="/inspector/$inspectorId" params={{ inspectorId }} fz="sm">
+      See what arrives
+    </PageLink>
   );
 }
 
@@ -117,27 +136,50 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
         icon={<Icon name="pause" />}
         title={
           <span style={{ overflowWrap: 'anywhere' }}>
-            Paused <Time at={since} />
-            {why !== null && `: ${why}`}
+            Paused <Time at={since} as="since" />
+            {why !== null && (
+              <>
+                : <Prose text={why} />
+              </>
+            )}
           </span>
         }
       >
-        Deliveries wait, and are sent when it is resumed.
+        What is due waits until it is resumed. What has waited for some four days is given up, and can be sent
+        again with “Replay”.
       </Alert>
     );
   }
+  const { breaker, lastSuccessAt } = webhook;
   return (
     <Alert
       color="orange"
       icon={<Icon name="warning" />}
       title={
-        <>
-          Every attempt has failed since <Time at={since} />
-        </>
+        lastSuccessAt === null ? (
+          <>
+            No attempt has succeeded yet: the first one failed <Time at={since} as="at" />
+          </>
+        ) : (
+          <>
+            Every attempt has failed <Time at={since} as="since" />
+          </>
+        )
       }
     >
-      Attempts continue at growing intervals. Once a delivery succeeds, the others follow; those that were
-      given up can be sent again with “Replay”.
+      {breaker.reason === null ? (
+        'Each delivery is tried again at growing intervals. '
+      ) : (
+        <>
+          Held back <Time at={breaker.since} as="since" />: <Prose text={uncapitalized(breaker.reason)} />.{' '}
+        </>
+      )}
+      {breaker.nextAttemptAt === null ? (
+        'No delivery waits: the next event is the next attempt.'
+      ) : (
+        <NextAttempt at={breaker.nextAttemptAt} />
+      )}{' '}
+      Once one succeeds, the others follow; those that were given up can be sent again with “Replay”.
     </Alert>
   );
 }

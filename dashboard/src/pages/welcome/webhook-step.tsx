@@ -24,7 +24,7 @@ export function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: Steps }) 
       return inspector;
     },
     changes: ['inspectors', 'webhooks'],
-    done: () => 'The inspector is subscribed: run the workflow and see what it is sent',
+    done: () => 'The inspector is subscribed: send a test event, or run the workflow, and see what arrives',
     onDone: ({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } }),
   });
   const workflowId = toRun?.id ?? 'people';

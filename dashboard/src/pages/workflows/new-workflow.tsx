@@ -5,6 +5,7 @@ import { type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/command-line.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { useSession } from '../../session.tsx';
 import { type Draft, definitionFrom, mistakesIn } from './draft.ts';
 
@@ -114,7 +115,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
         {error !== null && (
           <Alert color="red" role="alert" title="It was not created">
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {error.message}
+              <Prose text={error.message} />
             </Text>
           </Alert>
         )}

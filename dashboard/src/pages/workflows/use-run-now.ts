@@ -23,7 +23,7 @@ export function useRunNow(workflowId: string, name: string): { run: () => void; 
     },
     changes: ['jobs', 'workflows'],
     done: (outcome) =>
-      outcome === 'queued' ? `${name}: ${SENTENCES.queued}` : `${name} ${SENTENCES[outcome]}`,
+      outcome === 'queued' ? `${name}: ${SENTENCES.queued}` : { nothing: `${name} ${SENTENCES[outcome]}` },
   });
   return { run: act, isRunning: isActing };
 }

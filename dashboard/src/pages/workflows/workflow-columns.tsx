@@ -5,6 +5,7 @@ import type { Column } from '../../parts/data-table.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { lastLine } from '../../parts/last-line.ts';
 import { PageLink } from '../../parts/link.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { count, many } from '../../parts/quantity.ts';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
 import { Strip } from '../../parts/strip.tsx';
@@ -23,12 +24,12 @@ export function workflowColumns({
 }): Column<Workflow>[] {
   const all: (Column<Workflow> | false)[] = [
     { id: 'name', header: 'Workflow', cell: (workflow) => <Name workflow={workflow} /> },
-    { id: 'state', header: 'Last run', width: '240px', cell: (workflow) => <LastRun workflow={workflow} /> },
-    { id: 'next', header: 'Next run', width: '110px', cell: (workflow) => <NextRun workflow={workflow} /> },
+    { id: 'state', header: 'Last run', width: 'fits', cell: (workflow) => <LastRun workflow={workflow} /> },
+    { id: 'next', header: 'Next run', width: 'fits', cell: (workflow) => <NextRun workflow={workflow} /> },
     {
       id: 'records',
       header: 'Records',
-      width: '100px',
+      width: 'fits',
       align: 'end',
       cell: ({ version, records }) =>
         version === 0 ? (
@@ -42,19 +43,19 @@ export function workflowColumns({
     {
       id: 'runs',
       header: 'Last 14 runs',
-      width: '140px',
+      width: 'fits',
       cell: ({ recentJobs = [] }) => (recentJobs.length === 0 ? null : <Strip runs={recentJobs} />),
     },
     badges !== undefined && {
       id: 'webhooks',
       header: 'Webhooks',
-      width: '96px',
+      width: 'fits',
       cell: ({ id }) => <Webhooks workflowId={id} badge={badges.get(id)} />,
     },
     mayRun && {
       id: 'run',
       header: 'Run',
-      width: '56px',
+      width: 'fits',
       cell: (workflow) => <RunButton workflow={workflow} />,
     },
   ];
@@ -107,7 +108,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
       </Group>
       {error !== null && (
         <Text span size="xs" c="var(--mantine-color-error)" truncate title={error}>
-          {lastLine(error)}
+          <Prose text={lastLine(error)} />
         </Text>
       )}
     </Stack>
