@@ -88,6 +88,24 @@ test('a key is made with a name, scopes and an expiry, is shown once, and works 
   assert.deepEqual(keyIn(await make(undefined)).scopes, ['read', 'queue', 'webhooks']);
 });
 
+test('an idempotency key makes one key, which is shown once', async () => {
+  const count = async () => ((await as(admin.key, 'GET', '/v1/keys')).body as { keys: Json[] }).keys.length;
+  const once = (body: unknown, key = 'once') =>
+    service.call('POST', '/v1/keys', body, { 'x-api-key': admin.key, 'idempotency-key': key });
+  const before = await count();
+  const answers = await Promise.all([1, 2, 3].map(() => once({ name: 'once' })));
+  const made = answers.filter(({ status }) => status === 200);
+  assert.equal(made.length, 1);
+  const { id } = keyIn(made[0] as Answer);
+  for (const answer of answers.filter((one) => one !== made[0])) {
+    refused(answer, 409, new RegExp(`has made the key ${id} before.*POST /v1/keys/${id}/rotate`));
+    assert.equal(answer.headers.get('x-error-code'), 'key_made_before');
+  }
+  refused(await once({ name: 'another' }), 422, /came with another request before/);
+  refused(await once({ name: 'once' }, ''), 400, /`idempotency-key` must have 1 to 255 characters/);
+  assert.equal(await count(), before + 1);
+});
+
 test('a key is refused from its expiry on', async () => {
   const made = await make({ expiresAt: new Date(service.store.now() + 3_600_000).toISOString() });
   const { apiKey } = made.body as Json;

@@ -280,10 +280,31 @@ test('an idempotency key replays what was published, and never a refusal', async
   assert.equal((await push('people', '{"name":"no id"}', key)).status, 422);
   const first = await push('people', '{"id":"once"}', key);
   assert.equal(first.status, 200);
-  const again = await push('people', '{"id":"never read"}', key);
+  const again = await push('people', '{"id":"once"}', key);
   assert.deepEqual([again.status, again.body], [200, first.body]);
   assert.equal(again.headers['x-job-id'], first.headers['x-job-id']);
   assert.deepEqual(await data('people'), [{ id: 'once' }]);
+});
+
+test('an idempotency key is refused for another body, and the same one compressed is the same', async () => {
+  const key = { 'idempotency-key': 'compared' };
+  const body = '{"id":"compared"}\n'.repeat(3);
+  const first = await push('people', body, key);
+  assert.equal(first.status, 200);
+  const zipped = await push('people', gzipSync(body), { ...key, 'content-encoding': 'gzip' });
+  assert.deepEqual([zipped.status, zipped.body], [200, first.body]);
+  for (const [other, headers, path] of [
+    ['{"id":"other"}', {}, 'people'],
+    [body.slice(0, -1), {}, 'people'],
+    ['', {}, 'people'],
+    ['not gzip', { 'content-encoding': 'gzip' }, 'people'],
+    [body, { 'content-type': 'application/json' }, 'people'],
+  ] as const) {
+    const refused = await push(path, other, { ...key, ...headers });
+    assert.deepEqual([refused.status, refused.headers['x-error-code']], [422, 'idempotency_key_reused']);
+  }
+  assert.deepEqual(await data('people'), [{ id: 'compared' }]);
+  assert.equal((await push('people', body, { 'idempotency-key': '' })).status, 400);
 });
 
 /** `PUSH_RECORDS=200000` is the long form; so many are already more than may be held. */

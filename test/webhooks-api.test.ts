@@ -522,7 +522,14 @@ test('a test or a replay that is asked for again with its idempotency key is ans
     // How far a replay is may be another thing by then.
     const [one, other] = [first, second].map((answer) => answer.body as { replay?: Json });
     assert.deepEqual({ ...other, replay: other?.replay?.id }, { ...one, replay: one?.replay?.id });
-    assert.equal((await post(to, body, { 'idempotency-key': 'x'.repeat(256) })).status, 400);
+    for (const bad of ['', 'x'.repeat(256)]) {
+      assert.equal((await post(to, body, { 'idempotency-key': bad })).status, 400);
+    }
+  }
+  const [{ id: another }] = ((await get(`${path}/deliveries`)).body as { deliveries: [Json] }).deliveries;
+  for (const body of [{ deliveryIds: [another] }, { since: new Date(1).toISOString() }]) {
+    const reused = await post(`${path}/replay`, body, key);
+    assert.deepEqual([reused.status, reused.headers.get('x-error-code')], [422, 'idempotency_key_reused']);
   }
   const { deliveries } = (await get(`${path}/deliveries`)).body as { deliveries: Json[] };
   assert.equal(deliveries.filter(({ origin }) => origin === 'test' || origin === 'event').length, 1);

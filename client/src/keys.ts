@@ -1,6 +1,6 @@
 /** The API keys of the team: listing, creating, rotating and revoking them. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
-import type { CallOptions, Transport } from './transport.ts';
+import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
 export type Scope = 'read' | 'queue' | 'webhooks' | 'admin' | 'operator';
 
@@ -63,15 +63,18 @@ export class Keys {
   }
 
   /**
-   * Creates a key. Every call creates another.
+   * Creates a key. Every call creates another, but one with the same `idempotencyKey`.
    *
    * @param input.scopes `read`, `queue` and `webhooks` unless told; `admin` includes them
+   * @throws Conflict when a call with this `idempotencyKey` has created a key before, which cannot be shown again: its
+   *   message names that key, to be rotated
    */
   create(
     input: { name?: string; scopes?: readonly Scope[]; expiresAt?: Date | string | null } = {},
-    options: CallOptions = {},
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
   ): Promise<MadeKey> {
-    return this.#transport.json({ ...options, method: 'POST', path: '/v1/keys', json: input });
+    const call = { ...options, method: 'POST', path: '/v1/keys', json: input, idempotencyKey };
+    return this.#transport.json(call);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** The `idempotency-key` header: a repeated call with the same key is answered as the first was. */
-import { Problem } from '../model/error.ts';
-import type { Parameter } from './route.ts';
+import { createHash } from 'node:crypto';
+import type { Call, Parameter } from './route.ts';
+import { invalid } from './values.ts';
 
 const MAX_IDEMPOTENCY_KEY = 255;
 
@@ -8,21 +9,39 @@ const MAX_IDEMPOTENCY_KEY = 255;
 export const IDEMPOTENCY_KEY: Parameter = {
   name: 'idempotency-key',
   in: 'header',
-  description: 'A call with the same key within 24 hours is answered as the first was, and makes nothing',
+  description:
+    'A call with the same key within 24 hours is answered as the first was, and makes nothing. With another body it is ' +
+    'refused',
   schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
 };
 
 /**
- * The key, or null when there is none.
+ * The key, or null when there is none. The contract's operations take an empty one for none.
  *
- * @throws Problem `field_invalid` when it is too long
+ * @throws Problem `field_invalid` when it is empty or too long
  */
-export function idempotencyKeyFrom(value: string | string[] | undefined): string | null {
-  if (typeof value !== 'string' || value === '') return null;
-  if (value.length > MAX_IDEMPOTENCY_KEY) {
-    throw new Problem('field_invalid', {
-      sentence: `The header \`idempotency-key\` must be at most ${MAX_IDEMPOTENCY_KEY} characters long`,
-    });
-  }
-  return value;
+export function idempotencyKeyFrom({
+  request,
+  operation,
+}: Pick<Call, 'request' | 'operation'>): string | null {
+  const value = request.headers['idempotency-key'];
+  if (typeof value !== 'string' || (value === '' && operation.frozen === true)) return null;
+  if (value !== '' && value.length <= MAX_IDEMPOTENCY_KEY) return value;
+  return invalid(
+    `The header \`idempotency-key\` must have 1 to ${MAX_IDEMPOTENCY_KEY} characters, or be left out`,
+  );
+}
+
+/**
+ * The same, together with a hash of the fields of the body: the key is refused for others.
+ *
+ * @throws Problem as `idempotencyKeyFrom`
+ */
+export function keyOfFields(
+  call: Pick<Call, 'request' | 'operation'>,
+  fields: Readonly<Record<string, unknown>>,
+): { key: string; sent: string } | null {
+  const key = idempotencyKeyFrom(call);
+  if (key === null) return null;
+  return { key, sent: createHash('sha256').update(JSON.stringify(fields)).digest('hex') };
 }

@@ -184,9 +184,11 @@ test('twins with one idempotency key are published once', async (t) => {
   const keyed = { ...push, idempotencyKey: 'k' };
   const first = pushes.run({ ...keyed, bytes: bytes('{"id":1}\n', rest.promise) });
   await running();
-  const twin = pushes.run({ ...keyed, bytes: bytes('{"id":"never read"}\n') });
+  const twin = pushes.run({ ...keyed, bytes: bytes('{"id":1}\n') });
+  const other = pushes.run({ ...keyed, bytes: bytes('{"id":2}\n') });
   rest.resolve();
   assert.deepEqual(await twin, await first);
+  await assert.rejects(other, problem('idempotency_key_reused'));
 });
 
 test('a push keeps its lease for as long as its sender takes', async (t) => {

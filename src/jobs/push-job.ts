@@ -23,6 +23,7 @@ import { type Ceilings, withinCeilings } from '../workflows/ceilings.ts';
 import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
 import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
+import { hashOf, refuseOtherBody } from './push-sent.ts';
 import { countBytes, countRecords, untilAborted } from './push-streams.ts';
 import { Reporter } from './reporter.ts';
 import { retryingStore } from './retrying-store.ts';
@@ -120,7 +121,7 @@ export class PushJobs {
    * Runs one push to its end. When it throws, nothing was published.
    *
    * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode) or `push_busy`
-   *   before anything is read; `push_refused` or `push_timeout` when the job has failed, with the headers of
+   *   before anything is read; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with the headers of
    *   `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
    */
   run(push: Push): Promise<Pushed> {
@@ -164,8 +165,11 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   switch (begun.outcome) {
     case 'begun':
       return attempt(deps, push, begun.claimed, signal);
-    case 'replayed':
+    case 'replayed': {
+      const { timeoutMs } = workflow.definition.limits;
+      if (begun.sent !== null) await refuseOtherBody(push, begun.sent, { timeoutMs, signal });
       return pushedBy(begun.job);
+    }
     case 'occupied':
       throw new Problem('push_busy', { headers: { 'retry-after': '5', ...jobHeaders(begun.job) } });
     case 'not_push':
@@ -321,7 +325,9 @@ async function publish(
   const { store, reporter } = deps;
   const definition = { ...stored, mode: push.mode ?? stored.mode };
   const bytes = countBytes(push.bytes, (total) => reporter.progress({ bytes: total }));
-  const batches = countRecords(readPushed(bytes, push), (records) => {
+  const hash = push.idempotencyKey === null ? undefined : hashOf(push);
+  const form = { ...push, ...(hash && { onBytes: (chunk: Uint8Array) => void hash.update(chunk) }) };
+  const batches = countRecords(readPushed(bytes, form), (records) => {
     reporter.progress({ records });
     push.onRecords?.(records);
   });
@@ -334,6 +340,8 @@ async function publish(
   reporter.line('info', `The push is whole: ${ingested.records} records`);
   await reporter.flush();
   await push.confirm?.();
+  // Before it is published: from then on the key is answered with this push.
+  if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
   const { guards, mode } = definition;
   const { fields } = ingested;
   const published = await store.records.publish({ held, guards, mode, fields, state: undefined });

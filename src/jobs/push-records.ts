@@ -27,17 +27,18 @@ export class BrokenOffError extends Error {
 /**
  * Reads records from bytes with bounded memory: nothing is read ahead of what is consumed.
  *
+ * @param form.onBytes called with each uncompressed chunk
  * @returns batches of JSON texts, one record each
  * @throws MalformedError for bytes that are not in the format; whatever `bytes` throws
  */
 export async function* readPushed(
   bytes: AsyncIterable<Uint8Array>,
-  form: { format: PushFormat; encoding: PushEncoding },
+  form: { format: PushFormat; encoding: PushEncoding; onBytes?: (chunk: Uint8Array) => void },
 ): AsyncGenerator<string[]> {
   const splitter = splitterFor(form.format);
   let batch: string[] = [];
   let length = 0;
-  for await (const texts of pieces(decoded(bytes, form.encoding), splitter)) {
+  for await (const texts of pieces(decoded(bytes, form.encoding), splitter, form.onBytes)) {
     for (const text of texts) {
       batch.push(text);
       length += text.length;
@@ -50,8 +51,15 @@ export async function* readPushed(
   if (batch.length > 0) yield batch;
 }
 
-async function* pieces(bytes: AsyncIterable<Uint8Array>, splitter: Splitter): AsyncGenerator<string[]> {
-  for await (const chunk of bytes) yield splitter.push(chunk);
+async function* pieces(
+  bytes: AsyncIterable<Uint8Array>,
+  splitter: Splitter,
+  onBytes: ((chunk: Uint8Array) => void) | undefined,
+): AsyncGenerator<string[]> {
+  for await (const chunk of bytes) {
+    onBytes?.(chunk);
+    yield splitter.push(chunk);
+  }
   yield splitter.end();
 }
 
@@ -110,7 +118,8 @@ function headerOf(row: CsvField[]): string[] {
   return names.map((name) => JSON.stringify(name));
 }
 
-async function* decoded(
+/** The uncompressed bytes. @throws MalformedError when they are not whole and valid in this encoding */
+export async function* decoded(
   bytes: AsyncIterable<Uint8Array>,
   encoding: PushEncoding,
 ): AsyncGenerator<Uint8Array> {

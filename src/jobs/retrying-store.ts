@@ -36,6 +36,7 @@ export function retryingStore(store: Store, signal: AbortSignal, random: () => n
     jobs: {
       ...jobs,
       setProcess: withRetries(jobs.setProcess),
+      noteSent: withRetries(jobs.noteSent),
       fail: withRetries(jobs.fail),
       endCanceled: withRetries(jobs.endCanceled),
     },

@@ -75,6 +75,11 @@ export const ERRORS = {
   push_refused: [422, 'The records were refused. The published ones stay as they are'],
   push_canceled: [409, 'The push was canceled. The published records stay as they are'],
   push_timeout: [408, 'The push took too long. The published records stay as they are'],
+  idempotency_key_reused: [
+    422,
+    'This `idempotency-key` came with another request before. Send a new key with a new request, and the same request with the same key',
+  ],
+  key_made_before: [409, 'This `idempotency-key` has made an API key before, which was shown that once'],
   content_unsupported: [415, 'The body comes in a form that is not read here', 400],
   webhook_limit: [400, 'This workflow has as many webhooks as it may have. Unsubscribe one first'],
 

@@ -29,6 +29,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
   'a run does it, and its job says what came of it': [
     'jobs.claim',
     'jobs.setProcess',
+    'jobs.noteSent',
     'jobs.beat',
     'jobs.fail',
     'jobs.release',

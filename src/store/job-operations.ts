@@ -92,7 +92,8 @@ export interface JobOperations {
   /**
    * Starts a job of origin `push`: running at once, held by the process that has the records, never retried. An earlier
    * push whose lease has expired is failed as `lost`; any other unfinished job makes this one `occupied`. Repeating an
-   * idempotency key within 24 h returns `replayed` with the job that it published; a failed job is not replayed.
+   * idempotency key within 24 h returns `replayed` with the job that it published, and what `noteSent` noted of it; a
+   * failed job is not replayed.
    * Events: `workflow_queued`, `workflow_started`.
    */
   begin(input: {
@@ -104,10 +105,15 @@ export interface JobOperations {
     trace?: string | null;
   }): Promise<
     | { outcome: 'begun'; claimed: ClaimedJob }
-    | { outcome: 'replayed'; job: Job }
+    | { outcome: 'replayed'; job: Job; sent: string | null }
     | { outcome: 'occupied'; job: Job }
     | { outcome: 'not_push' | 'paused' | 'not_found' }
   >;
+  /**
+   * Notes a hash of what a push with an idempotency key has sent, before it is published, so that a push with the same
+   * key can be compared with it. Throws FencedError.
+   */
+  noteSent(input: { held: Held; sent: string }): Promise<void>;
   /**
    * Cancels a job. A waiting one is `canceled` at once; for a running one the request is stored (`canceling`) and its
    * holder notified; an `ended` one stays as it is. `by` is stored as the job's `error`: a sentence without personal

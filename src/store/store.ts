@@ -16,6 +16,7 @@ import type { ApiKey, Scope, Team } from '../model/team.ts';
 import type { Definition, Workflow } from '../model/workflow.ts';
 import type { AuditOperations } from './audit-operations.ts';
 import type { ErasureOperations } from './erasure-operations.ts';
+import type { IdempotencyKey } from './idempotent-call.ts';
 import type { InspectorOperations } from './inspector-operations.ts';
 import type { JobOperations, ScheduleOperations } from './job-operations.ts';
 import type { RecordOperations } from './record-operations.ts';
@@ -138,7 +139,10 @@ export interface SigningKey {
 }
 
 export interface KeyOperations {
-  /** Stores a key. If the hash is already stored, nothing changes and the stored key is returned. */
+  /**
+   * Stores a key. If the hash is already stored, nothing changes and the stored key is returned; so is, for 24 h, the key
+   * that the first call with an idempotency key has made.
+   */
   create(input: {
     teamId: string;
     name: string;
@@ -146,6 +150,7 @@ export interface KeyOperations {
     prefix: string;
     scopes: readonly Scope[];
     expiresAt: number | null;
+    idempotencyKey?: IdempotencyKey;
   }): Promise<ApiKey>;
   /** The key with this SHA-256, even if it is revoked or expired. */
   byHash(input: { hash: string }): Promise<ApiKey | undefined>;

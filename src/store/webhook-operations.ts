@@ -10,6 +10,7 @@ import type {
 } from '../model/delivery.ts';
 import type { EventType } from '../model/event.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
+import type { IdempotencyKey } from './idempotent-call.ts';
 
 /** Names a lane: the queue of one webhook's deliveries. */
 export interface LaneName {
@@ -132,7 +133,7 @@ export interface WebhookOperations {
   test(input: {
     teamId: string;
     id: string;
-    idempotencyKey?: string | null;
+    idempotencyKey?: IdempotencyKey;
   }): Promise<{ eventId: string; deliveryId: string } | undefined>;
 }
 
@@ -264,14 +265,14 @@ export interface DeliveryOperations {
     teamId: string;
     webhookId?: string;
     ids: readonly string[];
-    idempotencyKey?: string | null;
+    idempotencyKey?: IdempotencyKey;
   }): Promise<string[] | undefined>;
   /**
    * Starts a replay of a selection: each event once, however many of its deliveries are selected. A failed delivery is
    * skipped if a later one of the same event has arrived or is waiting.
    */
   startReplay(
-    input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
+    input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: IdempotencyKey },
   ): Promise<Replay | undefined>;
   getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
   /**

@@ -1,19 +1,39 @@
 /** API keys: created once, stored as a hash, authenticated on every request. */
 import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
+import type { IdempotencyKey } from '../store/idempotent-call.ts';
 import type { Store } from '../store/store.ts';
 import { CredentialCache } from './credential-cache.ts';
 import type { LastUsed } from './last-used.ts';
 
+interface WantedKey {
+  teamId: string;
+  name: string;
+  scopes: readonly Scope[];
+  /** Epoch milliseconds; null: never. */
+  expiresAt: number | null;
+}
+
 /**
  * Creates a key of 256 random bits and stores its hash. The key itself is returned here and never again.
  */
-export async function mintKey(
-  store: Store,
-  input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null },
-): Promise<{ key: string; record: ApiKey }> {
+export async function mintKey(store: Store, input: WantedKey): Promise<{ key: string; record: ApiKey }> {
   const key = newKey();
   return { key, record: await storeKey(store, { ...input, key }) };
+}
+
+/**
+ * The same with an idempotency key. `key` is undefined when a call with it has made the key of `record` before.
+ *
+ * @throws Problem `idempotency_key_reused`
+ */
+export async function mintKeyOnce(
+  store: Store,
+  input: WantedKey & { idempotencyKey: IdempotencyKey },
+): Promise<{ key: string | undefined; record: ApiKey }> {
+  const key = newKey();
+  const record = await store.keys.create({ ...input, hash: hashKey(key), prefix: prefixOf(key) });
+  return { key: record.hash === hashKey(key) ? key : undefined, record };
 }
 
 /**
@@ -30,10 +50,7 @@ export async function rotateKey(
 }
 
 /** Stores a given key. Has no effect when it exists already, even if it was revoked. */
-export function storeKey(
-  store: Store,
-  input: { teamId: string; name: string; scopes: readonly Scope[]; expiresAt: number | null; key: string },
-): Promise<ApiKey> {
+export function storeKey(store: Store, input: WantedKey & { key: string }): Promise<ApiKey> {
   const { key, ...rest } = input;
   return store.keys.create({ ...rest, hash: hashKey(key), prefix: prefixOf(key) });
 }

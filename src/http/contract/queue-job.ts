@@ -30,8 +30,9 @@ export const queueJob: Operation<KeyedCall> = {
     workflow_not_found: 'No workflow found',
   },
 
-  async handle({ services, caller, params, trace, request, reply }) {
-    const idempotencyKey = idempotencyKeyFrom(request.headers['idempotency-key']);
+  async handle(call) {
+    const { services, caller, params, trace, reply } = call;
+    const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
     const { job } = await submitJob(services.store, {
       teamId: caller.teamId,

@@ -138,16 +138,18 @@ export const replayDelivery: Operation<KeyedCall> = {
     { location: 'Where the new delivery can be read' },
   ),
   refusals: {
-    field_invalid: 'The header `idempotency-key` is too long',
+    field_invalid: 'The header `idempotency-key` is empty or too long',
     delivery_not_found: 'No delivery found, or its webhook is gone',
   },
 
-  async handle({ services, caller, params, request, reply }) {
+  async handle(call) {
+    const { services, caller, params, reply } = call;
+    const idempotencyKey = idempotencyKeyFrom(call);
     const id = deliveryIdFrom(params.deliveryId);
     const made = await services.store.deliveries.replay({
       teamId: caller.teamId,
       ids: [id],
-      idempotencyKey: idempotencyKeyFrom(request.headers['idempotency-key']),
+      idempotencyKey,
     });
     const deliveryId = made?.[0];
     if (deliveryId === undefined) throw new Problem('delivery_not_found');

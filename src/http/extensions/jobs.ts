@@ -151,7 +151,7 @@ export const rerunJob: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const key = idempotencyKeyFrom(call.request.headers['idempotency-key']);
+    const key = idempotencyKeyFrom(call);
     const { id, teamId, workflowId } = await jobOf(call);
     const { job } = await submitJob(call.services.store, {
       teamId,

@@ -2,9 +2,10 @@
 import { Problem } from '../../model/error.ts';
 import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
 import type { Store } from '../../store/store.ts';
-import { mintKey, rotateKey as rotate } from '../../teams/keys.ts';
+import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
+import { IDEMPOTENCY_KEY, keyOfFields } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
@@ -54,8 +55,8 @@ export const createKey: Operation<KeyedCall> = {
   group: 'Team',
   summary: 'Makes an API key of the team',
   description:
-    'The key stands in this answer and never again, so a repeated call makes another one, whatever ' +
-    '`idempotency-key` says. Keys with the scope `operator` are made with `flowhook keys` alone.',
+    'The key stands in this answer and never again: a repeated call with the same `idempotency-key` within 24 hours is ' +
+    'answered 409, and names the key that was made. If its answer was lost, rotate that key. Keys with the scope `operator` are made with `flowhook keys` alone.',
   requestBody: jsonBody(
     {
       type: 'object',
@@ -78,16 +79,35 @@ export const createKey: Operation<KeyedCall> = {
     },
     { required: false },
   ),
+  parameters: [
+    {
+      ...IDEMPOTENCY_KEY,
+      description: 'Makes one key only: a call with the same one within 24 hours is refused',
+    },
+  ],
   answer: jsonResponse('The key', minted),
-  refusals: { field_invalid: 'A field is not valid' },
+  refusals: {
+    field_invalid: 'A field is not valid',
+    key_made_before: 'A call with this `idempotency-key` has made a key',
+    idempotency_key_reused: 'A call with this `idempotency-key` has asked for another key',
+  },
 
   async handle(call) {
     const {
       services: { store },
       caller: { teamId },
     } = call;
-    const wanted = keyFrom(await bodyFields(call), store.now());
-    const { key, record } = await mintKey(store, { teamId, ...wanted });
+    const fields = await bodyFields(call);
+    const wanted = keyFrom(fields, store.now());
+    const idempotencyKey = keyOfFields(call, fields);
+    const { key, record } = await mintKeyOnce(store, { teamId, ...wanted, idempotencyKey });
+    if (key === undefined) {
+      throw new Problem('key_made_before', {
+        sentence:
+          `This \`idempotency-key\` has made the key ${record.id} before, which was shown that once. If the answer was ` +
+          `lost: POST /v1/keys/${record.id}/rotate`,
+      });
+    }
     return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record, store.now()) };
   },
 };

@@ -55,7 +55,9 @@ export const pushRecords: Operation<KeyedCall> = {
     },
     {
       ...IDEMPOTENCY_KEY,
-      description: 'A call with the same key within 24 hours of one that published is answered as that was',
+      description:
+        'A call with the same key within 24 hours of one that published is answered as that was. With another body it ' +
+        'is refused',
     },
   ],
   requestBody: {
@@ -89,6 +91,7 @@ export const pushRecords: Operation<KeyedCall> = {
       headers: { 'x-job-id': 'The job in the way', 'retry-after': 'Seconds' },
     },
     content_unsupported: 'The body is not JSON, NDJSON or CSV, or its encoding is not read here',
+    idempotency_key_reused: 'The key has published another body',
     push_refused: {
       description: 'A record, the form of the body or a guard is in the way: nothing was published',
       headers: refusedHeaders,
@@ -96,13 +99,14 @@ export const pushRecords: Operation<KeyedCall> = {
   },
   hasTime: true,
 
-  async handle({ services, caller, params, query, trace, request, reply }) {
+  async handle(call) {
+    const { services, caller, params, query, trace, request, reply } = call;
     const { headers } = request;
     reply.raw.once('finish', () => lingerOn(request.raw, LINGER));
     const format = formatFrom(headers['content-type']);
     const encoding = encodingFrom(headers['content-encoding']);
     const mode = modeFrom(query);
-    const idempotencyKey = idempotencyKeyFrom(headers['idempotency-key']);
+    const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
     // Until the engine has started, it takes every running job of this node for one left over from before a restart.
     if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');

@@ -2,7 +2,7 @@
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { bodyFields } from '../body.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
+import { IDEMPOTENCY_KEY, keyOfFields } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -64,6 +64,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
   refusals: {
     field_invalid: 'A field is not valid',
     webhook_not_found: 'No webhook found, or it has no such delivery',
+    idempotency_key_reused: 'The `idempotency-key` came with another body before',
   },
 
   async handle(call) {
@@ -71,7 +72,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
     const named = fields.deliveryIds !== undefined;
     const selected = ['since', 'until', 'states'].some((name) => fields[name] !== undefined);
     if (named === selected) invalid(FORMS);
-    return named ? replayNamed(call, idsFrom(fields.deliveryIds)) : replaySelection(call, fields);
+    return named ? replayNamed(call, fields) : replaySelection(call, fields);
   },
 };
 
@@ -94,14 +95,16 @@ export const readReplay: Operation<KeyedCall> = {
   },
 };
 
-async function replayNamed(call: KeyedCall, ids: readonly string[]): Promise<object> {
+async function replayNamed(call: KeyedCall, fields: Record<string, unknown>): Promise<object> {
   const { store } = call.services;
+  const ids = idsFrom(fields.deliveryIds);
+  const idempotencyKey = keyOfFields(call, fields);
   const { teamId, id: webhookId } = await webhookOf(call);
   const deliveryIds = await store.deliveries.replay({
     teamId,
     webhookId,
     ids,
-    idempotencyKey: idempotencyKeyFrom(call.request.headers['idempotency-key']),
+    idempotencyKey,
   });
   if (deliveryIds === undefined) throw new Problem('delivery_not_found');
   return { message: 'On their way once more', deliveryIds };
@@ -121,7 +124,7 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
     states,
     since,
     until,
-    idempotencyKey: idempotencyKeyFrom(call.request.headers['idempotency-key']),
+    idempotencyKey: keyOfFields(call, fields),
   });
   if (replay === undefined) throw new Problem('webhook_not_found');
   const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;

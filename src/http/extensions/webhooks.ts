@@ -229,12 +229,12 @@ export const testWebhook: Operation<KeyedCall> = {
     },
     { location: 'Where the delivery can be read' },
   ),
-  refusals: { field_invalid: 'The header `idempotency-key` is too long', ...refusals },
+  refusals: { field_invalid: 'The header `idempotency-key` is empty or too long', ...refusals },
 
   async handle(call) {
+    const idempotencyKey = idempotencyKeyFrom(call);
     const webhook = await webhookOf(call);
     const { teamId, id } = webhook;
-    const idempotencyKey = idempotencyKeyFrom(call.request.headers['idempotency-key']);
     const made = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
     if (made === undefined) throw new Problem('webhook_not_found');
     call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);

@@ -1,5 +1,6 @@
 /** Pushes: jobs that run from the first moment, held by the process that has the request. */
 import assert from 'node:assert/strict';
+import { FencedError } from '../../model/error.ts';
 import type { JobOperations } from '../job-operations.ts';
 import {
   allEvents,
@@ -130,10 +131,32 @@ export function testPush(open: Open): void {
     const { job } = begun(await store.jobs.begin(keyed));
     await publish(store, heldOf(job));
     const finished = await store.jobs.get({ teamId: at.teamId, id: job.id });
-    assert.deepEqual(await store.jobs.begin(keyed), { outcome: 'replayed', job: finished });
+    assert.deepEqual(await store.jobs.begin(keyed), { outcome: 'replayed', job: finished, sent: null });
     begun(await store.jobs.begin({ ...keyed, idempotencyKey: 'other' }));
     advance(DAY_MS);
     begun(await store.jobs.begin(keyed));
+  });
+
+  it('tells what a push had sent to a push with the same key, and forgets what one that failed had', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store, pushed);
+    const keyed = { ...at, ...mine, idempotencyKey: 'k' };
+    const failed = begun(await store.jobs.begin(keyed));
+    await store.jobs.noteSent({ held: heldOf(failed.job), sent: 'first' });
+    await failAttempt(store, heldOf(failed.job), { reason: 'guard' });
+    await assert.rejects(store.jobs.noteSent({ held: heldOf(failed.job), sent: 'late' }), FencedError);
+
+    const { job } = begun(await store.jobs.begin(keyed));
+    await publish(store, heldOf(job));
+    const unnoted = await store.jobs.begin(keyed);
+    assert.deepEqual([unnoted.outcome, (unnoted as { sent?: unknown }).sent], ['replayed', null]);
+
+    const other = begun(await store.jobs.begin({ ...keyed, idempotencyKey: 'other' }));
+    await store.jobs.noteSent({ held: heldOf(other.job), sent: 'second' });
+    await publish(store, heldOf(other.job));
+    const noted = await store.jobs.begin({ ...keyed, idempotencyKey: 'other' });
+    assert.deepEqual([noted.outcome, (noted as { sent?: unknown }).sent], ['replayed', 'second']);
   });
 }
 

@@ -1,5 +1,6 @@
 /** The instance, teams and keys. */
 import assert from 'node:assert/strict';
+import { Problem } from '../../model/error.ts';
 import { caseWith, type Open } from './setup.ts';
 
 export function testTeams(open: Open): void {
@@ -25,6 +26,33 @@ export function testTeams(open: Open): void {
     assert.match(teams[0]?.id ?? '', /^team_/);
     assert.deepEqual(await store.teams.bySlug({ slug: 'acme' }), teams[0]);
     assert.deepEqual(await store.teams.get({ teamId: teams[0]?.id ?? '' }), teams[0]);
+  });
+
+  it('makes one key for an idempotency key, for a day, and refuses it for another request', async ({
+    store,
+    advance,
+  }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const other = await store.teams.ensure({ slug: 'other' });
+    let made = 0;
+    const create = (sent: string, of = teamId) => {
+      made += 1;
+      const idempotencyKey = { key: 'k', sent };
+      const wanted = { name: '', prefix: 'fh_', scopes: [], expiresAt: null, idempotencyKey };
+      return store.keys.create({ ...wanted, teamId: of, hash: `hash ${made}` });
+    };
+    const [first, ...twins] = await Promise.all([create('a'), create('a'), create('a')]);
+    for (const twin of twins) assert.deepEqual(twin, first);
+    assert.equal((await store.keys.list({ teamId })).length, 1);
+    await assert.rejects(
+      create('b'),
+      (error) => error instanceof Problem && error.code === 'idempotency_key_reused',
+    );
+    assert.equal((await store.keys.list({ teamId })).length, 1);
+    assert.notEqual((await create('b', other.id)).id, first.id);
+    advance(24 * 3_600_000 + 1);
+    assert.notEqual((await create('b')).id, first.id);
+    await assert.rejects(create('a'), Problem);
   });
 
   it('lists teams oldest first and finds nothing under an unknown name', async ({ store, advance }) => {

@@ -96,10 +96,10 @@ export async function remembered(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
   operation: 'jobs.enqueue' | 'jobs.begin',
-): Promise<JobRow | undefined> {
+): Promise<(JobRow & { sent: string | null }) | undefined> {
   if (idempotencyKey === null) return undefined;
-  return tx.db.get<JobRow>(
-    `select job.* from idempotency
+  return tx.db.get<JobRow & { sent: string | null }>(
+    `select job.*, idempotency.sent from idempotency
      join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
      where idempotency.team_id = $1 and operation = $2 and target = $3 and key = $4
        and idempotency.created_at > $5`,
@@ -124,7 +124,7 @@ export async function remember(
       `insert into idempotency (team_id, operation, target, key, result_id, created_at)
        values ($1, $2, $3, $4, $5, $6)
        on conflict (team_id, operation, target, key)
-       do update set result_id = excluded.result_id, created_at = excluded.created_at`,
+       do update set result_id = excluded.result_id, created_at = excluded.created_at, sent = null`,
       teamId,
       operation,
       workflowId,

@@ -2,6 +2,7 @@
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
+import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
@@ -15,6 +16,13 @@ const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at
   coalesce(watched_from, created_at) as "watchedFrom"`;
 
 export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
+  const { teamId, idempotencyKey = null } = input;
+  const call = { teamId, operation: 'keys.create', target: '', idempotencyKey } as const;
+  const id = await once(tx, call, async () => (await insert(tx, input)).id);
+  return (await byId(tx, id as string)) as ApiKey;
+}
+
+async function insert(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   const made = await tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)

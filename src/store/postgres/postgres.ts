@@ -29,7 +29,7 @@ import { Notifications } from './notifications.ts';
 import { outbox } from './outbox.ts';
 import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
-import { begin } from './push.ts';
+import { begin, noteSent } from './push.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
 import * as removeTeam from './remove-team.ts';
@@ -182,6 +182,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     jobs: {
       enqueue: guarded(batched(jobs.enqueue)),
       begin: write(begin),
+      noteSent: write(noteSent),
       claim: claiming({ claim: write(claim), survey: read(survey), now }),
       setProcess: write(attempts.setProcess),
       beat: beat.beating({ free: lease(beat.renewFree), locked: write(beat.renewLocked) }),

@@ -4,7 +4,15 @@ import { type JobRow, newJob, toJob } from '../job-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { endAbandoned, isOverdue } from './attempts.ts';
-import { appendJobEvent, insertJob, lockRunning, remember, remembered, unfinishedJobs } from './jobs.ts';
+import {
+  appendJobEvent,
+  heldJob,
+  insertJob,
+  lockRunning,
+  remember,
+  remembered,
+  unfinishedJobs,
+} from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { lockWorkflow } from './workflows.ts';
 
@@ -18,7 +26,7 @@ export async function begin(tx: Tx, input: BeginInput): ReturnType<JobOperations
   ]);
   if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
   // The idempotency key is stored with a job that may still fail: it only counts once the job has published.
-  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
+  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier), sent: earlier.sent };
   const workflow = toWorkflow(row);
   if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
   if (workflow.pausedAt !== null) return { outcome: 'paused' };
@@ -44,6 +52,21 @@ async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
 
 function isLost(tx: Tx, job: JobRow): boolean {
   return job.origin === 'push' && isOverdue(tx, job);
+}
+
+export async function noteSent(
+  tx: Tx,
+  { held, sent }: Parameters<JobOperations['noteSent']>[0],
+): Promise<void> {
+  const { workflow_id: workflowId } = await heldJob(tx, held);
+  await tx.db.run(
+    `update idempotency set sent = $4
+     where team_id = $1 and operation = 'jobs.begin' and target = $2 and result_id = $3`,
+    held.teamId,
+    workflowId,
+    held.jobId,
+    sent,
+  );
 }
 
 async function start(tx: Tx, input: BeginInput, row: WorkflowRow): Promise<ClaimedJob> {

@@ -8,6 +8,7 @@
 
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import type { IdempotencyKey } from '../idempotent-call.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
 import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
@@ -20,7 +21,7 @@ const MAX_WEBHOOKS = 25;
 
 export async function replay(
   tx: Tx,
-  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: string | null },
+  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: IdempotencyKey },
 ): Promise<string[] | undefined> {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
@@ -51,7 +52,7 @@ async function again(
 
 export async function startReplay(
   tx: Tx,
-  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: string | null },
+  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: IdempotencyKey },
 ): Promise<Replay | undefined> {
   const { teamId, webhookId: target, idempotencyKey = null } = input;
   const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;

@@ -1,6 +1,7 @@
 /** Changes of an existing webhook: rotating its secret, changing settings, pausing, sending a test event. */
 import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import type { IdempotencyKey } from '../idempotent-call.ts';
 import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
@@ -89,7 +90,7 @@ export async function pause(
 
 export async function test(
   tx: Tx,
-  { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: string | null },
+  { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: IdempotencyKey },
 ): Promise<{ eventId: string; deliveryId: string } | undefined> {
   const webhook = await get(tx, { teamId, id });
   if (webhook === undefined) return undefined;

@@ -92,10 +92,10 @@ export function jobOfKey(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
   operation: 'jobs.enqueue' | 'jobs.begin',
-): JobRow | undefined {
+): (JobRow & { sent: string | null }) | undefined {
   if (idempotencyKey === null) return undefined;
-  return tx.db.get<JobRow>(
-    `select job.* from idempotency
+  return tx.db.get<JobRow & { sent: string | null }>(
+    `select job.*, idempotency.sent from idempotency
      join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
      where idempotency.team_id = ? and operation = ? and target = ? and key = ?
        and idempotency.created_at > ?`,
@@ -115,7 +115,7 @@ export function rememberJob(
   jobId: string,
 ): void {
   if (idempotencyKey === null) return;
-  remember(tx, { teamId, operation, target: workflowId, key: idempotencyKey }, jobId);
+  remember(tx, { teamId, operation, target: workflowId, key: idempotencyKey, sent: null }, jobId);
 }
 
 export function get(view: View, at: { teamId: string; id: string }): Job | undefined {

@@ -2,6 +2,7 @@
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
+import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
@@ -21,6 +22,12 @@ interface KeyRow {
 }
 
 export function create(tx: Tx, input: Input<'create'>): ApiKey {
+  const { teamId, idempotencyKey = null } = input;
+  const call = { teamId, operation: 'keys.create', target: '', idempotencyKey } as const;
+  return byId(tx, once(tx, call, () => insert(tx, input).id) as string) as ApiKey;
+}
+
+function insert(tx: Tx, input: Input<'create'>): ApiKey {
   const made = tx.db.run(
     `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)

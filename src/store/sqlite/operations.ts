@@ -15,7 +15,7 @@ import { create, revoke, rotate as rotateKey, used } from './keys.ts';
 import { expire, prune as pruneOutbox } from './outbox-retention.ts';
 import { prune } from './prune.ts';
 import { publish } from './publish.ts';
-import { begin } from './push.ts';
+import { begin, noteSent } from './push.ts';
 import { setQuotas } from './quotas.ts';
 import { remove as deleteTeam, retire } from './remove-team.ts';
 import { replay, startReplay, stepReplays } from './replays.ts';
@@ -60,6 +60,7 @@ export const WRITES = {
   'workflows.resume': resume,
   'jobs.enqueue': enqueue,
   'jobs.begin': begin,
+  'jobs.noteSent': noteSent,
   'jobs.claim': claim,
   'jobs.setProcess': setProcess,
   'jobs.beat': beat,

@@ -4,7 +4,7 @@ import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { reclaim } from './attempts.ts';
-import { appendJobEvent, insertJob, jobOfKey, rememberJob, unfinishedJobs } from './jobs.ts';
+import { appendJobEvent, heldJob, insertJob, jobOfKey, rememberJob, unfinishedJobs } from './jobs.ts';
 import type { Tx } from './transaction.ts';
 import { type WorkflowRow, workflowRow } from './workflows.ts';
 
@@ -15,7 +15,7 @@ export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperatio
   if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
   // The key is stored with a job that may still fail: it counts only once that job has finished.
   const earlier = jobOfKey(tx, input, 'jobs.begin');
-  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier) };
+  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier), sent: earlier.sent };
   const workflow = toWorkflow(row);
   if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
   if (workflow.pausedAt !== null) return { outcome: 'paused' };
@@ -24,6 +24,16 @@ export function begin(tx: Tx, input: BeginInput): Awaited<ReturnType<JobOperatio
   const inTheWay = unfinishedJobs(tx, input).at(-1);
   if (inTheWay !== undefined) return { outcome: 'occupied', job: toJob(inTheWay) };
   return { outcome: 'begun', claimed: start(tx, input, row) };
+}
+
+export function noteSent(tx: Tx, { held, sent }: Parameters<JobOperations['noteSent']>[0]): void {
+  tx.db.run(
+    `update idempotency set sent = ? where team_id = ? and operation = 'jobs.begin' and target = ? and result_id = ?`,
+    sent,
+    held.teamId,
+    heldJob(tx, held).workflow_id,
+    held.jobId,
+  );
 }
 
 /** The server's reaper does the same, but `flowhook data import` also works without a server. */

@@ -180,6 +180,7 @@ function compose(parts: {
     jobs: {
       enqueue: write('jobs.enqueue'),
       begin: write('jobs.begin'),
+      noteSent: write('jobs.noteSent'),
       claim: write('jobs.claim'),
       setProcess: write('jobs.setProcess'),
       beat: write('jobs.beat'),
