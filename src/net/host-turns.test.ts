@@ -48,12 +48,12 @@ function channel(): [Duplex, Duplex] {
 
 /** The same, in this process and over a stream. */
 const BOTH: [string, () => HostTurns][] = [
-  ['in one process', () => createHostTurns()],
+  ['in one process', () => createHostTurns().of('a')],
   [
     'over a stream',
     () => {
       const [near, far] = channel();
-      serveTurns(near, createHostTurns());
+      serveTurns(near, createHostTurns().of('a'));
       return remoteTurns(far);
     },
   ],
@@ -89,7 +89,7 @@ for (const [where, make] of BOTH) {
 
 test('the strictest limits apply to all, and a delay asked for by the host stays', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now);
+  const turns = createHostTurns(now).of('a');
   const strict = await turns.enter('a', { perHost: 1, delayMs: 10_000 }, NEVER);
   const free = turns.enter('a', { perHost: 64, delayMs: 0 }, NEVER);
   advance(20_000);
@@ -121,7 +121,7 @@ function clock(t: TestContext): { now: () => number; advance(ms: number): void }
 
 test('keeps the delay between two requests, and continues after a rest', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now);
+  const turns = createHostTurns(now).of('a');
   const pace = { perHost: 4, delayMs: 500 };
   (await turns.enter('a', pace, NEVER))();
   const second = turns.enter('a', pace, NEVER);
@@ -139,8 +139,48 @@ test('keeps the delay between two requests, and continues after a rest', async (
   (await third)();
 });
 
+test('the pace of one team binds no other team; what the host asked for binds all', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  const [slow, quick] = [turns.of('slow'), turns.of('quick')];
+  const pace = { perHost: 1, delayMs: 60_000 };
+  await slow.enter('a', pace, NEVER);
+  const waiting = slow.enter('a', pace, NEVER);
+  for (let n = 0; n < 5; n += 1) (await quick.enter('a', FREELY, NEVER))();
+  assert.equal(await isDone(waiting), false);
+
+  slow.rest('a', 1_000);
+  const afterRest = quick.enter('a', FREELY, NEVER);
+  assert.equal(await isDone(afterRest), false);
+  advance(1_000);
+  (await afterRest)();
+  slow.slowDown('a', 500);
+  const afterDelay = quick.enter('a', FREELY, NEVER);
+  assert.equal(await isDone(afterDelay), false);
+  advance(500);
+  (await afterDelay)();
+});
+
+test('teams take turns at a host that asked for a delay', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  const [flood, small] = [turns.of('flood'), turns.of('small')];
+  const free = { perHost: 64, delayMs: 0 };
+  flood.slowDown('a', 1_000);
+  const order: string[] = [];
+  const enter = (team: HostTurns, name: string) => team.enter('a', free, NEVER).then(() => order.push(name));
+  const all = [1, 2, 3, 4].map(() => enter(flood, 'flood'));
+  all.push(enter(small, 'small'));
+  for (let n = 0; n < 4; n += 1) {
+    await settle();
+    advance(1_000);
+  }
+  await Promise.all(all);
+  assert.deepEqual(order, ['flood', 'small', 'flood', 'flood', 'flood']);
+});
+
 test('what a process holds is released when it ends', async () => {
-  const turns = createHostTurns();
+  const turns = createHostTurns().of('a');
   const [near, far] = channel();
   serveTurns(near, turns);
   const remote = remoteTurns(far);
@@ -156,7 +196,7 @@ test('what a process holds is released when it ends', async () => {
 
 test('a child can neither crash the server nor block a host for good, whatever it writes', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now);
+  const turns = createHostTurns(now).of('a');
   for (const line of ['null', '1', '"enter"', 'not JSON', '[', 'x'.repeat(20_000)]) {
     const [near, far] = channel();
     serveTurns(near, turns);

@@ -1,23 +1,25 @@
 /**
- * Throttles requests by host: a limit on concurrent requests, a minimum delay between two, and none during a pause that
- * the host asked for. Waiting callers are let in first come, first served.
+ * Throttles requests by host: for each team a limit on concurrent requests and a minimum delay between two, which its
+ * workflows ask for; for all teams together only what the host itself asked for. Callers of one team are let in first
+ * come, first served; between teams, the one let in longest ago goes first.
  */
 
-/** The limits that one caller sets itself. Among the callers of a host at any time, the strictest limits apply. */
+/** The limits that one caller sets itself. Among its team's callers of a host at any time, the strictest limits apply. */
 export interface Pace {
-  /** Concurrent requests to this host by all callers together, at least 1. */
+  /** Concurrent requests to this host by all callers of the team together, at least 1. */
   perHost: number;
   /** Minimum time between the starts of two requests. */
   delayMs: number;
 }
 
+/** The throttle as one team meets it. */
 export interface HostTurns {
   /**
    * Resolves when the caller may send its request, with a function to call when it is done (twice is harmless).
    * Rejects with the signal's reason.
    */
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
-  /** Lets nobody send to this host for so long. */
+  /** Lets nobody of any team send to this host for so long, because the host asked for it. */
   rest(host: string, ms: number): void;
   /** Sets a minimum delay that the host itself asked for (`Crawl-delay`); it applies to every caller from now on. */
   slowDown(host: string, delayMs: number): void;
@@ -28,13 +30,20 @@ interface Waiting {
   go(): void;
 }
 
-interface Host {
+/** One team at a host. */
+interface Visitor {
   /** The paces of the requests under way. */
   asking: Set<Pace>;
+  queue: Waiting[];
+  /** When its last request started, by the monotonic clock. */
+  lastAt: number;
+}
+
+interface Host {
+  visitors: Map<string, Visitor>;
   /** The delay that the host itself asked for. */
   delayMs: number;
-  queue: Waiting[];
-  /** When the last request started, and the end of the pause: by the monotonic clock. */
+  /** When the last request of any team started, and the end of the pause: by the monotonic clock. */
   lastAt: number;
   restsUntil: number;
   timer: NodeJS.Timeout | undefined;
@@ -43,18 +52,24 @@ interface Host {
 /** Beyond this many hosts, those without requests and without a pause are forgotten, even if they asked for a delay. */
 const MAX_IDLE_HOSTS = 10_000;
 
+/** Beyond this many teams at a host, those are forgotten whose last request is longer ago than any delay. */
+const MAX_IDLE_VISITORS = 1_000;
+const FORGET_VISITOR_MS = 60_000;
+
 /** A throttle within this process; `host-turns-channel.ts` shares it with child processes. */
-export function createHostTurns(now: () => number = () => performance.now()): HostTurns {
+export function createHostTurns(now: () => number = () => performance.now()): {
+  /** The throttle for the callers of one team. */
+  of(team: string): HostTurns;
+} {
   const hosts = new Map<string, Host>();
 
   function hostOf(name: string): Host {
     let host = hosts.get(name);
     if (host === undefined) {
-      if (hosts.size >= MAX_IDLE_HOSTS) forgetIdle();
+      if (hosts.size >= MAX_IDLE_HOSTS) forgetIdleHosts();
       host = {
-        asking: new Set(),
+        visitors: new Map(),
         delayMs: 0,
-        queue: [],
         lastAt: Number.NEGATIVE_INFINITY,
         restsUntil: 0,
         timer: undefined,
@@ -64,9 +79,26 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
     return host;
   }
 
-  function forgetIdle(): void {
-    for (const [name, host] of hosts) {
-      if (host.asking.size === 0 && host.queue.length === 0 && host.restsUntil <= now()) hosts.delete(name);
+  function visitorOf({ visitors }: Host, team: string): Visitor {
+    let visitor = visitors.get(team);
+    if (visitor === undefined) {
+      if (visitors.size >= MAX_IDLE_VISITORS) forgetIdleVisitors(visitors);
+      visitor = { asking: new Set(), queue: [], lastAt: Number.NEGATIVE_INFINITY };
+      visitors.set(team, visitor);
+    }
+    return visitor;
+  }
+
+  function forgetIdleHosts(): void {
+    for (const [name, { visitors, restsUntil }] of hosts) {
+      if (restsUntil <= now() && [...visitors.values()].every(isIdle)) hosts.delete(name);
+    }
+  }
+
+  function forgetIdleVisitors(visitors: Map<string, Visitor>): void {
+    const before = now() - FORGET_VISITOR_MS;
+    for (const [team, visitor] of visitors) {
+      if (isIdle(visitor) && visitor.lastAt < before) visitors.delete(team);
     }
   }
 
@@ -74,35 +106,35 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
   function admit(host: Host): void {
     clearTimeout(host.timer);
     host.timer = undefined;
-    // A caller that is let in still counts, so this does not change within the loop.
-    const { perHost, delayMs } = strictest(host);
-    for (let next = host.queue[0]; next !== undefined; next = host.queue[0]) {
-      if (host.asking.size >= perHost) return;
-      const at = Math.max(host.restsUntil, host.lastAt + delayMs);
+    for (;;) {
+      const { first, at } = nextOf(host);
+      if (first === undefined) return;
       const waitMs = at - now();
       if (waitMs > 0) {
         host.timer = setTimeout(() => admit(host), Math.ceil(waitMs));
         return;
       }
-      host.queue.shift();
-      host.asking.add(next.pace);
-      host.lastAt = now();
+      const next = first.queue.shift() as Waiting;
+      first.asking.add(next.pace);
+      first.lastAt = now();
+      host.lastAt = first.lastAt;
       next.go();
     }
   }
 
-  return {
-    async enter(name, pace, signal) {
+  function enter(team: string): HostTurns['enter'] {
+    return async (name, pace, signal) => {
       signal.throwIfAborted();
       const host = hostOf(name);
+      const visitor = visitorOf(host, team);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       // A copy: one caller may send several requests with the same object, and the set must hold each of them.
       const waiting: Waiting = { pace: { ...pace }, go: resolve };
-      host.queue.push(waiting);
+      visitor.queue.push(waiting);
       const giveUp = () => {
-        const at = host.queue.indexOf(waiting);
+        const at = visitor.queue.indexOf(waiting);
         if (at === -1) return;
-        host.queue.splice(at, 1);
+        visitor.queue.splice(at, 1);
         admit(host);
         reject(signal.reason);
       };
@@ -113,25 +145,52 @@ export function createHostTurns(now: () => number = () => performance.now()): Ho
       return () => {
         if (over) return;
         over = true;
-        host.asking.delete(waiting.pace);
+        visitor.asking.delete(waiting.pace);
         admit(host);
       };
-    },
-    rest(name, ms) {
-      const host = hostOf(name);
-      host.restsUntil = Math.max(host.restsUntil, now() + ms);
-      admit(host);
-    },
-    slowDown(name, delayMs) {
-      const host = hostOf(name);
-      host.delayMs = Math.max(host.delayMs, delayMs);
-    },
+    };
+  }
+
+  return {
+    of: (team) => ({
+      enter: enter(team),
+      rest(name, ms) {
+        const host = hostOf(name);
+        host.restsUntil = Math.max(host.restsUntil, now() + ms);
+        admit(host);
+      },
+      slowDown(name, delayMs) {
+        const host = hostOf(name);
+        host.delayMs = Math.max(host.delayMs, delayMs);
+      },
+    }),
   };
 }
 
-/** The strictest limits among those under way, those waiting and the host itself. */
-function strictest({ asking, queue, delayMs }: Host): Pace {
-  const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
+function isIdle({ asking, queue }: Visitor): boolean {
+  return asking.size + queue.length === 0;
+}
+
+/** The team that may send next, and when: of those that may now the one let in longest ago, else the first to be due. */
+function nextOf(host: Host): { first: Visitor | undefined; at: number } {
+  let first: Visitor | undefined;
+  let firstAt = Number.POSITIVE_INFINITY;
+  const openAt = Math.max(host.restsUntil, host.lastAt + host.delayMs);
+  for (const visitor of host.visitors.values()) {
+    if (visitor.queue.length === 0) continue;
+    const { perHost, delayMs } = strictest(visitor);
+    if (visitor.asking.size >= perHost) continue;
+    const at = Math.max(openAt, visitor.lastAt + delayMs);
+    if (at > firstAt || (at === firstAt && visitor.lastAt >= (first as Visitor).lastAt)) continue;
+    first = visitor;
+    firstAt = at;
+  }
+  return { first, at: firstAt };
+}
+
+/** The strictest limits among a team's callers under way and waiting. */
+function strictest({ asking, queue }: Visitor): Pace {
+  const strict = { perHost: Number.POSITIVE_INFINITY, delayMs: 0 };
   for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {
     strict.perHost = Math.min(strict.perHost, pace.perHost);
     strict.delayMs = Math.max(strict.delayMs, pace.delayMs);

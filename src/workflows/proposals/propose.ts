@@ -36,7 +36,7 @@ export async function proposeFor(
     source,
     {
       dispatcher,
-      turns: createHostTurns(),
+      turns: createHostTurns().of('proposal'),
       agent: input.agent,
       signal: input.signal,
       log: (level, text) => {

@@ -5,7 +5,7 @@ import { serveTurns } from '../../net/host-turns-channel.ts';
 
 const turns = createHostTurns();
 
-/** Serves them to a child over its channel. */
-export function shareTurns(channel: Duplex): void {
-  serveTurns(channel, turns);
+/** Serves them, as a team meets them, to a child over its channel. */
+export function shareTurns(team: string): (channel: Duplex) => void {
+  return (channel) => serveTurns(channel, turns.of(team));
 }

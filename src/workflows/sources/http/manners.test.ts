@@ -23,7 +23,7 @@ test('requests to an overloaded host are retried, after the time that it asks fo
     response.writeHead(...refusal).end();
   });
   const rests: number[] = [];
-  const turns = createHostTurns();
+  const turns = createHostTurns().of('a');
   const { records, said, waits } = await take(
     { source: { url } },
     {
@@ -231,7 +231,7 @@ test('jobs that read the same host share its request limit', async (t) => {
     most = Math.max(most, waiting.length);
     setImmediate(() => waiting.shift()?.());
   });
-  const turns = createHostTurns();
+  const turns = createHostTurns().of('a');
   const source = { url, paginate: { type: 'page' }, perHost: 2 };
   await Promise.all(Array.from({ length: 5 }, () => take({ source }, { turns })));
   assert.ok(most <= 2, `${most} at once`);

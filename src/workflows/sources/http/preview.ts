@@ -83,7 +83,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
     },
     {
       dispatcher,
-      turns: createHostTurns(),
+      turns: createHostTurns().of('preview'),
       agent: input.agent,
       signal,
       // Requests, logged as `debug`, are part of the result.
