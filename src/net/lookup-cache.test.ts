@@ -73,50 +73,77 @@ test('caches a failure for a time of its own', async () => {
   assert.equal(asked.length, 2);
 });
 
-test('has at most 32 look-ups under way, in the order in which they were asked for', async () => {
+test('one team has at most 24 look-ups of new names under way, in the order in which it asked', async () => {
   const { get, asked, answer } = bench();
-  const all = names('n', 40).map((name) => get(name));
+  const all = names('n', 40).map((name) => get(name, 'a'));
   await settle();
-  assert.deepEqual(asked, names('n', 32));
+  assert.deepEqual(asked, names('n', 24));
   answer('n5');
   await settle();
-  assert.deepEqual(asked.slice(32), ['n32']);
-  for (const name of names('n', 32)) answer(name);
+  assert.deepEqual(asked.slice(24), ['n24']);
+  for (const name of names('n', 24)) answer(name);
   await settle();
   for (const name of names('n', 40)) answer(name);
   assert.equal((await Promise.all(all)).length, 40);
 });
 
-test('names whose last look-up failed get at most half of the places', async () => {
-  const { get, asked, answer, fail, pass } = bench();
-  for (const name of names('dead', 30)) get(name).catch(() => undefined);
+test('names of one team that nobody answers delay no other team, and no name that resolved before', async () => {
+  const { get, asked, answer, pass } = bench();
+  const before = get('known', 'flood');
   await settle();
-  for (const name of names('dead', 30)) fail(name);
+  answer('known');
+  await before;
   await settle();
-  pass(10);
+  pass(100);
   asked.length = 0;
-  for (const name of names('dead', 30)) get(name).catch(() => undefined);
-  const well = get('well');
+  for (const name of names('dead', 900)) get(name, 'flood').catch(() => undefined);
+  get('known', 'flood').catch(() => undefined);
+  get('new', 'other').catch(() => undefined);
   await settle();
-  assert.deepEqual(asked, [...names('dead', 16), 'well']);
-  answer('well');
-  assert.equal(await well, 'well!');
-  // One that succeeds counts like any other again.
-  answer('dead0');
-  await settle();
-  assert.equal(asked.at(-1), 'dead16');
+  assert.deepEqual(asked, [...names('dead', 24), 'known', 'new']);
 });
 
-test('refuses a name while 10,000 others wait, and looks it up as soon as there is room', async () => {
+test('a name that waits in the line of one team is looked up in the turn of another that asks for it', async () => {
   const { get, asked, answer } = bench();
-  for (const name of names('n', 10_032)) get(name).catch(() => undefined);
+  for (const name of names('dead', 900)) get(name, 'flood').catch(() => undefined);
+  const inLine = get('shared', 'flood');
+  const other = get('shared', 'other');
+  await settle();
+  assert.equal(asked.at(-1), 'shared');
+  answer('shared');
+  assert.deepEqual(await Promise.all([inLine, other]), ['shared!', 'shared!']);
+});
+
+test('names whose last look-up failed come after the new ones of their team', async () => {
+  const { get, asked, answer, fail, pass } = bench();
+  for (const name of names('dead', 24)) get(name).catch(() => undefined);
+  await settle();
+  for (const name of names('dead', 24)) fail(name);
+  await settle();
+  pass(10);
+  for (const name of names('busy', 24)) get(name).catch(() => undefined);
+  await settle();
+  asked.length = 0;
+  for (const name of names('dead', 24)) get(name).catch(() => undefined);
+  get('new').catch(() => undefined);
+  answer('busy0');
+  answer('busy1');
+  await settle();
+  assert.deepEqual(asked, ['new', 'dead0']);
+});
+
+test('refuses a name while 7,500 others of its team wait, and looks it up as soon as there is room', async () => {
+  const { get, asked, answer } = bench();
+  for (const name of names('n', 7_524)) get(name).catch(() => undefined);
   await settle();
   await assert.rejects(get('late'), LookupsBusyError);
   answer('n0');
   await settle();
   const late = get('late');
-  for (let from = 0; from < 10_032; from += 32) {
-    for (const name of asked.slice(from)) answer(name);
+  for (let from = 0; from < asked.length; ) {
+    const more = asked.slice(from);
+    from += more.length;
+    for (const name of more) answer(name);
     await settle();
   }
   answer('late');

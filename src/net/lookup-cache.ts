@@ -1,4 +1,10 @@
-/** A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded. */
+/**
+ * A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded.
+ *
+ * Teams take turns. Names that resolved the last time have places of their own, so that they never wait for names that
+ * nobody answers.
+ */
+import { FairPlaces, NoPlaceError } from '../std/fair-places.ts';
 
 export interface Found<T> {
   value: T;
@@ -11,14 +17,16 @@ interface Entry<T> {
   answer: Promise<T>;
   /** When the result expires; undefined while the look-up is under way. */
   until: number | undefined;
-  /** Whether the last look-up failed. */
-  failed: boolean;
+  /** How the last look-up ended; undefined before the first. */
+  last: 'found' | 'failed' | undefined;
+  /** Also waits for a place in the line of this team, until the look-up has begun. */
+  join(team: string): void;
 }
 
 const MAX_ENTRIES = 10_000;
-const MAX_OUTSTANDING = 32;
-/** Of these, names whose last look-up failed may take at most half, so that dead names never hold up the others. */
-const MAX_DOUBTFUL = 16;
+/** Look-ups under way of names that resolved the last time, and of all others. */
+const PROVEN_PLACES = 16;
+const OTHER_PLACES = 32;
 const MAX_WAITING = 10_000;
 
 /** Too many look-ups are waiting; this one was not started. */
@@ -34,74 +42,84 @@ export function createLookupCache<T>(options: {
   find(name: string): Promise<Found<T>>;
   failedFreshMs(error: unknown): number;
   now(): number;
-}): { get(name: string): Promise<T> } {
+}): {
+  /** @param team on whose behalf; calls without one share a line */
+  get(name: string, team?: string): Promise<T>;
+} {
   const { find, failedFreshMs, now } = options;
   const entries = new Map<string, Entry<T>>();
-  const waiting = { trusted: [] as (() => void)[], doubtful: [] as (() => void)[] };
-  let outstanding = 0;
-  let outstandingDoubtful = 0;
+  const proven = new FairPlaces({ places: PROVEN_PLACES, mostWaiting: MAX_WAITING });
+  const others = new FairPlaces({ places: OTHER_PLACES, mostWaiting: MAX_WAITING });
 
-  async function look(name: string, entry: Entry<T>, doubtful: boolean): Promise<T> {
-    await turn(doubtful);
+  async function look(name: string, entry: Entry<T>): Promise<T> {
     let freshMs = 0;
     try {
       const found = await find(name);
       freshMs = found.freshMs;
-      entry.failed = false;
+      entry.last = 'found';
       return found.value;
     } catch (error) {
       freshMs = failedFreshMs(error);
-      entry.failed = true;
+      entry.last = 'failed';
       throw error;
     } finally {
       entry.until = now() + freshMs;
-      outstanding -= 1;
-      if (doubtful) outstandingDoubtful -= 1;
-      startNext();
     }
   }
 
-  function turn(doubtful: boolean): Promise<void> {
-    return new Promise((go) => {
-      waiting[doubtful ? 'doubtful' : 'trusted'].push(go);
-      startNext();
-    });
-  }
-
-  function startNext(): void {
-    while (outstanding < MAX_OUTSTANDING) {
-      const mayDoubtful = outstandingDoubtful < MAX_DOUBTFUL;
-      const trusted = waiting.trusted.shift();
-      const go = trusted ?? (mayDoubtful ? waiting.doubtful.shift() : undefined);
-      if (go === undefined) return;
-      outstanding += 1;
-      if (trusted === undefined) outstandingDoubtful += 1;
-      go();
-    }
+  function begin(name: string, last: Entry<T>['last']): Entry<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const places = last === 'found' ? proven : others;
+    const teams = new Set<string>();
+    let hasBegun = false;
+    const entry: Entry<T> = {
+      answer: promise,
+      until: undefined,
+      last,
+      join(team) {
+        if (hasBegun || teams.has(team)) return;
+        teams.add(team);
+        places.take(team, { ahead: last === undefined }).then(
+          (leave) => {
+            if (hasBegun) return leave();
+            hasBegun = true;
+            look(name, entry).then(resolve, reject).finally(leave);
+          },
+          (error: unknown) => {
+            teams.delete(team);
+            // It still waits in the line of another team.
+            if (hasBegun || teams.size > 0) return;
+            hasBegun = true;
+            // Not cached: the next call may find room.
+            if (entries.get(name) === entry) entries.delete(name);
+            reject(
+              error instanceof NoPlaceError
+                ? new LookupsBusyError('Too many names are waiting to be looked up')
+                : error,
+            );
+          },
+        );
+      },
+    };
+    // The callers handle the rejection; the cached promise must not count as unhandled.
+    promise.catch(() => undefined);
+    return entry;
   }
 
   return {
-    get(name) {
+    get(name, team = '') {
       const known = entries.get(name);
-      if (known !== undefined && (known.until === undefined || now() < known.until)) return known.answer;
-      // Not cached: the next call may find room.
-      if (waiting.trusted.length + waiting.doubtful.length >= MAX_WAITING) {
-        const sentence = `More than ${MAX_WAITING} names are waiting to be looked up`;
-        return Promise.reject(new LookupsBusyError(sentence));
+      if (known !== undefined && (known.until === undefined || now() < known.until)) {
+        if (known.until === undefined) known.join(team);
+        return known.answer;
       }
-      const entry: Entry<T> = {
-        answer: Promise.resolve() as Promise<never>,
-        until: undefined,
-        failed: known?.failed ?? false,
-      };
-      entry.answer = look(name, entry, entry.failed);
-      // The callers handle the rejection; the cached promise must not count as unhandled.
-      entry.answer.catch(() => undefined);
+      const entry = begin(name, known?.last);
       // Deleted first, so that the map stays in the order of the look-ups, oldest first.
       entries.delete(name);
       const [oldest] = entries.keys();
       if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
       entries.set(name, entry);
+      entry.join(team);
       return entry.answer;
     },
   };

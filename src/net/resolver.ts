@@ -15,9 +15,10 @@ export interface Resolver {
    * `localhost`, the hosts file, DNS with the search domains applied. DNS answers are cached for their TTL, at most
    * 5 minutes; that a name does not exist for 30 s; a failure for 2 s.
    *
+   * @param team on whose behalf: teams take turns at the name servers
    * @throws ResolveError with a sentence
    */
-  resolve(hostname: string): Promise<string[]>;
+  resolve(hostname: string, team?: string): Promise<string[]>;
 }
 
 /** A name has no address (`none`), or no name server could say. */
@@ -87,7 +88,7 @@ export function createResolver(
   }
 
   return {
-    async resolve(hostname) {
+    async resolve(hostname, team) {
       const name = hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
       if (isIP(name) !== 0) return [name];
       const plain = name.replace(/\.$/, '');
@@ -96,7 +97,7 @@ export function createResolver(
       const listed = hosts.get(plain);
       if (listed !== undefined) return listed.toSorted((a, b) => isIP(a) - isIP(b));
       try {
-        return await cache.get(name);
+        return await cache.get(name, team);
       } catch (error) {
         if (!(error instanceof LookupsBusyError)) throw error;
         throw new ResolveError(`The name ${plain} was not looked up: ${error.message}`, { cause: error });

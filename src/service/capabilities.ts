@@ -5,8 +5,8 @@ import { VERSION } from '../config/version.ts';
 import { Engine } from '../jobs/engine.ts';
 import { PushJobs } from '../jobs/push-job.ts';
 import { createScheduler } from '../jobs/schedule.ts';
-import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';
+import { createTeamDispatchers } from '../net/team-dispatchers.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
@@ -49,12 +49,12 @@ export async function buildCapabilities(
   const lease = input.leaseMs === undefined ? {} : { leaseMs: input.leaseMs };
   const { ceilings } = config;
   const resolver = createResolver();
-  const dispatcher = createGuardedDispatcher({ policy: config.allowNetworks, resolver });
-  started.push(() => dispatcher.destroy());
+  const dispatchers = createTeamDispatchers({ policy: config.allowNetworks, resolver });
+  started.push(() => dispatchers.destroy());
   const lanes = new DeliveryEngine({
     store,
     sealer,
-    dispatcher,
+    dispatchers,
     log,
     observer,
     tracing,

@@ -11,13 +11,14 @@ const LOOK_UP_MS = 1_000;
 export async function addressWarning(
   deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
   url: string,
+  team?: string,
 ): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string[]>((resolve) => {
     timer = setTimeout(() => resolve([]), LOOK_UP_MS);
   });
   try {
-    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname), late]);
+    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname, team), late]);
     for (const address of addresses) {
       const verdict = deps.policy.verdict(address);
       if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;

@@ -12,9 +12,9 @@
  * are written in one transaction. `lane.ts` decides what one lane may send, `lane-slots.ts` what all may send together.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
 import type { DueDelivery } from '../model/delivery.ts';
 import type { LaneHealth } from '../model/lane.ts';
+import type { TeamDispatchers } from '../net/team-dispatchers.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
@@ -79,7 +79,7 @@ export class DeliveryEngine {
   constructor(input: {
     store: Store;
     sealer: Sealer;
-    dispatcher: Dispatcher;
+    dispatchers: TeamDispatchers;
     log: Logger;
     observer: Observer;
     tracing?: Tracing | undefined;
@@ -90,7 +90,7 @@ export class DeliveryEngine {
     elapsed?: Clock;
     stopGraceMs?: number;
   }) {
-    const { store, dispatcher } = input;
+    const { store, dispatchers } = input;
     this.#store = store;
     this.#log = input.log;
     this.#random = input.random ?? Math.random;
@@ -101,7 +101,8 @@ export class DeliveryEngine {
     this.#attempt = createAttemptDelivery({
       store,
       sealer: input.sealer,
-      sender: { dispatcher, now, sign },
+      sender: { now, sign },
+      dispatchers,
       userAgent: input.userAgent,
       observer: input.observer,
       tracing: input.tracing,

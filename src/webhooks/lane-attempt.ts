@@ -1,6 +1,7 @@
 /** One attempt to send a delivery of a lane: opens the webhook's secrets, sends, and concludes what follows. */
 import type { DueDelivery } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
+import type { TeamDispatchers } from '../net/team-dispatchers.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import { toTraceparent, tracedByOthers } from '../observe/trace-context.ts';
@@ -33,14 +34,15 @@ export type AttemptDelivery = (lane: Lane, delivery: DueDelivery, signal: AbortS
 export function createAttemptDelivery(input: {
   store: Store;
   sealer: Sealer;
-  sender: Sender;
+  sender: Omit<Sender, 'dispatcher'>;
+  dispatchers: TeamDispatchers;
   userAgent: string;
   observer: Observer;
   tracing: Tracing | undefined;
   random: () => number;
   log: Logger;
 }): AttemptDelivery {
-  const { store, sealer, sender, observer, tracing, random, log } = input;
+  const { store, sealer, sender, dispatchers, observer, tracing, random, log } = input;
   const open = createOpener(input);
   return async (lane, delivery, signal) => {
     // What is sent while the circuit breaker is open is its probe.
@@ -49,17 +51,21 @@ export function createAttemptDelivery(input: {
     const traced = own ?? tracedByOthers(delivery.trace);
     let sent: Sent;
     try {
-      sent = await sendAttempt(sender, {
-        ...(await open(lane.due)),
-        timeoutMs: lane.due.settings.timeoutMs,
-        queuedMs: Math.max(0, store.now() - delivery.dueAt),
-        eventId: delivery.eventId,
-        eventType: delivery.eventType,
-        attempt: delivery.attempt + 1,
-        body: delivery.body,
-        signal,
-        ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),
-      });
+      const dispatcher = dispatchers.of(lane.due.teamId);
+      sent = await sendAttempt(
+        { ...sender, dispatcher },
+        {
+          ...(await open(lane.due)),
+          timeoutMs: lane.due.settings.timeoutMs,
+          queuedMs: Math.max(0, store.now() - delivery.dueAt),
+          eventId: delivery.eventId,
+          eventType: delivery.eventType,
+          attempt: delivery.attempt + 1,
+          body: delivery.body,
+          signal,
+          ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),
+        },
+      );
       lane.isUnsignedLogged = false;
     } catch (error) {
       giveBackUnsigned(lane, delivery, { error, nowMs: store.now(), log });

@@ -48,7 +48,7 @@ export async function subscribeWebhook(
       ? `Subscribed: webhook ${webhook.id}.`
       : `Already subscribed: webhook ${webhook.id} has the same workflow, URL and events, and is active.`,
     eventsWarning(input.events),
-    await addressWarning(deps, input.url),
+    await addressWarning(deps, input.url, input.teamId),
   ];
   return { webhook, message: sentences.filter((sentence) => sentence !== '').join(' ') };
 }

@@ -10,8 +10,8 @@ import type { TestContext } from 'node:test';
 import type { DeliveryState } from '../../src/model/delivery.ts';
 import type { WebhookSettings } from '../../src/model/webhook.ts';
 import { parseAllowNetworks } from '../../src/net/address-policy.ts';
-import { createGuardedDispatcher } from '../../src/net/dispatcher.ts';
 import { createResolver } from '../../src/net/resolver.ts';
+import { createTeamDispatchers } from '../../src/net/team-dispatchers.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { createSealer } from '../../src/std/seal.ts';
 import { definition, failAttempt, makeRunning } from '../../src/store/conformance/setup.ts';
@@ -101,7 +101,7 @@ export async function setUp(
   const sealer = createSealer(randomBytes(32));
   const policy = parseAllowNetworks('loopback');
   const resolver = createResolver();
-  const dispatcher = createGuardedDispatcher({ policy, resolver });
+  const dispatchers = createTeamDispatchers({ policy, resolver });
   const { id: teamId } = await store.teams.ensure({ slug: 'default' });
   await store.workflows.apply({ teamId, id: 'people', definition: definition(), hash: '1', nextRunAt: null });
   const at = { teamId, workflowId: 'people' };
@@ -109,7 +109,7 @@ export async function setUp(
     new DeliveryEngine({
       store,
       sealer,
-      dispatcher,
+      dispatchers,
       log: onError === undefined ? silentLogger : { ...silentLogger, error: onError },
       observer: {},
       userAgent: 'flowhook/test',
@@ -121,7 +121,7 @@ export async function setUp(
   const lanes: DeliveryEngine[] = [];
   const others: Store[] = [];
   t.after(async () => {
-    await dispatcher.destroy();
+    await dispatchers.destroy();
     await Promise.all(lanes.map((one) => one.stop()));
     await Promise.all([store, ...others].map((one) => one.close()));
     await rm(directory, { recursive: true });
