@@ -4,7 +4,9 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { INITIAL_LIMIT } from '../src/model/load-limit.ts';
+import { SCOPES } from '../src/model/team.ts';
 import { Database } from '../src/store/sqlite/database.ts';
+import { mintKey } from '../src/teams/keys.ts';
 import { bodyOf } from './support/reading.ts';
 import { startService, type TestService } from './support/service.ts';
 
@@ -21,6 +23,9 @@ test('what waits for the database is bounded, the rest is refused, and all is we
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
   const ask = asking(service, agent);
+  const { id: teamId } = await service.store.teams.ensure({ slug: 'other' });
+  const { key } = await mintKey(service.store, { teamId, name: 'test', scopes: SCOPES, expiresAt: null });
+  const askOther = asking({ ...service, key }, agent);
 
   const all: Answer[] = [];
   // One round, unless this machine is so slow that not all of them come while the database is held.
@@ -43,8 +48,12 @@ test('what waits for the database is bounded, the rest is refused, and all is we
     await some.promise;
     // How the node is can be asked all the while.
     assert.equal((await ask('GET', '/livez')).status, 200);
+    // What is refused to one team is not refused to another.
+    const ofOther = askOther('PUT', '/v1/workflows/mine', { source: { type: 'push' } });
+    assert.equal((await askOther('GET', LIST)).status, 200);
     other.exec('rollback');
     other.close();
+    assert.ok(!isShed(await ofOther));
     all.push(...(await Promise.all(asked)));
   }
 

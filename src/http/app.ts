@@ -4,16 +4,20 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Problem } from '../model/error.ts';
 import { type Traced, toTraceparent, UNTRACED } from '../observe/trace-context.ts';
 import { METHODS } from '../std/http-names.ts';
+import type { Authenticator } from '../teams/keys.ts';
 import { observeEnd } from './access-log.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, keyOf } from './authenticate.ts';
 import { auditedAs, authorOf, isAudited } from './author.ts';
 import { refuseBody } from './body.ts';
 import { type Answering, answerConnect, createClientErrorHandler } from './client-error.ts';
 import { compressAnswers } from './compression.ts';
 import { holdContinue, isUninvited } from './continue.ts';
 import { corsHeaders } from './cors.ts';
+import { UNKNOWN_TEAM } from './limits/in-flight.ts';
 import { boundUnread } from './limits/linger.ts';
+import { retryAfter } from './limits/overload.ts';
 import { isRateLimitField } from './limits/rate-limits.ts';
+import { RequestTurns } from './limits/request-turns.ts';
 import { serverTimeouts } from './limits/timeouts.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { streamMetrics } from './node-metrics.ts';
@@ -61,6 +65,7 @@ export function createApp(services: HttpServices): FastifyInstance {
   const { allRoutes, find, unroutable } = createRouting(services);
   const arrivals = new WeakMap<IncomingMessage, Arrival>();
   const answering: Answering = new WeakMap();
+  const turns = new RequestTurns();
   const eventWaits = new EventWaits(services.store);
   const longCalls = new LongCalls(services.store);
   const streams = new Streams({ store: services.store, longCalls, log: services.log });
@@ -157,8 +162,12 @@ export function createApp(services: HttpServices): FastifyInstance {
     const weight = arrival.route?.operation.weight ?? 'brief';
     // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
     if (!connections.admits(reply.raw)) return refuse(request, reply.header('connection', 'close'));
-    if (!services.overload.admits(weight)) return refuse(request, reply);
-    services.inFlight.add(reply.raw, weight);
+    const team = teamOf(services.authenticator, request.raw);
+    if (!services.overload.admits(weight, team)) {
+      await turns.take(team);
+      return refuse(request, reply);
+    }
+    services.inFlight.add(reply.raw, weight, team);
     observeEnd({ observer: services.observer, now: () => services.store.now(), request, reply, arrival });
     if (!isHealth(arrival)) services.rateLimits?.countAddress(request, reply);
     requireSound(request.raw);
@@ -175,7 +184,7 @@ export function createApp(services: HttpServices): FastifyInstance {
       url: routerPath(route),
       async handler(request, reply) {
         const arrival = arrivalOf(request);
-        return callOperation({ services: callServices, route, arrival, request, reply });
+        return callOperation({ services: callServices, turns, route, arrival, request, reply });
       },
     });
   }
@@ -232,17 +241,20 @@ function createRouting({ servesApi, ui }: HttpServices) {
 
 async function callOperation(input: {
   services: CallServices;
+  turns: RequestTurns;
   route: Route;
   arrival: Arrival;
   request: FastifyRequest;
   reply: FastifyReply;
 }): Promise<unknown> {
-  const { services, route, arrival, request, reply } = input;
+  const { services, turns, route, arrival, request, reply } = input;
   const { query, traced } = arrival;
   const trace = traced.trace && toTraceparent(traced.trace);
   const { operation } = route;
+  const { weight = 'brief' } = operation;
   const call = { services, operation, params: arrival.match?.params ?? {}, query, trace, request, reply };
   if (route.scope === null) {
+    if (weight !== 'light') await turns.take(UNKNOWN_TEAM);
     await refuseUnknown(call, route.method);
     return route.operation.handle(call);
   }
@@ -254,6 +266,8 @@ async function callOperation(input: {
   arrival.teamId = caller.teamId;
   arrival.keyId = caller.keyId;
   services.rateLimits?.countKey(caller.keyId, reply);
+  services.overload.count(reply.raw, weight, caller.teamId);
+  await turns.take(caller.teamId);
   await refuseUnknown(call, route.method);
   const { operation: keyed } = route as { operation: Operation<KeyedCall> };
   if (!isAudited(route)) return keyed.handle({ ...call, caller });
@@ -277,16 +291,19 @@ function answerTo({ headers, id }: FastifyRequest, route: Route | undefined) {
 }
 
 const OVERLOADED = new Problem('overloaded');
-/** Jitter, so that clients that were refused together do not come back together. */
-const MAX_RETRY_AFTER_S = 3;
 
 function refuse(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = renderProblem(OVERLOADED, answerTo(request, undefined));
-  const after = String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
   return reply
     .code(status)
-    .headers({ ...headers, 'retry-after': after })
+    .headers({ ...headers, 'retry-after': retryAfter() })
     .send(body);
+}
+
+/** The team of a key that was used lately, before the key is checked: says only for whom the request is counted. */
+function teamOf(authenticator: Authenticator, request: IncomingMessage): string {
+  const key = keyOf(request);
+  return (key === undefined ? undefined : authenticator.teamOf(key)) ?? UNKNOWN_TEAM;
 }
 
 /** Removes the headers of an answer that an error replaces, such as its encoding and its ETag. */

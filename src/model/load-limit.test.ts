@@ -41,12 +41,20 @@ test('refuses what mostly waits first, then whole reads, then the rest, and neve
   const weights: Weight[] = ['light', 'brief', 'whole', 'long'];
   const admitted = (now: Partial<Parameters<typeof admits>[1]>) =>
     weights.filter((weight) =>
-      admits(weight, { working: 0, limit: 100, isPressed: false, isShortOfMemory: false, ...now }),
+      admits(weight, {
+        working: 0,
+        held: now.working ?? 0,
+        limit: 100,
+        isPressed: false,
+        isShortOfMemory: false,
+        ...now,
+      }),
     );
   assert.deepEqual(admitted({}), weights);
   assert.deepEqual(admitted({ isPressed: true }), ['light', 'brief', 'whole']);
   assert.deepEqual(admitted({ working: 75 }), ['light', 'brief', 'long']);
   assert.deepEqual(admitted({ working: 100, isPressed: true }), ['light']);
+  assert.deepEqual(admitted({ working: 100, held: 0 }), ['light', 'brief', 'long'], 'of another team');
   assert.deepEqual(admitted({ isShortOfMemory: true }), ['light', 'brief']);
   assert.deepEqual(admitted({ isShortOfMemory: true, working: MIN_LIMIT, limit: MAX_LIMIT }), ['light']);
 });

@@ -3,6 +3,7 @@
  * late. The limit is lowered while work waits too long (for the event loop or the database) and raised while nothing
  * waits and the limit is used. Between the two bounds it stays as it is, so that it settles.
  */
+import { mayTake, SHARE_ALONE } from '../std/fair-share.ts';
 
 /** Never fewer: a commit takes as long for one as for many. */
 export const MIN_LIMIT = 64;
@@ -49,18 +50,32 @@ export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: num
  */
 export type Weight = 'light' | 'brief' | 'whole' | 'long';
 
-/** Whether one more request may be worked on. */
-export function admits(weight: Weight, { working, limit, isPressed, isShortOfMemory }: LoadNow): boolean {
+/**
+ * Whether one more request of a team may be worked on. A team that is alone may use the whole limit; a third of that
+ * again is there for others, shared as `std/fair-share.ts` says.
+ */
+export function admits(
+  weight: Weight,
+  { working, held, limit, isPressed, isShortOfMemory }: LoadNow,
+): boolean {
   if (weight === 'light') return true;
   if (weight === 'long') return !isPressed && !isShortOfMemory;
-  if (weight === 'whole') return !isShortOfMemory && working < limit * READ_SHARE;
-  return working < (isShortOfMemory ? MIN_LIMIT : limit);
+  if (weight === 'whole' && isShortOfMemory) return false;
+  const alone = weight === 'whole' ? limit * READ_SHARE : isShortOfMemory ? MIN_LIMIT : limit;
+  return mayTake({ held, free: placesFor(alone) - working });
+}
+
+/** How many requests are worked on at most, of all teams, if one that is alone may have so many. */
+export function placesFor(alone: number): number {
+  return Math.ceil(alone / SHARE_ALONE);
 }
 
 export interface LoadNow {
+  /** Requests of all teams that are worked on, and of them those of this team. */
   working: number;
+  held: number;
   limit: number;
-  /** Others were refused a moment ago. */
+  /** Others of this team were refused a moment ago, or of any while everything was in use. */
   isPressed: boolean;
   isShortOfMemory: boolean;
 }

@@ -33,6 +33,11 @@ export class CredentialCache<Found> {
     return found;
   }
 
+  /** What was found before, if it is still kept. */
+  peek(hash: string): Found | undefined {
+    return this.#found.get(hash);
+  }
+
   forget(hash: string): void {
     this.#found.delete(hash);
   }

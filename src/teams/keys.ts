@@ -111,6 +111,11 @@ export class Authenticator {
     );
   }
 
+  /** The team of a key that was authenticated before; says nothing of whether the key is valid now. */
+  teamOf(key: string): string | undefined {
+    return this.#cache.peek(hashKey(key))?.teamId;
+  }
+
   close(): void {
     this.#cache.close();
   }

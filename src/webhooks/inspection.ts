@@ -25,6 +25,8 @@ export interface Arrived {
   headers: Record<string, string>;
   /** Reads the body, at most 64 KiB of it. `size` is the size of the whole body in bytes. */
   read(): Promise<{ bytes: Buffer; size: number; truncated: boolean }>;
+  /** Called when nothing is left to do but to wait for the delay. */
+  onWait?(): void;
   /** Aborted when the sender disconnects. */
   gone: AbortSignal;
 }
@@ -80,6 +82,7 @@ export class Inspection {
       const { request, workflowId } = await this.#judge(teamId, id, arrived);
       const kept = await store.inspectors.keep({ teamId, id, workflowId, request, most: MAX_INSPECTED });
       if (kept === undefined) throw new Problem('inspector_not_found');
+      if (inspector.delayMs > 0) arrived.onWait?.();
       await this.#wait(inspector.delayMs, arrived.gone);
       return inspector.status;
     } finally {

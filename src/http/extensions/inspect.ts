@@ -42,6 +42,7 @@ export function inspectBy(method: Method): Operation<Call> {
           if (!isWhole) reply.header('connection', 'close');
           return { bytes, size, truncated: size > BOUNDS.most };
         },
+        onWait: () => services.inFlight.rest(reply.raw),
         gone: disconnectSignal(call),
       });
       // Nothing that was sent is echoed, so that nobody can make a page of it on this origin.

@@ -12,7 +12,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 test('answers requests that arrived on idle connections before the shutdown, with `connection: close`', async (t) => {
   const inFlight = new InFlight();
   const app = fastify();
-  app.addHook('onRequest', async (_request, reply) => inFlight.add(reply.raw, 'brief'));
+  app.addHook('onRequest', async (_request, reply) => inFlight.add(reply.raw, 'brief', 'a'));
   app.get('/', async () => 'answered');
   await app.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => app.close());

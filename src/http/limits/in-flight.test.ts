@@ -13,7 +13,7 @@ test('a request is no work while its body arrives, and is afterwards', async (t)
   const read = Promise.withResolvers<void>();
   const mayAnswer = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
-    inFlight.add(response, 'brief');
+    inFlight.add(response, 'brief', 'a');
     const body = readBody(request);
     arrived.resolve();
     await body;

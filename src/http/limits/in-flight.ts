@@ -1,9 +1,14 @@
 /** The requests in flight: counted for overload, and ended when the service stops. */
 import type { ServerResponse } from 'node:http';
 import type { Weight } from '../../model/load-limit.ts';
+import { Shares } from '../../std/fair-share.ts';
 import { isBodyArriving } from '../body.ts';
 
+/** The team of requests whose caller is not known yet, or never is. */
+export const UNKNOWN_TEAM = '';
+
 interface Entry {
+  team: string;
   /** Whether its weight makes it work at all. */
   canBeWork: boolean;
   /** Whether it counts at the moment: see `working`. */
@@ -12,7 +17,7 @@ interface Entry {
 
 export class InFlight {
   readonly #answers = new Map<ServerResponse, Entry>();
-  #working = 0;
+  readonly #working = new Shares();
   #isDraining = false;
   #onEmpty: (() => void) | undefined;
 
@@ -26,16 +31,44 @@ export class InFlight {
    * without a key even, would have everybody else refused.
    */
   get working(): number {
-    return this.#working;
+    return this.#working.all;
   }
 
-  add(answer: ServerResponse, weight: Weight): void {
+  /** How many of those belong to a team. */
+  workingOf(team: string): number {
+    return this.#working.heldBy(team);
+  }
+
+  add(answer: ServerResponse, weight: Weight, team: string): void {
     const canBeWork = weight !== 'light' && weight !== 'long';
-    this.#answers.set(answer, { canBeWork, isWork: canBeWork });
-    if (canBeWork) this.#working += 1;
+    this.#answers.set(answer, { team, canBeWork, isWork: canBeWork });
+    if (canBeWork) this.#working.add(team);
     if (this.#isDraining) answer.shouldKeepAlive = false;
     // `close` follows `finish`, and also comes when the connection broke.
     answer.once('close', () => this.#remove(answer));
+  }
+
+  /** Whether a request is counted for this team. */
+  isOf(answer: ServerResponse, team: string): boolean {
+    return this.#answers.get(answer)?.team === team;
+  }
+
+  /** Counts a request for the team that turned out to be its caller's. */
+  move(answer: ServerResponse, team: string): void {
+    const entry = this.#answers.get(answer);
+    if (entry === undefined || entry.team === team) return;
+    if (entry.isWork) this.#working.remove(entry.team);
+    if (entry.isWork) this.#working.add(team);
+    entry.team = team;
+  }
+
+  /** From now on a request only waits, for time to pass: it is no work any more. */
+  rest(answer: ServerResponse): void {
+    const entry = this.#answers.get(answer);
+    if (entry === undefined) return;
+    if (entry.isWork) this.#working.remove(entry.team);
+    entry.canBeWork = false;
+    entry.isWork = false;
   }
 
   /** Counts anew which requests are work: those whose client is not the one that is waited for. */
@@ -44,7 +77,8 @@ export class InFlight {
       const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);
       if (isWork === entry.isWork) continue;
       entry.isWork = isWork;
-      this.#working += isWork ? 1 : -1;
+      if (isWork) this.#working.add(entry.team);
+      else this.#working.remove(entry.team);
     }
   }
 
@@ -70,7 +104,8 @@ export class InFlight {
   }
 
   #remove(answer: ServerResponse): void {
-    if (this.#answers.get(answer)?.isWork === true) this.#working -= 1;
+    const entry = this.#answers.get(answer);
+    if (entry?.isWork === true) this.#working.remove(entry.team);
     this.#answers.delete(answer);
     if (this.#isDraining) answer.req.socket.end();
     if (this.#answers.size === 0) this.#onEmpty?.();

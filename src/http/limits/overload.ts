@@ -3,12 +3,14 @@
  * how long work waits for the event loop and for the database, and once a second the memory; `model/load-limit.ts` has
  * the rules.
  *
- *     request ──▶ admits? ──no──▶ 503, counted but not logged
+ *     request ──▶ may its team have one more? ──no──▶ 503, counted but not logged
  *                   └─yes─▶ counts as work, except while its body arrives, until its answer is being sent
  */
+import type { ServerResponse } from 'node:http';
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { admits, INITIAL_LIMIT, isShort, nextLimit, type Weight } from '../../model/load-limit.ts';
+import { Problem } from '../../model/error.ts';
+import { admits, INITIAL_LIMIT, isShort, nextLimit, placesFor, type Weight } from '../../model/load-limit.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { InFlight } from './in-flight.ts';
 
@@ -20,6 +22,14 @@ const PRESSED_MS = 1_000;
 /** An overload is over when nothing was refused for this long. While it lasts it is logged once a minute. */
 const OVER_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
+
+/** Jitter, so that clients that were refused together do not come back together. */
+const MAX_RETRY_AFTER_S = 3;
+
+/** Seconds, for the header `retry-after`. */
+export function retryAfter(): string {
+  return String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
+}
 
 export class Overload {
   readonly #inFlight: InFlight;
@@ -37,6 +47,10 @@ export class Overload {
   #beganAt: number | undefined;
   #loggedAt = 0;
   #shedAt = Number.NEGATIVE_INFINITY;
+  /** When each team was refused something last; those of a second ago are forgotten. */
+  readonly #shedOf = new Map<string, number>();
+  /** When something was refused last while everything was in use. */
+  #fullAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -76,20 +90,42 @@ export class Overload {
     return { limit: this.#limit, working, shed: this.#shed, isShortOfMemory: this.#isShortOfMemory };
   }
 
-  /** Whether a request is accepted. Refusals are counted. */
-  admits(weight: Weight): boolean {
+  /** Whether a request of a team is accepted. Refusals are counted. */
+  admits(weight: Weight, team: string): boolean {
     const { working } = this.#inFlight;
     if (working > this.#most) this.#most = working;
     const nowMs = performance.now();
-    const isPressed = nowMs - this.#shedAt < PRESSED_MS;
-    const load = { working, limit: this.#limit, isPressed, isShortOfMemory: this.#isShortOfMemory };
+    const shedAt = Math.max(this.#fullAt, this.#shedOf.get(team) ?? Number.NEGATIVE_INFINITY);
+    const load = {
+      working,
+      held: this.#inFlight.workingOf(team),
+      limit: this.#limit,
+      isPressed: nowMs - shedAt < PRESSED_MS,
+      isShortOfMemory: this.#isShortOfMemory,
+    };
     if (admits(weight, load)) return true;
     this.#shed += 1;
     // `long` requests are refused because others were: counting their refusals would prolong that without end.
-    if (weight !== 'long') this.#shedAt = nowMs;
+    if (weight !== 'long') {
+      this.#shedAt = nowMs;
+      this.#shedOf.set(team, nowMs);
+      if (working >= placesFor(this.#limit)) this.#fullAt = nowMs;
+    }
     this.#beganAt ??= nowMs;
     this.#onShed?.(weight);
     return false;
+  }
+
+  /**
+   * Counts a request in flight for the team of its caller, once that is known.
+   *
+   * @throws Problem `overloaded` when the team may not have one more
+   */
+  count(answer: ServerResponse, weight: Weight, team: string): void {
+    if (this.#inFlight.isOf(answer, team)) return;
+    if (!this.admits(weight, team))
+      throw new Problem('overloaded', { headers: { 'retry-after': retryAfter() } });
+    this.#inFlight.move(answer, team);
   }
 
   /** Takes one look: adjusts the limit, and logs when an overload begins, lasts or ends. */
@@ -102,6 +138,9 @@ export class Overload {
       this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
     }
     this.#looks += 1;
+    for (const [team, shedAt] of this.#shedOf) {
+      if (nowMs - shedAt > PRESSED_MS) this.#shedOf.delete(team);
+    }
     const waitMs = Math.max(lateMs, this.#waitMs());
     const seen = { limit: this.#limit, waitMs, late: this.#late, most: this.#most };
     ({ limit: this.#limit, late: this.#late } = nextLimit(seen));

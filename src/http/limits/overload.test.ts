@@ -1,0 +1,62 @@
+/** Which team is refused when too much is asked. */
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { INITIAL_LIMIT } from '../../model/load-limit.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { InFlight, UNKNOWN_TEAM } from './in-flight.ts';
+import { Overload } from './overload.ts';
+
+/** Answers that nobody sends. */
+function answers(count: number): ServerResponse[] {
+  return Array.from({ length: count }, () => {
+    const answer: Partial<ServerResponse> = { once: () => answer as ServerResponse };
+    return answer as ServerResponse;
+  });
+}
+
+function full(team: string) {
+  const inFlight = new InFlight();
+  const overload = new Overload({ inFlight, waitMs: () => 0, log: silentLogger, usedMemory: () => 0 });
+  let admitted = 0;
+  for (const answer of answers(2 * INITIAL_LIMIT)) {
+    if (!overload.admits('brief', team)) break;
+    inFlight.add(answer, 'brief', team);
+    admitted += 1;
+  }
+  return { inFlight, overload, admitted };
+}
+
+test('a team alone may use the whole limit; what it is refused then is refused to nobody else', () => {
+  const { overload, admitted } = full('flood');
+  assert.equal(admitted, INITIAL_LIMIT);
+  for (const weight of ['brief', 'whole', 'long'] as const) {
+    assert.equal(overload.admits(weight, 'flood'), false, weight);
+  }
+  assert.ok(overload.admits('brief', 'other'));
+  assert.ok(overload.admits('long', 'other'), 'pushes of others are not refused because of a flood');
+});
+
+test('requests without a key that was seen before share one team, until their caller is known', () => {
+  const { inFlight, overload } = full(UNKNOWN_TEAM);
+  assert.equal(overload.admits('brief', UNKNOWN_TEAM), false);
+  const [answer] = answers(1) as [ServerResponse];
+  inFlight.add(answer, 'brief', UNKNOWN_TEAM);
+  const before = inFlight.workingOf(UNKNOWN_TEAM);
+  assert.equal(inFlight.isOf(answer, 'a'), false);
+  inFlight.move(answer, 'a');
+  assert.deepEqual(
+    [inFlight.workingOf('a'), inFlight.workingOf(UNKNOWN_TEAM), inFlight.isOf(answer, 'a')],
+    [1, before - 1, true],
+  );
+});
+
+test('a request that only waits is no work', () => {
+  const inFlight = new InFlight();
+  const [answer] = answers(1) as [ServerResponse];
+  inFlight.add(answer, 'brief', 'a');
+  inFlight.rest(answer);
+  assert.equal(inFlight.working, 0);
+  inFlight.recount();
+  assert.deepEqual([inFlight.working, inFlight.size], [0, 1]);
+});
