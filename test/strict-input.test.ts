@@ -300,6 +300,53 @@ test('an error is problem details for those that ask for them, on every operatio
   }
 });
 
+test('the job in the way is named in problem details', async () => {
+  const { body } = await service.call('PUT', '/v1/workflows/paused', { source: { type: 'push' } });
+  assert.equal((body as Json).message, 'Workflow created');
+  const refused = await service.call('POST', '/v1/workflows/paused/push', [{ name: 'no id' }], {
+    accept: 'application/problem+json',
+  });
+  const { status, code, jobId } = refused.body as Json;
+  assert.deepEqual([refused.status, status, code], [422, 422, 'push_refused']);
+  assert.equal(jobId, refused.headers.get('x-job-id'));
+  assert.match(String(jobId), /^job_/);
+});
+
+test('a known parameter with a bad value is told with its bounds', async () => {
+  for (const [path, sentence] of [
+    [
+      '/v1/workflows/people/changes?since=1&until=3728967440065038',
+      '`until` must be a whole number from 0 to 999999999999999',
+    ],
+    [`/v1/workflows?q=${'x'.repeat(201)}`, '`q` must be text of at most 200 characters'],
+    ['/v1/jobs?state=failed&state=dead', '`state` must be given once'],
+    ['/v1/jobs/job_01kadz8v3s7v0s8e1c3q5m2n4p/logs?format=xml', '`format` must be one of'],
+    ['/v1/workflows/people/data?format=xml', '`format` must be one of'],
+  ] as const) {
+    const { status, headers, body } = await service.call('GET', path);
+    assert.deepEqual([status, headers.get('x-error-code')], [400, 'field_invalid'], path);
+    assert.ok(String((body as Json).error).includes(sentence), `${path}: ${JSON.stringify(body)}`);
+  }
+  const stream = { accept: 'text/event-stream' };
+  const jobs = (await service.call('GET', '/v1/jobs')).body as { jobs: { id: string }[] };
+  const logs = `/v1/jobs/${jobs.jobs[0]?.id}/logs`;
+  const limited = await service.call('GET', `${logs}?limit=1`, undefined, stream);
+  assert.deepEqual(
+    [limited.status, (limited.body as Json).error],
+    [400, 'The query parameter `limit` is not for streams, which go on to the end of the job: leave it out'],
+  );
+  const named = await service.call('GET', `${logs}?limit=1&format=json`, undefined, stream);
+  assert.deepEqual(
+    [named.status, named.headers.get('content-type')],
+    [200, 'application/json; charset=utf-8'],
+  );
+  const sample = await service.call('GET', '/v1/samples/job.finishd');
+  assert.deepEqual(
+    [sample.status, (sample.body as Json).error],
+    [404, '"job.finishd" never fires here; did you mean "job.finished"?'],
+  );
+});
+
 test('the statuses of the contract stay, others say what is wrong', async () => {
   const large = `{"x":"${'x'.repeat(70_000)}"}`;
   const subscribe = '/v1/integrations/webhooks/subscribe';

@@ -4,7 +4,7 @@ import type { Position } from '../records/select.ts';
 import type { ChangesCursor } from '../store/record-operations.ts';
 import { cursorFrom, makeCursor } from './cursor.ts';
 import { acceptedFormat } from './negotiate.ts';
-import { queryNumber, queryValue } from './query.ts';
+import { queryNumber, queryText, queryValue } from './query.ts';
 import { invalid } from './values.ts';
 
 const MAX_LIMIT = 10_000;
@@ -29,10 +29,7 @@ export interface DataQuery {
 /** @throws Problem `field_invalid` or `path_invalid` for a known parameter with a bad value */
 export function readDataQuery(query: string, accept: string | undefined): DataQuery {
   const format = queryFormat(query, FORMATS) ?? acceptedFormat(accept, FORMATS);
-  const q = queryValue(query, 'q');
-  if (q !== undefined && (q.length > MAX_Q || !q.isWellFormed() || q.includes('\0'))) {
-    invalid(`The query parameter \`q\` must be text of at most ${MAX_Q} characters`);
-  }
+  const q = queryText(query, 'q', MAX_Q);
   const since = queryNumber(query, 'since', { least: 0 });
   if (q !== undefined && since !== undefined) {
     invalid('The query parameters `q` and `since` cannot be combined: leave one out');

@@ -77,6 +77,7 @@ export function renderProblem(
             detail: problem.message,
             code,
             requestId: detailsOf,
+            ...(problem.headers['x-job-id'] === undefined ? {} : { jobId: problem.headers['x-job-id'] }),
           },
     ),
   };
@@ -118,6 +119,7 @@ export const problemSchema = {
     },
     code: { type: 'string', description: 'As in `x-error-code`' },
     requestId: { type: 'string', description: 'As in `x-request-id`' },
+    jobId: { type: 'string', description: 'As in `x-job-id`: the job in the way, or the one that failed' },
   },
   examples: [
     {

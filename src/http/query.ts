@@ -50,18 +50,29 @@ export function requiredQuery(query: string, name: string, what: string): string
   return queryValue(query, name) ?? invalid(`The query parameter \`${name}\` is missing: ${what}`);
 }
 
-/** A whole number from `least` to `most`, both included; without `most` there is no upper bound. */
+/** Text of at most so many characters. */
+export function queryText(query: string, name: string, most: number): string | undefined {
+  const text = queryValue(query, name);
+  if (text === undefined || (text.length <= most && !text.includes('\0'))) return text;
+  return invalid(`The query parameter \`${name}\` must be text of at most ${most} characters`);
+}
+
+/** The greatest number that a parameter takes. */
+export const MAX_NUMBER = 999_999_999_999_999;
+
+/** A whole number from `least` to `most`, both included. */
 export function queryNumber(
   query: string,
   name: string,
-  { least, most = Number.MAX_SAFE_INTEGER }: { least: number; most?: number },
+  { least, most = MAX_NUMBER }: { least: number; most?: number },
 ): number | undefined {
   const text = queryValue(query, name);
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
-  return invalid(`The query parameter \`${name}\` must be a whole number ${range}, or be left out`);
+  return invalid(
+    `The query parameter \`${name}\` must be a whole number from ${least} to ${most}, or be left out`,
+  );
 }
 
 /** One of the names. */

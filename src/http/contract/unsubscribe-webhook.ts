@@ -41,7 +41,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   frozen: true,
   group: 'Integrations',
   summary: 'Unsubscribes an existing webhook',
-  description: `${THREE_WAYS}. Where several name one, they must name the same.`,
+  description: `${THREE_WAYS}. Where several name one, they must name the same. A body that is no JSON object is ignored.`,
   parameters: query,
   requestBody: jsonBody(
     {

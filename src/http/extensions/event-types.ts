@@ -1,6 +1,6 @@
 /** The catalogue of event types, and samples of them. */
 import { Problem } from '../../model/error.ts';
-import { aliasesOf, canonicalEvent, EVENT_TYPES } from '../../model/event.ts';
+import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNamesMistake } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -59,7 +59,10 @@ export const readSample: Operation<KeyedCall> = {
   async handle({ services, caller: { teamId }, params, reply }) {
     const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
     const typical = EVENT_CATALOGUE.find((kind) => kind.type === type);
-    if (typical === undefined) throw new Problem('event_type_not_found');
+    if (typical === undefined) {
+      const sentence = eventNamesMistake([params.eventType ?? '']);
+      throw new Problem('event_type_not_found', sentence === undefined ? {} : { sentence });
+    }
     const last = await services.store.events.latest({ teamId, type: typical.type });
     reply.header('x-sample', last === undefined ? 'typical' : 'real');
     if (last === undefined) return [{ ...typical.example, teamId }];

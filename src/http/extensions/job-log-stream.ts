@@ -1,7 +1,7 @@
 /** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
 
 import type { Job } from '../../model/job.ts';
-import { queryNumber } from '../query.ts';
+import { queryNumber, queryValue } from '../query.ts';
 import type { KeyedCall } from '../route.ts';
 import { EventStream } from '../streams/event-stream.ts';
 import { invalid } from '../values.ts';
@@ -30,6 +30,11 @@ export async function streamJobLog(call: KeyedCall): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
   const only = queryNumber(query, 'attempt', { least: 1 });
   const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
+  if (queryValue(query, 'limit') !== undefined) {
+    invalid(
+      'The query parameter `limit` is not for streams, which go on to the end of the job: leave it out',
+    );
+  }
   const resumed = placeFrom(request.headers['last-event-id']);
   const job = await jobOf(call);
   if (request.method === 'HEAD') {

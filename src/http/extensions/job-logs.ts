@@ -55,8 +55,9 @@ export const readJobLogs: Operation<KeyedCall> = {
 
   async handle(call) {
     const { services, request, query, reply } = call;
-    if (wantsStream(request.headers.accept)) return streamJobLog(call);
-    const format = queryFormat(query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
+    const named = queryFormat(query, FORMATS);
+    if (named === undefined && wantsStream(request.headers.accept)) return streamJobLog(call);
+    const format = named ?? acceptedFormat(request.headers.accept, FORMATS);
     const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
     const asked = queryNumber(query, 'attempt', { least: 1 });

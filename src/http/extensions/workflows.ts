@@ -9,7 +9,7 @@ import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonResponse, messageWith } from '../openapi/content.ts';
-import { queryNumber, queryValue } from '../query.ts';
+import { queryNumber, queryText } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { type ShownGlance, shownGlance } from './shown-job.ts';
 import { shownWorkflow } from './shown-workflow.ts';
@@ -49,7 +49,7 @@ export const listWorkflows: Operation<KeyedCall> = {
     const limit = pageLimit(query);
     const each = queryNumber(query, 'recentJobs', { least: 0, most: MAX_RECENT_JOBS });
     const after = idCursorFrom(query, isWorkflowId);
-    const searched = queryValue(query, 'q')?.slice(0, MAX_SEARCH).toLowerCase();
+    const searched = queryText(query, 'q', MAX_SEARCH)?.toLowerCase();
     const found = await services.store.workflows.list({
       teamId: caller.teamId,
       ...(after === undefined ? {} : { after }),
