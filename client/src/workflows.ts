@@ -260,21 +260,23 @@ export class Workflows {
    * Publishes records, all or none; resolves once they can be read. An iterable is streamed, so that the call cannot be
    * retried; with an array it can. There is no time limit unless `timeoutMs` sets one.
    *
-   * @throws NotFound; Conflict when another push takes too long; FlowhookError 422 when a record is refused
+   * @param options.allowDrop publishes even if nearly all earlier records are not among these, which removes them
+   * @returns `warning` says so when the push removed more than half of many records
+   * @throws NotFound; Conflict when another push takes too long; FlowhookError 422 when a record or a guard refuses it
    */
   async push(
     workflowId: string,
     records: Pushed,
-    options: KeyedOptions & { mode?: Mode } = {},
-  ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts }> {
-    const { mode, idempotencyKey = randomKey(), ...rest } = options;
+    options: KeyedOptions & { mode?: Mode; allowDrop?: boolean } = {},
+  ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts; warning?: string }> {
+    const { mode, allowDrop, idempotencyKey = randomKey(), ...rest } = options;
     const { contentType, contentEncoding, body } = pushBody(records);
     return this.#transport.json({
       timeoutMs: 0,
       ...rest,
       method: 'POST',
       path: `${pathOf(workflowId)}/push`,
-      query: { mode },
+      query: { mode, allowDrop },
       headers: { 'content-type': contentType, 'content-encoding': contentEncoding },
       body,
       idempotencyKey,

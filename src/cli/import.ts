@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { PushJobs } from '../jobs/push-job.ts';
 import { BrokenOffError, PUSH_FORMATS, type PushEncoding, type PushFormat } from '../jobs/push-records.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../model/guards.ts';
 import type { RecordCounts } from '../model/job.ts';
 import { MODES, type Mode } from '../model/workflow.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -22,7 +23,7 @@ import { oneOf } from './flag-values.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote, withoutTeam } from './remote.ts';
-import { screen } from './say.ts';
+import { screen, warn } from './say.ts';
 import type { Options } from './settings.ts';
 import { untilInterrupted } from './until-interrupted.ts';
 
@@ -49,6 +50,10 @@ export function addImport(program: Command): void {
     .option(
       '--mode <mode>',
       `${MODES.join(', ')}: that of the workflow, or a stricter one (default: that of the workflow)`,
+    )
+    .option(
+      '--allow-drop',
+      `publish even if this removes more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records`,
     )
     .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: by the file extension)`);
   orRemote(addStoreOptions(command), importFile, importFileAt);
@@ -92,6 +97,7 @@ async function importFile(path: string, options: Options): Promise<void> {
         ...place,
         ...form,
         mode,
+        allowDrop: options.allowDrop === true,
         idempotencyKey: null,
         bytes: counted(input, (bytes) => {
           read += bytes;
@@ -125,7 +131,11 @@ async function importFileAt(server: Flowhook, path: string, options: Options): P
         contentEncoding: encoding === 'identity' ? undefined : encoding,
         body: Readable.toWeb(input) as ReadableStream<Uint8Array>,
       },
-      { signal: interrupted.signal, ...(mode === undefined ? {} : { mode }) },
+      {
+        signal: interrupted.signal,
+        ...(mode === undefined ? {} : { mode }),
+        ...(options.allowDrop === true ? { allowDrop: true } : {}),
+      },
     );
     report(workflow, pushed, options);
   } finally {
@@ -136,10 +146,11 @@ async function importFileAt(server: Flowhook, path: string, options: Options): P
 
 function report(
   workflow: string,
-  pushed: { version: number | null; records: RecordCounts },
+  pushed: { version: number | null; records: RecordCounts; warning?: string },
   options: Options,
 ): void {
   const { total, added, changed, removed } = pushed.records;
+  if (pushed.warning !== undefined) warn(pushed.warning);
   print(options, pushed, [
     `version ${pushed.version} of ${workflow}: ${countWords(total, 'record')}, ${added} added, ${changed} changed, ${removed} removed`,
   ]);

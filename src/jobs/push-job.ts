@@ -1,6 +1,7 @@
 /** Runs pushes: jobs whose records a client sends in the request, from the first byte to the published version. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { FencedError, Problem } from '../model/error.ts';
+import { removalWarning } from '../model/guards.ts';
 import {
   type AfterFailure,
   BEAT_MS,
@@ -60,6 +61,8 @@ export interface Push {
   workflowId: string;
   /** By default the mode of the workflow; never one that may change more of the existing records. */
   mode: Mode | undefined;
+  /** Whether the push may remove nearly all records, unless the workflow itself has a guard against that. */
+  allowDrop?: boolean;
   idempotencyKey: string | null;
   /** The trace context of the request, as it is stored. */
   trace?: string | null;
@@ -81,6 +84,8 @@ export interface Pushed {
   jobId: string;
   version: number;
   records: RecordCounts;
+  /** A sentence about what it did that may not have been meant. */
+  warning?: string;
 }
 
 /** The state that all pushes share. */
@@ -279,7 +284,7 @@ async function attempt(
       throw canceledPush(job);
     }
     over({ outcome: 'finished', ingested, published });
-    return { jobId: job.id, version: published.version, records: published.records };
+    return pushedAs({ jobId: job.id, version: published.version, records: published.records });
   } catch (error) {
     if (error instanceof FencedError) return await afterFence(deps.store, held, over);
     if (error instanceof Problem && error.code === 'push_canceled') throw error;
@@ -342,7 +347,8 @@ async function publish(
   await push.confirm?.();
   // Before it is published: from then on the key is answered with this push.
   if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
-  const { guards, mode } = definition;
+  const { mode } = definition;
+  const guards = { ...definition.guards, guardsPush: push.allowDrop !== true };
   const { fields } = ingested;
   const published = await store.records.publish({ held, guards, mode, fields, state: undefined });
   return { published, ingested };
@@ -382,5 +388,10 @@ async function afterFence(
 
 function pushedBy(job: Job): Pushed {
   if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has not published`);
-  return { jobId: job.id, version: job.version, records: job.records };
+  return pushedAs({ jobId: job.id, version: job.version, records: job.records });
+}
+
+function pushedAs(pushed: Pushed): Pushed {
+  const warning = removalWarning(pushed.records);
+  return warning === undefined ? pushed : { ...pushed, warning };
 }

@@ -1,7 +1,9 @@
 /** Operations on records and versions: part of the Store; `store.ts` says what all operations have in common. */
+
+import type { Guards } from '../model/guards.ts';
 import type { Held, RecordCounts } from '../model/job.ts';
 import type { ComparedRecord, StagedWrite } from '../model/staging.ts';
-import type { Definition, Mode } from '../model/workflow.ts';
+import type { Mode } from '../model/workflow.ts';
 
 /** What ingest must know of a batch before it can decide what to write. */
 export interface Compared {
@@ -65,7 +67,7 @@ export interface RecordOperations {
    */
   publish(input: {
     held: Held;
-    guards: Definition['guards'];
+    guards: Guards;
     state: unknown;
     fields: readonly string[];
     mode?: Mode;

@@ -8,6 +8,7 @@ import {
 } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/guards.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
 import { inviteBody } from '../continue.ts';
 import { disconnectSignal } from '../disconnect.ts';
@@ -16,7 +17,7 @@ import { workflowIdFrom } from '../ids.ts';
 import { lingerOn } from '../limits/linger.ts';
 import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
-import { queryValue } from '../query.ts';
+import { FLAG, queryFlag, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { jobSchema } from './shown-job.ts';
 
@@ -54,6 +55,14 @@ export const pushRecords: Operation<KeyedCall> = {
       schema: { enum: MODES },
     },
     {
+      name: 'allowDrop',
+      in: 'query',
+      description:
+        `\`true\` to let the push remove more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records, which is ` +
+        'refused otherwise. A `maxDropPercent` that the workflow itself has holds all the same',
+      schema: { enum: FLAG, default: 'false' },
+    },
+    {
       ...IDEMPOTENCY_KEY,
       description:
         'A call with the same key within 24 hours of one that published is answered as that was. With another body it ' +
@@ -78,6 +87,10 @@ export const pushRecords: Operation<KeyedCall> = {
         jobId: { type: 'string' },
         version: { type: 'integer', description: 'The version that it published or found unchanged' },
         records: { ...jobSchema.properties.records, type: 'object' },
+        warning: {
+          type: 'string',
+          description: `There when the push removed more than half of at least ${MANY_RECORDS} records`,
+        },
       },
     },
     { 'x-job-id': 'The job', location: 'Where the job can be read' },
@@ -106,16 +119,18 @@ export const pushRecords: Operation<KeyedCall> = {
     const format = formatFrom(headers['content-type']);
     const encoding = encodingFrom(headers['content-encoding']);
     const mode = modeFrom(query);
+    const allowDrop = queryFlag(query, 'allowDrop');
     const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
     // Until the engine has started, it takes every running job of this node for one left over from before a restart.
     if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
     const long = services.longCalls.follow(caller);
     try {
-      const { jobId, version, records } = await services.pushes.run({
+      const { jobId, version, records, warning } = await services.pushes.run({
         teamId: caller.teamId,
         workflowId,
         mode,
+        allowDrop,
         idempotencyKey,
         trace,
         format,
@@ -129,7 +144,7 @@ export const pushRecords: Operation<KeyedCall> = {
         ),
       });
       reply.headers(jobHeaders({ id: jobId }));
-      return { message: 'Records published', jobId, version, records };
+      return { message: 'Records published', jobId, version, records, warning };
     } catch (error) {
       if (!(error instanceof BrokenOffError)) throw error;
       const code = request.raw.destroyed ? 'request_malformed' : 'stopping';

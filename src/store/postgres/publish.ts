@@ -2,7 +2,7 @@
 
 import { changesUrl, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
-import { guardMistake } from '../../model/guards.ts';
+import { type Guards, guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -30,7 +30,7 @@ const DIFFERENCES_STEP = 10;
 
 interface PublishInput {
   held: Held;
-  guards: Definition['guards'];
+  guards: Guards;
   state: unknown;
   fields: readonly string[];
   mode?: Mode;
