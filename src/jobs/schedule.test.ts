@@ -132,3 +132,41 @@ test('when started it looks by itself', async (t) => {
   unwatch();
   assert.equal((await store.jobs.list({ ...at, limit: 10 })).length, 1);
 });
+
+test('a clock that was two days ahead for a while puts nothing off', async (t) => {
+  const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00:30Z');
+  const minutely: Schedule = { everyMs: 60_000, missed: 'run' };
+  const often = await scheduled(minutely, 'often');
+  const daily = await scheduled(SIX, 'daily');
+  const chore = scheduler();
+  await chore.tick();
+  move('2026-01-03T04:00:30Z');
+  await chore.tick();
+  assert.deepEqual(
+    [await nextRun(often), await nextRun(daily)],
+    ['2026-01-03T04:01:00.000Z', '2026-01-03T05:00:00.000Z'],
+  );
+  move('2026-01-01T04:00:45Z');
+  await chore.tick();
+  assert.deepEqual(
+    [await nextRun(often), await nextRun(daily)],
+    ['2026-01-01T04:01:00.000Z', '2026-01-01T05:00:00.000Z'],
+  );
+  assert.deepEqual([(await jobs(often)).length, (await jobs(daily)).length], [1, 1], 'none by coming back');
+});
+
+test('a schedule that was put off by a wrong clock is brought back at the next start', async (t) => {
+  const { scheduler, scheduled, move, nextRun } = await open(t, '2026-01-03T04:00:30Z');
+  const at = await scheduled({ everyMs: 60_000, missed: 'run' });
+  move('2026-01-01T04:00:45Z');
+  await scheduler().tick();
+  assert.equal(await nextRun(at), '2026-01-01T04:01:00.000Z');
+});
+
+test('clocks that differ by less than a minute bring nothing back', async (t) => {
+  const { scheduler, scheduled, move, nextRun } = await open(t, '2026-01-01T04:00:10Z');
+  const at = await scheduled({ everyMs: 60_000, missed: 'run' });
+  move('2026-01-01T03:59:20Z');
+  await scheduler().tick();
+  assert.equal(await nextRun(at), '2026-01-01T04:01:00.000Z');
+});

@@ -2,7 +2,7 @@
  * Queues jobs of workflows whose schedule is due. Any number of nodes may do so at once: a schedule is advanced by
  * compare-and-set on the time at which it was due, so that exactly one succeeds. Missed runs are made up by one at most.
  */
-import { nextRunAt, startsRun } from '../model/schedule.ts';
+import { broughtBack, nextRunAt, startsRun, TOLERANCE_MS } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
@@ -29,7 +29,7 @@ interface SchedulerOptions {
   tracing?: Tracing | undefined;
 }
 
-/** A chore whose tick fires all schedules that are due. */
+/** A chore whose tick fires all schedules that are due; before, it brings back those that a wrong clock has put off. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
   const schedules = new IsolatedBatch<DueSchedule>({
@@ -37,12 +37,50 @@ export function createScheduler(options: SchedulerOptions): Chore {
     failed: (err, { workflowId }) => log.error({ err, workflowId }, 'schedule.failed'),
     atOnce: AT_ONCE,
   });
+  /** The time of the last tick. */
+  let latestMs: number | undefined;
   return new Chore({
     everyMs: EVERY_MS,
     random,
-    work: (signal) => fireDue(options, schedules, signal),
+    async work(signal) {
+      const nowMs = options.store.now();
+      // At the start, because the clock may have been ahead in an earlier life.
+      if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await bringBack(options, signal);
+      latestMs = nowMs;
+      await fireDue(options, schedules, signal);
+    },
     failed: (err) => log.error({ err }, 'schedule.failed'),
   });
+}
+
+/** Whatever was fired while the clock was ahead got its next time from that clock, and would not run until then. */
+async function bringBack({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
+  for (let after: DueSchedule | null = null; ; ) {
+    const page: DueSchedule[] = await store.schedules.ahead({ after, limit: PAGE });
+    for (const due of page) {
+      if (signal.aborted) return;
+      const { teamId, workflowId, dueAt } = due;
+      const nextAt = nextAtOf(log, due, store.now());
+      if (nextAt === undefined) continue;
+      await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run: false });
+      log.warn({ workflowId, dueAt, nextAt }, 'schedule.brought_back: the clock was ahead when it was set');
+    }
+    after = page.at(-1) ?? null;
+    if (page.length < PAGE) return;
+  }
+}
+
+function nextAtOf(
+  log: Logger,
+  { schedule, dueAt, workflowId }: DueSchedule,
+  nowMs: number,
+): number | undefined {
+  try {
+    return broughtBack(schedule, { dueAt, nowMs });
+  } catch (err) {
+    log.error({ err, workflowId, schedule }, 'schedule.unreadable');
+    return undefined;
+  }
 }
 
 async function fireDue(

@@ -2,8 +2,8 @@
 import { Cron } from 'croner';
 import type { Schedule } from './workflow.ts';
 
-/** With `missed: skip` a run may still start this long after its time. */
-const TOLERANCE_MS = 60_000;
+/** With `missed: skip` a run may still start this long after its time; and by how much clocks may differ. */
+export const TOLERANCE_MS = 60_000;
 
 /**
  * The first time after `afterMs` at which it is due, in epoch milliseconds; null when there is none any more.
@@ -20,6 +20,18 @@ export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
 /** When a schedule is first due, in epoch milliseconds; null without one. */
 export function firstRunAt({ schedule }: { schedule: Schedule | null }, now: number): number | null {
   return schedule === null ? null : nextRunAt(schedule, now);
+}
+
+/**
+ * The time at which a schedule should be due instead of `dueAt`, because the clock was ahead of `nowMs` when that was
+ * computed; undefined when `dueAt` is right. The clocks of several nodes may differ by less than a minute.
+ */
+export function broughtBack(
+  schedule: Schedule,
+  { dueAt, nowMs }: { dueAt: number; nowMs: number },
+): number | undefined {
+  const latest = nextRunAt(schedule, nowMs + TOLERANCE_MS);
+  return latest !== null && latest < dueAt ? (nextRunAt(schedule, nowMs) ?? undefined) : undefined;
 }
 
 /**

@@ -198,6 +198,11 @@ export interface JobOperations {
 export interface ScheduleOperations {
   /** Due schedules, longest due first; without those of paused and archived workflows. */
   due(input: { limit: number }): Promise<DueSchedule[]>;
+  /** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
+  ahead(input: {
+    after: { teamId: string; workflowId: string } | null;
+    limit: number;
+  }): Promise<DueSchedule[]>;
   /**
    * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
    * several nodes one succeeds, the others get `taken`. `coalesced`: an unfinished job holds the slot.

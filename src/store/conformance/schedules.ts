@@ -40,6 +40,26 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await store.schedules.due({ limit: 10 }), []);
   });
 
+  it('names the workflows that are not due yet, page by page', async ({ store }) => {
+    const later = store.now() + 1;
+    for (const id of ['c', 'a', 'b', 'paused']) {
+      await makeWorkflow(store, { id, schedule: HOURLY, nextRunAt: later });
+    }
+    const { teamId } = await makeWorkflow(store, { id: 'due', schedule: HOURLY, nextRunAt: store.now() });
+    await makeWorkflow(store, { id: 'none', schedule: null });
+    await store.workflows.pause({ teamId, id: 'paused' });
+    const first = await store.schedules.ahead({ after: null, limit: 2 });
+    assert.deepEqual(
+      first,
+      ['a', 'b'].map((workflowId) => ({ teamId, workflowId, schedule: HOURLY, dueAt: later })),
+    );
+    const rest = await store.schedules.ahead({ after: first[1] ?? null, limit: 2 });
+    assert.deepEqual(
+      rest.map(({ workflowId }) => workflowId),
+      ['c'],
+    );
+  });
+
   it('lets exactly one of many nodes fire, and queues one job with its event', async ({ store }) => {
     const dueAt = store.now();
     const at = await makeWorkflow(store, { schedule: HOURLY, nextRunAt: dueAt });

@@ -204,7 +204,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       counts: read(glance.counts),
       prune: inRounds(history.PRUNE_START, write(history.prune)),
     },
-    schedules: { due: read(schedules.due), fire: guarded(batched(schedules.fire)) },
+    schedules: {
+      due: read(schedules.due),
+      ahead: read(schedules.ahead),
+      fire: guarded(batched(schedules.fire)),
+    },
     records: {
       sweep: write(sweep),
       compare: read(compare),

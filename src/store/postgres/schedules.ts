@@ -8,19 +8,46 @@ type FireInput = Parameters<ScheduleOperations['fire']>[0];
 
 /** Uses the index `workflow_next_run`, and so repeats its condition. */
 export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
-  const rows = await view.db.all<{ team_id: string; id: string; next_run_at: number; definition: string }>(
-    `select team_id, id, next_run_at, definition from workflow
-     where next_run_at is not null and paused_at is null and archived_at is null and next_run_at <= $1
-     order by next_run_at limit $2`,
+  const rows = await view.db.all<ScheduleRow>(
+    `${SCHEDULES} and next_run_at <= $1 order by next_run_at limit $2`,
     view.now,
     limit,
   );
-  return rows.map((row) => ({
+  return rows.map(toSchedule);
+}
+
+export async function ahead(
+  view: View,
+  { after, limit }: Parameters<ScheduleOperations['ahead']>[0],
+): Promise<DueSchedule[]> {
+  const rows = await view.db.all<ScheduleRow>(
+    `${SCHEDULES} and next_run_at > $1 and (team_id, id) > ($2, $3) order by team_id, id limit $4`,
+    view.now,
+    after?.teamId ?? '',
+    after?.workflowId ?? '',
+    limit,
+  );
+  return rows.map(toSchedule);
+}
+
+interface ScheduleRow {
+  team_id: string;
+  id: string;
+  next_run_at: number;
+  definition: string;
+}
+
+const SCHEDULES = `
+  select team_id, id, next_run_at, definition from workflow
+  where next_run_at is not null and paused_at is null and archived_at is null`;
+
+function toSchedule(row: ScheduleRow): DueSchedule {
+  return {
     teamId: row.team_id,
     workflowId: row.id,
     schedule: (JSON.parse(row.definition) as Definition).schedule as Schedule,
     dueAt: row.next_run_at,
-  }));
+  };
 }
 
 /** Compare-and-set: the node that moves the next run on is the one that queues the job. */

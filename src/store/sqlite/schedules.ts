@@ -9,19 +9,43 @@ type FireInput = Parameters<ScheduleOperations['fire']>[0];
 /** Uses the partial index `workflow_next_run`, whose condition it repeats. */
 export function due(view: View, { limit }: { limit: number }): DueSchedule[] {
   return view.db
-    .all<{ team_id: string; id: string; next_run_at: number; schedule: string }>(
-      `select team_id, id, next_run_at, json_extract(definition, '$.schedule') as schedule from workflow
-       where next_run_at is not null and paused_at is null and archived_at is null and next_run_at <= ?
-       order by next_run_at limit ?`,
+    .all<ScheduleRow>(`${SCHEDULES} and next_run_at <= ? order by next_run_at limit ?`, view.now, limit)
+    .map(toSchedule);
+}
+
+export function ahead(
+  view: View,
+  { after, limit }: Parameters<ScheduleOperations['ahead']>[0],
+): DueSchedule[] {
+  return view.db
+    .all<ScheduleRow>(
+      `${SCHEDULES} and next_run_at > ? and (team_id, id) > (?, ?) order by team_id, id limit ?`,
       view.now,
+      after?.teamId ?? '',
+      after?.workflowId ?? '',
       limit,
     )
-    .map((row) => ({
-      teamId: row.team_id,
-      workflowId: row.id,
-      schedule: JSON.parse(row.schedule) as Schedule,
-      dueAt: row.next_run_at,
-    }));
+    .map(toSchedule);
+}
+
+interface ScheduleRow {
+  team_id: string;
+  id: string;
+  next_run_at: number;
+  schedule: string;
+}
+
+const SCHEDULES = `
+  select team_id, id, next_run_at, json_extract(definition, '$.schedule') as schedule from workflow
+  where next_run_at is not null and paused_at is null and archived_at is null`;
+
+function toSchedule(row: ScheduleRow): DueSchedule {
+  return {
+    teamId: row.team_id,
+    workflowId: row.id,
+    schedule: JSON.parse(row.schedule) as Schedule,
+    dueAt: row.next_run_at,
+  };
 }
 
 /** Compare-and-set: whoever advances the time also queues the job. */

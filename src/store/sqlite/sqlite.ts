@@ -199,7 +199,7 @@ function compose(parts: {
       counts: read(glance.counts),
       prune: inRounds(history.PRUNE_START, write('jobs.prune')),
     },
-    schedules: { due: read(schedules.due), fire: write('schedules.fire') },
+    schedules: { due: read(schedules.due), ahead: read(schedules.ahead), fire: write('schedules.fire') },
     records: {
       sweep: write('records.sweep'),
       compare: read(compare),
