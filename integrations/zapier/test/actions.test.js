@@ -324,17 +324,18 @@ test('the editor does not sleep: it is shown what is published so far', async ()
 });
 
 test('"Push Records" publishes line items and JSON, once for each event', async () => {
-  const pushed = await act('push_records', {
-    workflowId: 'inbox',
-    records: [
-      { id: 'p1', name: 'Ada', email: '' },
-      { id: 'p2', name: 'Grace {{bundle.authData.apiKey}}' },
-    ],
-    onceFor: 'evt_1',
-  });
+  const records = [
+    { id: 'p1', name: 'Ada', email: '' },
+    { id: 'p2', name: 'Grace {{bundle.authData.apiKey}}' },
+  ];
+  const once = { workflowId: 'inbox', records, onceFor: 'evt_1' };
+  const pushed = await act('push_records', once);
   assert.equal(pushed.added, 2);
-  const again = { workflowId: 'inbox', records: [{ id: 'p9' }], onceFor: 'evt_1' };
-  assert.deepEqual(await act('push_records', again), pushed);
+  assert.deepEqual(await act('push_records', once), pushed);
+  await refused(act('push_records', { ...once, records: [{ id: 'p9' }] }), {
+    name: 'AppError',
+    sentence: /came with another request before/,
+  });
   const { added, changed } = await act('push_records', {
     workflowId: 'inbox',
     json: '[{"id": "p1", "name": "Ada", "age": 36}, {"id": "p3"}]',

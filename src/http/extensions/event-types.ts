@@ -1,6 +1,6 @@
 /** The catalogue of event types, and samples of them. */
 import { Problem } from '../../model/error.ts';
-import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNamesMistake } from '../../model/event.ts';
+import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -60,8 +60,8 @@ export const readSample: Operation<KeyedCall> = {
     const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
     const typical = EVENT_CATALOGUE.find((kind) => kind.type === type);
     if (typical === undefined) {
-      const sentence = eventNamesMistake([params.eventType ?? '']);
-      throw new Problem('event_type_not_found', sentence === undefined ? {} : { sentence });
+      const mistake = params.eventType && eventNameMistake(params.eventType);
+      throw new Problem('event_type_not_found', mistake?.endsWith('?') ? { sentence: mistake } : {});
     }
     const last = await services.store.events.latest({ teamId, type: typical.type });
     reply.header('x-sample', last === undefined ? 'typical' : 'real');
