@@ -24,6 +24,8 @@ test('CSV and NDJSON come when `format` or only `Accept` names them', async () =
     [FEW, 'text/csv, application/json;q=0', /^text\/csv/],
     [FEW, 'text/csv, application/json', /^application\/json/],
     [FEW, 'text/csv, */*;q=0.1', /^text\/csv/],
+    [FEW, 'text/csv, application/json;q=0.1', /^text\/csv/],
+    [FEW, 'text/csv;q=0.3, */*;q=0.5', /^application\/json/],
     [FEW, 'text/csv;q=0', /^application\/json/],
     [FEW, 'text/html', /^application\/json/],
     [`${FEW}?format=csv`, 'application/json', /^text\/csv/],

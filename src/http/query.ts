@@ -92,6 +92,12 @@ export function queryNames<T extends string>(
     .map((value) => oneOf(`The query parameter \`${name}\``, value.trim(), names));
 }
 
+/** Describes what `queryNames` takes. */
+export function namesSchema(names: readonly string[]): object {
+  const one = `(?:${names.join('|')})`;
+  return { type: 'string', pattern: `^${one}(?:,${one})*$` };
+}
+
 /** What `queryFlag` takes. */
 export const FLAG = ['true', 'false'] as const;
 

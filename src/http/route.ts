@@ -44,6 +44,8 @@ export interface Operation<C extends Call> extends Declared {
   hasTime?: true;
   /** The 200, as an OpenAPI response object. */
   answer: object;
+  /** Further answers that are no errors, by status or `default`. */
+  otherAnswers?: Readonly<Record<string, object>>;
   /** Its errors, besides an invalid key. */
   refusals?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**

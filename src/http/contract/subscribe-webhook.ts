@@ -3,7 +3,7 @@ import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { jsonBody, jsonResponse } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, URL_PATTERN } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { invalid } from '../values.ts';
 
@@ -39,7 +39,7 @@ export const subscribeWebhook: Operation<KeyedCall> = {
         webhookUrl: {
           type: 'string',
           maxLength: MAX_URL,
-          pattern: '^[hH][tT][tT][pP][sS]?://',
+          pattern: URL_PATTERN,
           description: 'Webhook URL: absolute, http or https',
         },
         events: {

@@ -86,8 +86,9 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
 };
 
 /** The same with the id in the path, which is a route of its own. */
+const { requestBody: _, ...withoutBody } = unsubscribeWebhook;
 export const unsubscribeWebhookByPath: Operation<KeyedCall> = {
-  ...unsubscribeWebhook,
+  ...withoutBody,
   id: 'unsubscribeWebhookByPath',
   summary: 'Unsubscribes an existing webhook, named in the path',
   parameters: [pathParameter('webhookId', 'Webhook id')],

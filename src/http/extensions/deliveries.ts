@@ -15,7 +15,7 @@ import {
   pageResponse,
 } from '../list-page.ts';
 import { isoTime, jsonResponse } from '../openapi/content.ts';
-import { queryNames, queryPeriod } from '../query.ts';
+import { namesSchema, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
@@ -33,7 +33,7 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
       name: 'state',
       in: 'query',
       description: `Only in these states, with commas between: ${DELIVERY_STATES.join(', ')}`,
-      schema: { type: 'string' },
+      schema: namesSchema(DELIVERY_STATES),
     },
     ...PERIOD_PARAMETERS,
     ...pageParameters(),

@@ -13,7 +13,7 @@ import {
   pageParameters,
   pageResponse,
 } from '../list-page.ts';
-import { queryNames, queryPeriod, queryValue } from '../query.ts';
+import { namesSchema, queryNames, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { eventOf } from './events.ts';
@@ -37,7 +37,7 @@ export const listEventHistory: Operation<KeyedCall> = {
       name: 'type',
       in: 'query',
       description: `Only of these types, with commas between: ${EVENT_TYPES.join(', ')}`,
-      schema: { type: 'string' },
+      schema: namesSchema(EVENT_TYPES),
     },
     ...PERIOD_PARAMETERS,
     ...pageParameters(EVENTS_PAGE),

@@ -19,10 +19,14 @@ export function inspectBy(method: Method): Operation<Call> {
     group: 'Inspectors',
     summary: `The address of an inspector: keeps what ${method} sends, for its team to look at`,
     description:
-      'Needs no key: whoever knows the address may send to it. Answers with the status that the inspector has been told, ' +
-      'which may be any from 200 to 599, and as late as it has been told.',
+      'Needs no key: whoever knows the address may send to it. Answers 204, or as the inspector has been told: with any status ' +
+      'from 200 to 599, and as late.',
     parameters: [pathParameter('address', 'The id of an inspector')],
-    answer: { description: 'It is kept', content: { 'text/plain': { schema: { type: 'string' } } } },
+    answer: kept('It is kept, and the inspector has been told to answer 200'),
+    otherAnswers: {
+      204: { description: 'It is kept' },
+      default: kept('It is kept, and the inspector has been told to answer so'),
+    },
     refusals: {
       request_malformed: 'The body ended too early',
       inspector_not_found: 'No inspector found',
@@ -53,6 +57,10 @@ export function inspectBy(method: Method): Operation<Call> {
         .send('Kept by an inspector\n');
     },
   };
+}
+
+function kept(description: string): object {
+  return { description, content: { 'text/plain': { schema: { type: 'string' } } } };
 }
 
 function joined(headers: NodeJS.Dict<string[]>): Record<string, string> {

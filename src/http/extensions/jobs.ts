@@ -15,7 +15,7 @@ import {
   pageResponse,
 } from '../list-page.ts';
 import { jsonResponse, messageWith } from '../openapi/content.ts';
-import { queryName, queryNames, queryPeriod } from '../query.ts';
+import { namesSchema, queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
@@ -37,7 +37,7 @@ export const listJobs: Operation<KeyedCall> = {
       name: 'state',
       in: 'query',
       description: `Only in these states, with commas between: ${JOB_STATES.join(', ')}`,
-      schema: { type: 'string' },
+      schema: namesSchema(JOB_STATES),
     },
     { name: 'origin', in: 'query', description: 'Only of this origin', schema: { enum: JOB_ORIGINS } },
     ...PERIOD_PARAMETERS,

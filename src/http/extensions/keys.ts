@@ -61,7 +61,12 @@ export const createKey: Operation<KeyedCall> = {
     {
       type: 'object',
       properties: {
-        name: { type: 'string', maxLength: MAX_KEY_NAME, description: 'What to call it' },
+        name: {
+          type: 'string',
+          maxLength: MAX_KEY_NAME,
+          pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
+          description: 'What to call it',
+        },
         scopes: {
           type: 'array',
           minItems: 1,

@@ -49,7 +49,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
       summary: 'This description, as OpenAPI 3.1 in YAML',
       answer: {
         description: 'The description',
-        content: { 'application/yaml': { schema: { type: 'string' } } },
+        content: { 'application/yaml': { schema: { type: 'object' } } },
       },
 
       async handle(call) {

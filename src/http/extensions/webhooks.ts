@@ -26,8 +26,8 @@ import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
-import { queryNames } from '../query.ts';
+import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
+import { namesSchema, queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
@@ -81,7 +81,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
       name: 'state',
       in: 'query',
       description: `Only those that stand so, with commas between: ${STANDINGS.join(', ')}`,
-      schema: { type: 'string' },
+      schema: namesSchema(STANDINGS),
     },
     ...pageParameters(),
   ],
@@ -126,7 +126,7 @@ export const createTeamWebhook: Operation<KeyedCall> = {
     type: 'object',
     required: ['webhookUrl', 'events'],
     properties: {
-      webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: '^[hH][tT][tT][pP][sS]?://' },
+      webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: URL_PATTERN },
       events: {
         type: 'array',
         minItems: 1,

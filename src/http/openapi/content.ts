@@ -14,6 +14,9 @@ export const isoTimeOrNull = { ...isoTime, type: ['string', 'null'] };
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };
 
+/** As much of `urlMistake` as a pattern can say. */
+export const URL_PATTERN = String.raw`^[hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*$`;
+
 /** An object that always has all of these properties. */
 export function objectSchema(properties: Record<string, object>, description?: string) {
   return {

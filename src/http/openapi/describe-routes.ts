@@ -1,6 +1,7 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
 import { type ErrorCode, statusOf } from '../../model/error.ts';
 import { plainPath } from '../match.ts';
+import { MAX_NUMBER } from '../query.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
 import { isStrict } from '../strict.ts';
 import { jsonResponse } from './content.ts';
@@ -60,7 +61,9 @@ export function describeRoutes(routes: readonly Route[]) {
 
 function describe(route: Route): object {
   const { operation, scope } = route;
-  const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])];
+  const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])].map(
+    bounded,
+  );
   return {
     operationId: operation.id,
     tags: [operation.group],
@@ -71,6 +74,9 @@ function describe(route: Route): object {
     ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
     responses: {
       200: withHeaders(operation.answer, operation.tagged ? TAG : {}),
+      ...Object.fromEntries(
+        Object.entries(operation.otherAnswers ?? {}).map(([status, answer]) => [status, withHeaders(answer)]),
+      ),
       ...(operation.tagged
         ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
         : {}),
@@ -107,6 +113,19 @@ function refusedBy({ operation, scope, method }: Route): Record<number, object> 
   return Object.fromEntries(
     [...own].map(([status, several]) => [status, refused(several.map(([, refusal]) => refusal))]),
   );
+}
+
+/** What `query.ts` takes of every parameter: a text that is not empty, a number that is exact. */
+function bounded(parameter: Parameter): Parameter {
+  const schema = parameter.schema as { type?: string; enum?: object; minLength?: number; maximum?: number };
+  if (parameter.in !== 'query') return parameter;
+  if (schema.type === 'string' && schema.enum === undefined && schema.minLength === undefined) {
+    return { ...parameter, schema: { ...schema, minLength: 1 } };
+  }
+  if (schema.type === 'integer' && schema.maximum === undefined) {
+    return { ...parameter, schema: { ...schema, maximum: MAX_NUMBER } };
+  }
+  return parameter;
 }
 
 const IF_NONE_MATCH: Parameter = {

@@ -344,7 +344,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readSigningKeys.answer.application/json': signingKeys,
   'readDefaultSigningKeys.answer.application/json': signingKeys,
   'readOpenApi.answer.application/json': { openapi: '3.1.0', paths: {} },
-  'readOpenApiYaml.answer.application/yaml': 'openapi: 3.1.0\n',
+  'readOpenApiYaml.answer.application/yaml': { openapi: '3.1.0', paths: {} },
   'readReference.answer.text/html': '<!doctype html>…',
   ...Object.fromEntries(
     ['Get', 'Post', 'Put', 'Patch', 'Delete', 'Options'].map((method) => [
