@@ -109,7 +109,10 @@ test('every parameter and answer has a description and a schema', () => {
           schemas.every((schema) => schema !== undefined),
           `${operationId} ${status}`,
         );
-        assert.ok(['204', '304'].includes(status) || schemas.length > 0, `${operationId} ${status} has no schema`);
+        assert.ok(
+          ['204', '304'].includes(status) || schemas.length > 0,
+          `${operationId} ${status} has no schema`,
+        );
       }
     }
   }
