@@ -11,7 +11,7 @@ const FINDINGS = `(() => {
   const texts = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
   for (let text; (text = texts.nextNode()) !== null; ) {
     const { parentElement: around, data } = text;
-    if (around.closest('pre, code, textarea, [role="group"], table[aria-label$="eaders"]') !== null) continue;
+    if (around.closest('style, pre, code, textarea, [role="group"], table[aria-label$="eaders"]') !== null) continue;
     if (/\\d{4}-\\d\\d-\\d\\dT\\d\\d:/.test(data)) found.push('a raw time: ' + data);
     if (data.includes('\\u0060')) found.push('a backtick: ' + data);
     if (/\\bsince (\\d+ \\w+ ago|just now|in )/.test(around.closest('p, span, div, li').textContent))

@@ -34,7 +34,6 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
         )}
       </Stack>
       <Facts
-        columns={5}
         facts={[
           ['Sent', <Time key="sent" at={startedAt} />],
           ['Waited before', attempt.timing === null ? '–' : duration(attempt.timing.queuedMs)],

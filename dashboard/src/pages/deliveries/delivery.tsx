@@ -247,12 +247,12 @@ function Line({
   attempt: Attempt;
 }) {
   return (
-    <Group gap="md" wrap="nowrap" miw={0}>
+    <Group gap="md" style={{ rowGap: 0 }} miw={0}>
       <StateBadge state={outcome === 'ok' ? 'delivered' : 'failed'} label={`Attempt ${count(number)}`} />
       <Text span size="sm" fw={600} className="numbers" w={64}>
         {status ?? outcome}
       </Text>
-      <Text span size="sm" truncate c="dimmed" visibleFrom="sm" style={{ flex: 1 }}>
+      <Text span size="sm" truncate c="dimmed" visibleFrom="sm" style={{ flex: '1 1 0' }}>
         <Prose text={message} />
       </Text>
       <Text span size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }} ms="auto">

@@ -82,7 +82,6 @@ function Shown({ inspector }: { inspector: Inspector }) {
           </Alert>
         )}
         <Facts
-          columns={4}
           facts={[
             ['Requests', received > 100 ? `${count(received)}, the newest 100 kept` : count(received)],
             ['Created', <Time key="made" at={createdAt} />],

@@ -21,6 +21,8 @@ const webhook = (changes: Partial<WebhookDetail>) =>
     state: 'active',
     failingSince: null,
     pausedAt: null,
+    lastSuccessAt: null,
+    breaker: { state: 'closed', since: null, nextAttemptAt: null, reason: null },
     ...changes,
   }) as WebhookDetail;
 
@@ -48,7 +50,17 @@ test('webhooks are in trouble when they fail or are paused; the newest trouble s
     [workflow('people', job({}))],
     [
       webhook({ id: 'wh_well' }),
-      webhook({ id: 'wh_failing', failingSince: '2026-01-03T00:00:00Z' }),
+      webhook({ id: 'wh_new', failingSince: '2026-01-05T00:00:00Z' }),
+      webhook({
+        id: 'wh_held',
+        failingSince: '2026-01-04T00:00:00Z',
+        breaker: { state: 'open', since: null, nextAttemptAt: null, reason: 'It has failed 12 times' },
+      }),
+      webhook({
+        id: 'wh_failing',
+        failingSince: '2026-01-03T00:00:00Z',
+        lastSuccessAt: '2026-01-02T00:00:00Z',
+      }),
       webhook({
         id: 'wh_paused',
         state: 'paused',
@@ -60,6 +72,8 @@ test('webhooks are in trouble when they fail or are paused; the newest trouble s
   assert.deepEqual(
     found.map(({ id, why }) => [id, why]),
     [
+      ['wh_new', 'No delivery has succeeded yet'],
+      ['wh_held', 'It has failed 12 times'],
       ['wh_failing', 'No delivery has succeeded since then'],
       ['wh_paused', 'five days'],
       ['people', 'It failed'],

@@ -22,12 +22,13 @@ export function troubles(workflows: readonly Workflow[], webhooks: readonly Webh
     const why = lastLine(lastJob.error ?? 'It failed');
     found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
   }
-  for (const { id, url, state, pausedAt, pausedReason, failingSince } of webhooks) {
+  for (const { id, url, state, pausedAt, pausedReason, failingSince, lastSuccessAt, breaker } of webhooks) {
     if (state === 'paused') {
       const sinceMs = Date.parse(pausedAt ?? '');
       found.push({ kind: 'webhook', id, url, state, sinceMs, why: pausedReason ?? 'Paused' });
     } else if (failingSince !== null) {
-      const why = 'No delivery has succeeded since then';
+      const why =
+        breaker.reason ?? `No delivery has succeeded ${lastSuccessAt === null ? 'yet' : 'since then'}`;
       found.push({ kind: 'webhook', id, url, state: 'failing', sinceMs: Date.parse(failingSince), why });
     }
   }

@@ -129,7 +129,14 @@ function Outcome({ job }: { job: Job }) {
 export function Counts({ records }: { records: NonNullable<Job['records']> }) {
   const { total, added, changed, removed } = records;
   return (
-    <Group component="span" display="inline-flex" gap="xs" wrap="nowrap" className="numbers">
+    <Group
+      component="span"
+      display="inline-flex"
+      gap="xs"
+      wrap="nowrap"
+      className="numbers"
+      style={{ whiteSpace: 'nowrap' }}
+    >
       <span>{many(total, 'record')}</span>
       {added + changed + removed === 0 ? (
         <Text span inherit c="dimmed">

@@ -25,7 +25,7 @@ export function RunFacts({ job }: { job: Job }) {
     facts.push(['So far', `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`]);
   }
   if (version !== null) facts.push(['Version', count(version)]);
-  return <Facts facts={facts} columns={8} />;
+  return <Facts facts={facts} />;
 }
 
 function Next({ job: { attempt, nextAttemptAt } }: { job: Job }) {

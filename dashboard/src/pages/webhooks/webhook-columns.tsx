@@ -120,7 +120,8 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
   const { state, why } = standing(webhook);
   const { data: message } = useQuery({ ...lastWordsQuery(webhook.id), enabled: state === 'failing' });
   if (state === 'active') return null;
-  const sentence = state === 'failing' ? (message ?? ' ') : (why ?? 'Paused by hand');
+  const sentence =
+    state === 'failing' ? (message ?? webhook.breaker.reason ?? ' ') : (why ?? 'Paused by hand');
   return (
     <Text
       span

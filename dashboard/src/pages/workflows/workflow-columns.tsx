@@ -107,7 +107,8 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
         </Text>
       </Group>
       {error !== null && (
-        <Text span size="xs" c="var(--mantine-color-error)" truncate title={error}>
+        // As wide as the column that the time makes, and not the other way round.
+        <Text span size="xs" c="var(--mantine-color-error)" truncate title={error} w={0} miw="100%">
           <Prose text={lastLine(error)} />
         </Text>
       )}
