@@ -4,7 +4,8 @@ const [major] = process.versions.node.split('.');
 if (Number(major) < 26) {
   process.stderr.write(
     `flowhook needs Node 26 or newer, found ${process.versions.node}.\n` +
-      'Install it from https://nodejs.org. In a clone of the repository, `npm ci` does so, and `npm start` uses it.\n',
+      'Install it from https://nodejs.org, or with `npm install node@26` beside this package. In a clone of the ' +
+      'repository, `npm ci` does so, and `npm start` uses it.\n',
   );
   process.exitCode = 1;
 } else {

@@ -112,6 +112,42 @@ test('at a shell: the file and its first records, never over a file, and only to
   assert.deepEqual([refused.code, /does not allow/.test(refused.stderr)], [1, true], refused.stderr);
 });
 
+test('an API that wants a key gets the header, and the file where it lies says what to do with it', async (t) => {
+  const there = await site(t, (request, response) => {
+    if (request.url === '/robots.txt') return response.writeHead(404).end();
+    if (request.headers['x-api-key'] !== 'hush') return response.writeHead(401).end('{"error":"key"}');
+    response
+      .setHeader('content-type', 'application/json')
+      .end('[{"id":1,"name":"Ada"},{"id":2,"name":"Grace"}]');
+  });
+  const place = await makePlace(t, { 'default/push.yaml': 'source: { type: push }\n' }, false);
+  const file = join(place.directory, 'workflows/default/people.yaml');
+  const refused = await place.run('workflows', 'new', there.url, '--out', file);
+  assert.deepEqual([refused.code, /401/.test(refused.stderr)], [1, true], refused.stderr);
+  const made = await place.run('workflows', 'new', there.url, '--out', file, '--header', 'x-api-key: hush');
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stdout, /Grace/);
+  assert.doesNotMatch(made.stderr, /Put it into|Move it to/, 'it lies where it belongs');
+  assert.ok(made.stderr.includes(`workflows test ${file}\``), made.stderr);
+  const text = readFileSync(file, 'utf8');
+  assert.match(
+    text,
+    /# Put a secret into secrets\/<team>\.yaml .*write \$\{secret\.NAME\} here\.\n +x-api-key: hush\n/,
+  );
+  assert.equal((await place.run('workflows', 'validate')).code, 0);
+  const elsewhere = join(place.directory, 'people.yaml');
+  const apart = await place.run(
+    'workflows',
+    'new',
+    there.url,
+    '--out',
+    elsewhere,
+    '--header',
+    'x-api-key: hush',
+  );
+  assert.match(apart.stderr, /Move it to <team>\/<id>\.yaml of the workflows directory \(/);
+});
+
 test('an answer cannot write into the file what a run would fill in', async (t) => {
   const row = (id: number) => ({ id, name: 'a', '${secret.TOKEN}': 'b', '{{$.x}}': id });
   const there = await site(t, {

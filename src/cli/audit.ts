@@ -11,7 +11,7 @@ import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
-import { table } from './table.ts';
+import { type Head, table } from './table.ts';
 
 const DEFAULT_LINES = 50;
 const MAX_LINES = 10_000;
@@ -74,9 +74,19 @@ function limitFrom({ limit }: Options): number {
 }
 
 function tell(options: Options, lines: readonly Shown[]): void {
-  print(options, lines, table(lines.map(cellsOf), process.stdout.columns));
+  print(options, lines, table(lines.map(cellsOf), process.stdout.columns, HEADS));
   if (lines.length === 0 && options.json !== true) say('No changes found');
 }
+
+const HEADS: readonly Head[] = [
+  { name: 'time' },
+  { name: 'team', drop: 2 },
+  { name: 'action' },
+  { name: 'of', drop: 4 },
+  { name: 'by' },
+  { name: 'from', drop: 1 },
+  { name: 'what', drop: 3 },
+];
 
 function cellsOf({ createdAt, team, action, actor, target, address, summary }: Shown): string[] {
   const who = actor.id === null ? [actor.name ?? actor.kind] : [actor.name, actor.id];

@@ -155,6 +155,14 @@ async function restore(backup: string, options: Options): Promise<void> {
   );
 }
 
+const HEADS = [
+  { name: 'backup' },
+  { name: 'size' },
+  { name: 'made' },
+  { name: 'tables', drop: 1 },
+  { name: 'verified', drop: 2 },
+];
+
 async function list(directory: string | undefined, options: Options): Promise<void> {
   const config = configOf(options);
   const places = directory === undefined ? backupDirectories(config) : [resolve(directory)];
@@ -168,7 +176,7 @@ async function list(directory: string | undefined, options: Options): Promise<vo
     one.verifiedAt === null ? 'not verified' : `verified ${one.verifiedAt.slice(0, 16)}Z`,
   ]);
   const shown = found.map((one) => ({ ...one, createdAt: toIso(one.createdAt) }));
-  print(options, shown, table(rows, process.stdout.columns));
+  print(options, shown, table(rows, process.stdout.columns, HEADS));
   if (found.length === 0) say(`There are no backups in ${places.join(' and ')}`);
 }
 

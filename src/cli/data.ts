@@ -57,7 +57,7 @@ async function getRecords(id: string, options: Options): Promise<void> {
   const at = versionFrom(options.at, '--at');
   await withStore(options, { make: false }, async (store) => {
     const place = await findWorkflow(store, id, options.team as string | undefined);
-    const version = await openVersion(store, place, at);
+    const version = await openVersion(store, place, at, 'Leave --at out to read the newest');
     const written = formatter({ format, columns: version.fields, only: null });
     await toOutput(readWhole(store, place, version, written), format === 'json' ? '\n' : '');
   });

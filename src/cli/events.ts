@@ -9,7 +9,7 @@ import { wholeNumber } from './flag-values.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
-import { DEFAULT_EVENTS, listEventsAt, MAX_EVENTS } from './remote-events.ts';
+import { DEFAULT_EVENTS, EVENT_HEADS, listEventsAt, MAX_EVENTS } from './remote-events.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { table } from './table.ts';
@@ -44,7 +44,7 @@ async function listEvents(options: Options): Promise<void> {
     print(
       options,
       found.map(({ body }) => parseExactly(body)),
-      table(found.map(cellsOf), process.stdout.columns),
+      table(found.map(cellsOf), process.stdout.columns, EVENT_HEADS, store.now()),
     );
     if (found.length === 0 && options.json !== true) say('No events found');
   });

@@ -1,6 +1,7 @@
 /** What all commands have in common: examples at the top of the help, `--quiet`, and a note on exit codes. */
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
+import { nearest } from '../std/nearest.ts';
 import { EXAMPLES } from './examples.ts';
 import { EXIT_CODES } from './exit.ts';
 import { beQuiet } from './say.ts';
@@ -89,4 +90,24 @@ export function leavesOf(command: Command, path = ''): { path: string; command: 
       const name = path === '' ? one.name() : `${path} ${one.name()}`;
       return one.commands.length > 0 ? leavesOf(one, name) : [{ path: name, command: one }];
     });
+}
+
+/** `flowhook help nope` and `flowhook jobs help nope`: commander would print the help of all without a word. */
+export function refuseHelpOnNothing(program: Command, args: readonly string[]): void {
+  const at = args.indexOf('help');
+  const noun = at === 1 ? program.commands.find((command) => command.name() === args[0]) : program;
+  if ((at !== 0 && at !== 1) || noun === undefined || noun.commands.length === 0) return;
+  let command = noun;
+  for (const name of args.slice(at + 1).filter((one) => !one.startsWith('-'))) {
+    const found = command.commands.find((one) => one.name() === name);
+    if (found === undefined && command.commands.length > 0) {
+      const meant = nearest(
+        name,
+        command.commands.map((one) => one.name()),
+      );
+      const advice = meant === undefined ? '' : `\n(Did you mean ${meant}?)`;
+      command.error(`error: there is no command '${name}' to help with${advice}`);
+    }
+    command = found ?? command;
+  }
 }

@@ -7,7 +7,7 @@ import { followJob } from './follow-job.ts';
 import { changeWords, liveWords, resultWords } from './job-words.ts';
 
 const WHY =
-  'The command tap was not found. Looked in PATH: /usr/local/bin:/usr/bin. Install it, or give its path';
+  'The command tap was not found in any of the 2 folders of PATH on this machine. Install it, or give its path';
 
 const QUEUED: Job = {
   teamId: 'team_1',
@@ -44,7 +44,7 @@ test('each state of an attempt is one line, however often the job is read, with 
   assert.equal(ended.error, WHY);
   assert.match(
     printed,
-    /^job_1 queued\njob_1 retrying, next attempt in 2\.\d s: The command tap was not found\.\n$/,
+    /^job_1 queued\njob_1 retrying, next attempt in 2\.\d s: The command tap was not found in any of the 2 folders of PATH on this machine\.\n$/,
   );
 });
 

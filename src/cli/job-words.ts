@@ -2,13 +2,24 @@
 import type { Job } from '../model/job.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
-import { columns } from './table.ts';
+import { columns, type Head } from './table.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {
   if (job.state === 'finished') return 0;
   return job.state === 'failed' && job.reason === 'timeout' ? 7 : 1;
 }
+
+/** What is above the cells of `cellsOf`. */
+export const JOB_HEADS: readonly Head[] = [
+  { name: 'job' },
+  { name: 'workflow' },
+  { name: 'state' },
+  { name: 'origin', drop: 1 },
+  { name: 'queued' },
+  { name: 'took', drop: 2 },
+  { name: 'result', drop: 3 },
+];
 
 /** The cells of one line of a list. `team` is a slug. */
 export function cellsOf(job: Job, team: string, nowMs: number): string[] {

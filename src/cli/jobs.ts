@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import { findJob, findTeams, findWorkflow } from './find.ts';
 import { DEFAULT_JOBS, jobFilterFrom } from './job-flags.ts';
 import { addJobLogs } from './job-logs.ts';
-import { cellsOf, jobLines } from './job-words.ts';
+import { cellsOf, JOB_HEADS, jobLines } from './job-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
@@ -84,6 +84,7 @@ async function listJobs(options: Options): Promise<void> {
       table(
         newest.map(({ job, team }) => cellsOf(job, team.slug, store.now())),
         process.stdout.columns,
+        JOB_HEADS,
       ),
     );
     if (found.length > 0 || options.json === true) return;

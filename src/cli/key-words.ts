@@ -3,6 +3,7 @@ import { DEFAULT_SCOPES, type KeyConcern, SCOPES, type Scope } from '../model/te
 import { confirm } from './confirm.ts';
 import { UsageError } from './exit.ts';
 import type { Options } from './settings.ts';
+import type { Head } from './table.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 36_500;
@@ -44,8 +45,21 @@ function usedWords({ lastUsedAt }: { lastUsedAt: string | null }): string {
   return lastUsedAt === null ? 'never used' : `last used ${lastUsedAt}`;
 }
 
-/** One line of a list. Times are ISO 8601. */
-export function keyLine(key: {
+/** What is above the cells of `keyCells`. */
+export const KEY_HEADS: readonly Head[] = [
+  { name: 'key' },
+  { name: 'team', drop: 3 },
+  { name: 'begins with', drop: 4 },
+  { name: 'scopes', drop: 5 },
+  { name: 'created', drop: 1 },
+  { name: 'name' },
+  { name: 'used', drop: 6 },
+  { name: 'state' },
+  { name: 'remark', drop: 2 },
+];
+
+/** The cells of one line of a list. Times are ISO 8601. */
+export function keyCells(key: {
   id: string;
   team: string;
   name: string;
@@ -56,15 +70,13 @@ export function keyLine(key: {
   revokedAt: string | null;
   lastUsedAt: string | null;
   concern: KeyConcern | null;
-}): string {
+}): string[] {
   const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt, concern } = key;
   const used = usedWords(key);
   const state =
     revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
   const words = concern === null ? '' : `(${CONCERNS[concern]})`;
-  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, used, state, words]
-    .filter((cell, place) => cell !== '' || place < 6)
-    .join('  ');
+  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, used, state, words];
 }
 
 function readScopes(list: string): Scope[] {

@@ -16,13 +16,14 @@ import { mintKey } from '../teams/keys.ts';
 import { addYes } from './confirm.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { findTeams, teamNotFound } from './find.ts';
-import { confirmRevoking, expiryFrom, keyLine, scopesFrom } from './key-words.ts';
+import { confirmRevoking, expiryFrom, KEY_HEADS, keyCells, scopesFrom } from './key-words.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
 import { createKeyAt, listKeysAt, revokeKeyAt } from './remote-keys.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { table } from './table.ts';
 
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('create, list and revoke API keys');
@@ -97,7 +98,7 @@ async function listKeys(options: Options): Promise<void> {
     const rows = (await store.keys.list(teamId === undefined ? {} : { teamId })).map((key) =>
       shown(key, teams.get(key.teamId) ?? key.teamId, store.now()),
     );
-    print(options, rows, rows.map(keyLine));
+    print(options, rows, table(rows.map(keyCells), process.stdout.columns, KEY_HEADS, store.now()));
   });
 }
 

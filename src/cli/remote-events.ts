@@ -3,11 +3,20 @@ import type { Flowhook, FlowhookEvent } from 'flowhook-client';
 import { wholeNumber } from './flag-values.ts';
 import { print } from './output.ts';
 import type { Options } from './settings.ts';
-import { table } from './table.ts';
+import { type Head, table } from './table.ts';
 
 /** How many events are listed, from a server or from the database. */
 export const DEFAULT_EVENTS = 100;
 export const MAX_EVENTS = 1_000;
+/** What is above the cells of an event. */
+export const EVENT_HEADS: readonly Head[] = [
+  { name: '#' },
+  { name: 'time' },
+  { name: 'event' },
+  { name: 'workflow' },
+  { name: 'id', drop: 2 },
+  { name: 'job', drop: 1 },
+];
 /** Events that a server answers at once. */
 const PAGE = 250;
 
@@ -32,5 +41,5 @@ export async function listEventsAt(server: Flowhook, options: Options): Promise<
     event.id,
     event.jobId ?? '',
   ]);
-  print(options, events, table(cells, process.stdout.columns));
+  print(options, events, table(cells, process.stdout.columns, EVENT_HEADS));
 }

@@ -2,7 +2,7 @@
 import type { Job as ClientJob, Flowhook } from 'flowhook-client';
 import type { Job } from '../model/job.ts';
 import { attemptFrom, jobFilterFrom } from './job-flags.ts';
-import { cellsOf, jobLines } from './job-words.ts';
+import { cellsOf, JOB_HEADS, jobLines } from './job-words.ts';
 import { print, toOutput } from './output.ts';
 import { withoutTeam } from './remote.ts';
 import { isWaitedFor, report, timeoutFrom } from './report-job.ts';
@@ -22,6 +22,7 @@ export async function listJobsAt(server: Flowhook, options: Options): Promise<vo
     table(
       jobs.map((job) => cellsOf(storedJob(job), team.slug, Date.now())),
       process.stdout.columns,
+      JOB_HEADS,
     ),
   );
   if (jobs.length === 0 && options.json !== true) say('No jobs found. `flowhook run WORKFLOW` queues one');

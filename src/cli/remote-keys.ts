@@ -1,9 +1,10 @@
 /** `flowhook keys` against a server: for the team of the calling key. */
 import type { Flowhook, Key } from 'flowhook-client';
-import { confirmRevoking, expiryFrom, keyLine, scopesFrom } from './key-words.ts';
+import { confirmRevoking, expiryFrom, KEY_HEADS, keyCells, scopesFrom } from './key-words.ts';
 import { print } from './output.ts';
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
+import { table } from './table.ts';
 
 export async function createKeyAt(server: Flowhook, options: Options): Promise<void> {
   const expiresAt = expiryFrom(options, Date.now());
@@ -21,7 +22,7 @@ export async function listKeysAt(server: Flowhook, options: Options): Promise<vo
   const { team } = await server.me();
   const keys: Key[] = await Array.fromAsync(server.keys.list({ limit: 1_000 }));
   const rows = keys.map((key) => ({ ...key, team: team.slug }));
-  print(options, rows, rows.map(keyLine));
+  print(options, rows, table(rows.map(keyCells), process.stdout.columns, KEY_HEADS));
 }
 
 export async function revokeKeyAt(server: Flowhook, id: string, options: Options): Promise<void> {

@@ -8,7 +8,7 @@ import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
 import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
 import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
-import { webhookCells } from './webhook-words.ts';
+import { WEBHOOK_HEADS, webhookCells } from './webhook-words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -20,6 +20,7 @@ export async function listWebhooksAt(server: Flowhook, options: Options): Promis
     table(
       webhooks.map((webhook) => webhookCells(webhook, team.slug, Date.now())),
       process.stdout.columns,
+      WEBHOOK_HEADS,
     ),
   );
 }

@@ -6,7 +6,7 @@ import { print } from './output.ts';
 import { withoutTeam } from './remote.ts';
 import { storedJob } from './remote-jobs.ts';
 import type { Options } from './settings.ts';
-import { columns, table } from './table.ts';
+import { columns, type Head, table } from './table.ts';
 
 export async function listWorkflowsAt(server: Flowhook, options: Options): Promise<void> {
   const { team } = await server.me();
@@ -17,9 +17,19 @@ export async function listWorkflowsAt(server: Flowhook, options: Options): Promi
     table(
       workflows.map((workflow) => cellsOf(workflow, team.slug)),
       process.stdout.columns,
+      WORKFLOW_HEADS,
     ),
   );
 }
+
+/** What is above the cells of a workflow. */
+export const WORKFLOW_HEADS: readonly Head[] = [
+  { name: 'workflow' },
+  { name: 'source', drop: 1 },
+  { name: 'records', drop: 2 },
+  { name: 'last job' },
+  { name: 'schedule', drop: 3 },
+];
 
 /** Commands for one workflow, by name. */
 export const WORKFLOW_COMMANDS_AT = {

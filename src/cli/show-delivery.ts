@@ -7,15 +7,16 @@ import { oneLine } from './job-words.ts';
 import { print } from './output.ts';
 import { say, screen } from './say.ts';
 import type { Options } from './settings.ts';
-import { columns } from './table.ts';
+import { columns, table } from './table.ts';
 import { untilInterrupted } from './until-interrupted.ts';
-import { deliveryCells, nextWords, timingWords } from './webhook-words.ts';
+import { DELIVERY_HEADS, deliveryCells, nextWords, timingWords } from './webhook-words.ts';
 
 /** Longer than an attempt may take. */
 const WAIT_MS = 40_000;
 
 export function printDeliveries(found: readonly ShownDelivery[], options: Options, nowMs: number): void {
-  print(options, found, columns(found.map((delivery) => deliveryCells(delivery, nowMs))));
+  const cells = found.map((delivery) => deliveryCells(delivery, nowMs));
+  print(options, found, table(cells, process.stdout.columns, DELIVERY_HEADS, nowMs));
   if (found.length > 0 || options.json === true) return;
   say('No deliveries found. `flowhook webhooks test WEBHOOK` sends one');
 }

@@ -1,6 +1,7 @@
 /** Tables at a shell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { JOB_HEADS } from './job-words.ts';
 import { table, wrapped } from './table.ts';
 
 const ID = `job_${'0'.repeat(26)}`;
@@ -26,4 +27,47 @@ test('without a terminal nothing is cut, and in a very narrow one what can be re
 test('text is broken between words, as far in as it began, and a word that is too long is left', () => {
   assert.equal(wrapped('one two three\n  four five six', 10), 'one two\nthree\n  four\n  five six');
   assert.equal(wrapped('https://example.com/a', 10), 'https://example.com/a');
+});
+
+const NOW = Date.parse('2026-11-22T10:00:00.000Z');
+const JOBS = [
+  [
+    ID,
+    'default/package-authors',
+    'finished',
+    'api',
+    '2026-11-22T09:56:40.000Z',
+    '380 ms',
+    'version 1: 120 records',
+  ],
+  [
+    ID,
+    'default/people',
+    'failed',
+    'schedule',
+    '2026-11-20T09:00:00.000Z',
+    '15 min',
+    `timeout: ${'x'.repeat(90)}`,
+  ],
+];
+
+test('at 80 columns a list of jobs has whole ids, workflows and times, and leaves out what matters less', () => {
+  assert.deepEqual(table(JOBS, 80, JOB_HEADS, NOW), [
+    `JOB${' '.repeat(29)}WORKFLOW                 STATE     QUEUED`,
+    `${ID}  default/package-authors  finished  3 min ago`,
+    `${ID}  default/people           failed    2 days ago`,
+  ]);
+  const wide = table(JOBS, 120, JOB_HEADS, NOW);
+  assert.match(wide[0] ?? '', /QUEUED +TOOK +RESULT$/);
+  assert.match(wide[2] ?? '', /^.{119}…$/);
+  for (const line of wide) assert.ok(line.length <= 120, line);
+});
+
+test('programs get no headings, and times as they are', () => {
+  assert.match(table(JOBS, undefined, JOB_HEADS, NOW)[0] ?? '', /^job_0+ .* 2026-11-22T09:56:40\.000Z /);
+});
+
+test('a URL that is too long keeps its end', () => {
+  const url = `https://hooks.example.com/${'a'.repeat(60)}/42`;
+  assert.match(table([[ID, url]], 60)[0] ?? '', /https:\/\/hooks.*….*\/42$/);
 });

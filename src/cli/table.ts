@@ -1,4 +1,5 @@
 /** Lines and tables for a terminal. */
+import { durationWords } from '../std/amounts.ts';
 
 /** Breaks lines between words at `width` characters; continuation lines keep the indent. */
 export function wrapped(text: string, width: number): string {
@@ -29,27 +30,94 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
+/** A column as a terminal shows it. */
+export interface Head {
+  name: string;
+  /** Left out of a terminal that is too narrow for all; the lowest number goes first. Without one it always stays. */
+  drop?: number;
+}
+
 /**
- * The same, no wider than the terminal: the widest columns are cut, but not ids, which people copy, and no column
- * below `LEAST_WIDTH`.
+ * The same for a terminal: under headings, with times as people say them, and no wider than it is. Where there is too
+ * little room, columns with `drop` are left out, then the widest are cut, but not ids, which people copy, and no column
+ * below `LEAST_WIDTH`. Without a terminal, the rows as they are: programs read them.
  *
- * @param width of the terminal in characters; undefined: there is none, nothing is cut
+ * @param width of the terminal in characters; undefined: there is none
  */
-export function table(rows: readonly (readonly string[])[], width: number | undefined): string[] {
-  const widths = widthsOf(rows);
-  const fixed = widths.map((_, at) => rows.some((row) => /^[a-z]+_[0-9a-z]{26}$/.test(row[at] ?? '')));
-  const total = () => widths.reduce((sum, one) => sum + one + 2, -2);
-  while (width !== undefined && total() > width) {
-    const widest = Math.max(0, ...widths.filter((_, at) => !fixed[at]));
-    if (widest <= LEAST_WIDTH) break;
-    const at = widths.findIndex((one, place) => one === widest && !fixed[place]);
-    widths[at] = Math.max(LEAST_WIDTH, widest - Math.max(1, Math.min(total() - width, widest >> 2)));
-  }
-  const cut = (cell: string, most: number) => (cell.length > most ? `${cell.slice(0, most - 1)}…` : cell);
-  return columns(rows.map((row) => row.map((cell, at) => cut(cell, widths[at] ?? cell.length))));
+export function table(
+  rows: readonly (readonly string[])[],
+  width: number | undefined,
+  heads: readonly Head[] = [],
+  nowMs: number = Date.now(),
+): string[] {
+  if (width === undefined || rows.length === 0) return columns(rows);
+  const titles = heads.map(({ name }) => name.toUpperCase());
+  const shown = [...(heads.length === 0 ? [] : [titles]), ...rows.map((row) => row.map(timeAt(nowMs)))];
+  return fitted(withoutDropped(shown, width, heads), width);
 }
 
 const LEAST_WIDTH = 12;
+/** Of a column that may be left out: fewer characters say nothing. */
+const WORTH_SHOWING = 20;
+
+function fitted(rows: readonly (readonly string[])[], width: number): string[] {
+  const widths = widthsOf(rows);
+  const fixed = widths.map((_, at) => rows.some((row) => /^[a-z]+_[0-9a-z]{26}$/.test(row[at] ?? '')));
+  while (total(widths) > width) {
+    const widest = Math.max(0, ...widths.filter((_, at) => !fixed[at]));
+    if (widest <= LEAST_WIDTH) break;
+    const at = widths.findIndex((one, place) => one === widest && !fixed[place]);
+    widths[at] = Math.max(LEAST_WIDTH, widest - Math.max(1, Math.min(total(widths) - width, widest >> 2)));
+  }
+  return columns(rows.map((row) => row.map((cell, at) => cut(cell, widths[at] ?? cell.length))));
+}
+
+function withoutDropped(
+  rows: readonly (readonly string[])[],
+  width: number,
+  heads: readonly Head[],
+): readonly (readonly string[])[] {
+  const order = heads
+    .flatMap(({ drop }, at) => (drop === undefined ? [] : [{ at, drop }]))
+    .sort((a, b) => a.drop - b.drop);
+  let kept = rows;
+  const gone: number[] = [];
+  for (const { at } of order) {
+    const left = widthsOf(kept);
+    const places = heads.flatMap((head, place) => (gone.includes(place) ? [] : [head]));
+    // What may go is cut before anything goes, down to what still says something.
+    const least = left.map((one, place) =>
+      places[place]?.drop === undefined ? one : Math.min(one, WORTH_SHOWING),
+    );
+    if (total(least) <= width) break;
+    gone.push(at);
+    kept = rows.map((row) => row.filter((_, place) => !gone.includes(place)));
+  }
+  return kept;
+}
+
+/** URLs differ in their ends: they lose their middle. */
+function cut(cell: string, most: number): string {
+  if (cell.length <= most) return cell;
+  if (!/^https?:/.test(cell)) return `${cell.slice(0, most - 1)}…`;
+  const end = (most - 1) >> 1;
+  return `${cell.slice(0, most - 1 - end)}…${cell.slice(cell.length - end)}`;
+}
+
+/** `3 min ago`, `in 2 h` for an ISO time; other texts as they are. */
+function timeAt(nowMs: number): (cell: string) => string {
+  return (cell) => {
+    if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(cell)) return cell;
+    const ms = Date.parse(cell) - nowMs;
+    const [amount = '', unit = ''] = durationWords(Math.max(1_000, Math.abs(ms))).split(' ');
+    const whole = `${Math.floor(Number(amount))} ${unit}`;
+    return ms > 0 ? `in ${whole}` : `${whole} ago`;
+  };
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one + 2, -2);
+}
 
 function widthsOf(rows: readonly (readonly string[])[]): number[] {
   const widths: number[] = [];

@@ -3,8 +3,29 @@ import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/show
 import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
 import { durationWords } from '../std/amounts.ts';
 import { inWords, oneLine } from './job-words.ts';
+import type { Head } from './table.ts';
 
 const MAX_URL_SHOWN = 60;
+
+/** What is above the cells of `webhookCells`. */
+export const WEBHOOK_HEADS: readonly Head[] = [
+  { name: 'webhook' },
+  { name: 'workflow', drop: 2 },
+  { name: 'state' },
+  { name: 'events', drop: 1 },
+  { name: 'url' },
+];
+
+/** What is above the cells of `deliveryCells`. */
+export const DELIVERY_HEADS: readonly Head[] = [
+  { name: 'delivery' },
+  { name: 'state' },
+  { name: 'event' },
+  { name: 'made' },
+  { name: 'attempts', drop: 1 },
+  { name: 'next', drop: 2 },
+  { name: 'last answer', drop: 3 },
+];
 
 /** The cells of one line of a list. `team` is a slug. */
 export function webhookCells(webhook: ShownWebhook, team: string, nowMs: number): string[] {

@@ -29,7 +29,7 @@ import { columns, table } from './table.ts';
 import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
 import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
-import { standWords, webhookCells } from './webhook-words.ts';
+import { standWords, WEBHOOK_HEADS, webhookCells } from './webhook-words.ts';
 
 const BY = 'Paused at the command line';
 
@@ -131,6 +131,7 @@ async function listWebhooks(options: Options): Promise<void> {
       table(
         found.map(({ team, webhook }) => webhookCells(webhook, team, store.now())),
         process.stdout.columns,
+        WEBHOOK_HEADS,
       ),
     );
     if (found.length > 0 || options.json === true) return;

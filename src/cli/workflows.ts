@@ -18,7 +18,7 @@ import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { addPreview } from './preview-workflow.ts';
 import { orRemote } from './remote.ts';
-import { listWorkflowsAt, WORKFLOW_COMMANDS_AT } from './remote-workflows.ts';
+import { listWorkflowsAt, WORKFLOW_COMMANDS_AT, WORKFLOW_HEADS } from './remote-workflows.ts';
 import { say } from './say.ts';
 import { nextRunWords, scheduleWords } from './schedule-words.ts';
 import type { Options } from './settings.ts';
@@ -102,7 +102,7 @@ async function listWorkflows(options: Options): Promise<void> {
         ]);
       }
     }
-    print(options, shown, table(rows, process.stdout.columns));
+    print(options, shown, table(rows, process.stdout.columns, WORKFLOW_HEADS));
     if (rows.length > 0 || options.json === true) return;
     say('There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`');
   });
@@ -128,7 +128,7 @@ async function showWorkflow(place: Place, store: Store, options: Options): Promi
     ['priority', definition.priority === 0 ? null : String(definition.priority)],
     ['schedule', schedule],
     ['next run', next],
-    ['guards', `at least ${countWords(guards.minRecords, 'record')}${drop}`],
+    ['guards', `at least ${countWords(guards.minRecords, 'record')}${drop}${filledWords(source)}`],
     [
       'limits',
       `${durationWords(limits.timeoutMs)}, ${bytesWords(limits.memoryBytes)} of memory, ` +
@@ -181,6 +181,14 @@ function jobWords(job: Job, nowMs: number): string {
   if (job.finishedAt === null) return [state, oneLine(resultWords(job, nowMs), 60)].join(' ').trim();
   const ago = `${state} ${durationWords(nowMs - job.finishedAt)} ago`;
   return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
+}
+
+/** `guards.required` and `guards.minFilledPercent`. */
+function filledWords(source: Workflow['definition']['source']): string {
+  if (source.type !== 'http' || source.filled === null) return '';
+  const { fields, minPercent } = source.filled;
+  const share = minPercent === 100 ? 'all records' : `at least ${minPercent} % of the records`;
+  return fields === null ? `, every field in ${share}` : `, ${fields.join(', ')} in ${share}`;
 }
 
 function sourceWords(source: Workflow['definition']['source']): string {

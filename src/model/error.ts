@@ -31,7 +31,7 @@ export const ERRORS = {
   event_type_not_found: [404, 'No such type of event. GET /v1/events/types lists them'],
   version_not_found: [
     404,
-    'No such version: it was never published, or it was pruned. Leave `version` and `cursor` out to read the newest',
+    'No such version: it was never published, or it is no longer kept. Read the newest',
   ],
   version_pruned: [410, 'That version was pruned: read everything again'],
   range_not_satisfiable: [

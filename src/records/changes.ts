@@ -38,7 +38,9 @@ export async function openSpan(
     });
   }
   const until =
-    asked.until === 0 ? { ...newest, number: 0, total: 0 } : await openVersion(store, place, asked.until);
+    asked.until === 0
+      ? { ...newest, number: 0, total: 0 }
+      : await openVersion(store, place, asked.until, 'Leave `until` out to read up to the newest');
   return { since, until };
 }
 

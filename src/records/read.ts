@@ -39,9 +39,15 @@ export class VersionGoneError extends Error {
 /**
  * The version to read: the one asked for, or the newest published.
  *
+ * @param instead what somebody can do who asked for one that there is not, such as to leave a parameter out
  * @throws Problem `workflow_not_found`, `version_not_found` (never published, or pruned)
  */
-export async function openVersion(store: Store, place: Place, number?: number): Promise<DataVersion> {
+export async function openVersion(
+  store: Store,
+  place: Place,
+  number?: number,
+  instead = 'Leave `version` out to read the newest',
+): Promise<DataVersion> {
   const newest = await store.records.version(place);
   if (newest === undefined) throw new Problem('workflow_not_found');
   if (number === undefined || number === newest.number) return newest;
@@ -49,7 +55,11 @@ export async function openVersion(store: Store, place: Place, number?: number): 
     number < newest.oldest || number > newest.number
       ? undefined
       : await store.records.versionAt({ ...place, version: number });
-  if (older === undefined) throw new Problem('version_not_found');
+  if (older === undefined) {
+    const why =
+      number > newest.number ? `was never published, the newest is ${newest.number}` : 'is no longer kept';
+    throw new Problem('version_not_found', { sentence: `No such version: ${number} ${why}. ${instead}` });
+  }
   return older;
 }
 

@@ -41,9 +41,11 @@ export const readData: Operation<KeyedCall> = {
     const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
     const query = readDataQuery(call.query, request.headers.accept);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
-    const version = await openVersion(services.store, place, query.version);
+    const named = query.after === undefined ? 'version' : 'cursor';
+    const newest = `Leave \`${named}\` out to read the newest`;
+    const version = await openVersion(services.store, place, query.version, newest);
     if (query.since !== undefined && query.since !== 0) {
-      await openVersion(services.store, place, query.since);
+      await openVersion(services.store, place, query.since, 'Leave `since` out to read all records');
       if (query.since > version.number) {
         throw new Problem('field_invalid', {
           sentence: 'The query parameter `version` must not come before `since`',

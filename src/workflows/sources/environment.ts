@@ -1,6 +1,8 @@
 /** What a child process needs to start: its environment variables, its program and its working directory. */
+
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
+import { countWords } from '../../std/amounts.ts';
 
 const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
@@ -57,7 +59,7 @@ export async function findProgram(name: string, input: { directory: string; path
   throw new Error(
     name.includes('/')
       ? `The command ${name} does not exist: there is no ${candidates[0]}`
-      : `The command ${name} was not found. Looked in PATH: ${input.path}. Install it, or give its path`,
+      : `The command ${name} was not found in any of the ${countWords(candidates.length, 'folder')} of PATH on this machine. Install it, or give its path`,
   );
 }
 
