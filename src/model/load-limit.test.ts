@@ -39,11 +39,12 @@ test('is raised while nothing waits and more is asked for, and rests in between'
 
 test('refuses what mostly waits first, then whole reads, then the rest, and never how the node is', () => {
   const weights: Weight[] = ['light', 'brief', 'whole', 'long'];
-  const admitted = (now: Partial<Parameters<typeof admits>[1]>) =>
+  type Now = Partial<Omit<Parameters<typeof admits>[1], 'working'>> & { working?: number };
+  const admitted = ({ working = 0, ...now }: Now) =>
     weights.filter((weight) =>
       admits(weight, {
-        working: 0,
-        held: now.working ?? 0,
+        working: (most) => Math.min(most, working),
+        held: working,
         limit: 100,
         isPressed: false,
         isShortOfMemory: false,
@@ -54,7 +55,8 @@ test('refuses what mostly waits first, then whole reads, then the rest, and neve
   assert.deepEqual(admitted({ isPressed: true }), ['light', 'brief', 'whole']);
   assert.deepEqual(admitted({ working: 75 }), ['light', 'brief', 'long']);
   assert.deepEqual(admitted({ working: 100, isPressed: true }), ['light']);
-  assert.deepEqual(admitted({ working: 100, held: 0 }), ['light', 'brief', 'long'], 'of another team');
+  assert.deepEqual(admitted({ working: 100, held: 0 }), weights, 'of another team');
+  assert.deepEqual(admitted({ working: 512, held: 0 }), weights);
   assert.deepEqual(admitted({ isShortOfMemory: true }), ['light', 'brief']);
   assert.deepEqual(admitted({ isShortOfMemory: true, working: MIN_LIMIT, limit: MAX_LIMIT }), ['light']);
 });

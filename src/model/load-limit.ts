@@ -62,7 +62,7 @@ export function admits(
   if (weight === 'long') return !isPressed && !isShortOfMemory;
   if (weight === 'whole' && isShortOfMemory) return false;
   const alone = weight === 'whole' ? limit * READ_SHARE : isShortOfMemory ? MIN_LIMIT : limit;
-  return mayTake({ held, free: placesFor(alone) - working });
+  return mayTake({ held, free: placesFor(alone) - working(alone) });
 }
 
 /** How many requests are worked on at most, of all teams, if one that is alone may have so many. */
@@ -71,8 +71,12 @@ export function placesFor(alone: number): number {
 }
 
 export interface LoadNow {
-  /** Requests of all teams that are worked on, and of them those of this team. */
-  working: number;
+  /**
+   * Requests of all teams that are worked on, where none counts with more than so many: after the limit was lowered, one
+   * that has more than the limit must not take the rest of the places as well.
+   */
+  working(mostOfTeam: number): number;
+  /** Of them those of this team. */
   held: number;
   limit: number;
   /** Others of this team were refused a moment ago, or of any while everything was in use. */

@@ -28,6 +28,13 @@ export class Shares {
     return this.#all;
   }
 
+  /** How many places are held, if no team is counted with more than so many. */
+  allWithin(most: number): number {
+    let sum = 0;
+    for (const held of this.#held.values()) sum += Math.min(held, most);
+    return sum;
+  }
+
   heldBy(team: string): number {
     return this.#held.get(team) ?? 0;
   }

@@ -34,6 +34,11 @@ export class InFlight {
     return this.#working.all;
   }
 
+  /** The same, where no team is counted with more than so many. */
+  workingWithin(mostOfTeam: number): number {
+    return this.#working.allWithin(mostOfTeam);
+  }
+
   /** How many of those belong to a team. */
   workingOf(team: string): number {
     return this.#working.heldBy(team);

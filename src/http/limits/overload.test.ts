@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { INITIAL_LIMIT } from '../../model/load-limit.ts';
+import { INITIAL_LIMIT, MIN_LIMIT } from '../../model/load-limit.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { InFlight, UNKNOWN_TEAM } from './in-flight.ts';
 import { Overload } from './overload.ts';
@@ -10,14 +10,14 @@ import { Overload } from './overload.ts';
 /** Answers that nobody sends. */
 function answers(count: number): ServerResponse[] {
   return Array.from({ length: count }, () => {
-    const answer: Partial<ServerResponse> = { once: () => answer as ServerResponse };
+    const answer: Partial<ServerResponse> = { headersSent: false, once: () => answer as ServerResponse };
     return answer as ServerResponse;
   });
 }
 
-function full(team: string) {
+function full(team: string, waitMs = () => 0) {
   const inFlight = new InFlight();
-  const overload = new Overload({ inFlight, waitMs: () => 0, log: silentLogger, usedMemory: () => 0 });
+  const overload = new Overload({ inFlight, waitMs, log: silentLogger, usedMemory: () => 0 });
   let admitted = 0;
   for (const answer of answers(2 * INITIAL_LIMIT)) {
     if (!overload.admits('brief', team)) break;
@@ -35,6 +35,14 @@ test('a team alone may use the whole limit; what it is refused then is refused t
   }
   assert.ok(overload.admits('brief', 'other'));
   assert.ok(overload.admits('long', 'other'), 'pushes of others are not refused because of a flood');
+});
+
+test('another team is let in also while the limit is lowered under what the flood has', () => {
+  const { inFlight, overload } = full('flood', () => 1_000);
+  for (let look = 0; look < 20; look += 1) overload.look();
+  assert.equal(overload.state.limit, MIN_LIMIT);
+  assert.equal(inFlight.working, INITIAL_LIMIT);
+  assert.ok(overload.admits('brief', 'other'));
 });
 
 test('requests without a key that was seen before share one team, until their caller is known', () => {

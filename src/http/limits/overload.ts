@@ -97,7 +97,7 @@ export class Overload {
     const nowMs = performance.now();
     const shedAt = Math.max(this.#fullAt, this.#shedOf.get(team) ?? Number.NEGATIVE_INFINITY);
     const load = {
-      working,
+      working: (mostOfTeam: number) => this.#inFlight.workingWithin(mostOfTeam),
       held: this.#inFlight.workingOf(team),
       limit: this.#limit,
       isPressed: nowMs - shedAt < PRESSED_MS,
@@ -109,7 +109,7 @@ export class Overload {
     if (weight !== 'long') {
       this.#shedAt = nowMs;
       this.#shedOf.set(team, nowMs);
-      if (working >= placesFor(this.#limit)) this.#fullAt = nowMs;
+      if (load.working(this.#limit) >= placesFor(this.#limit)) this.#fullAt = nowMs;
     }
     this.#beganAt ??= nowMs;
     this.#onShed?.(weight);
