@@ -72,6 +72,12 @@ const refused: [what: string, line: string, key: string[], says: RegExp][] = [
   ['a name that is an object', '{"id":"1","name":{"first":"A"}}', [], /`name` must be a string/],
   ['an email that is a list', '{"id":"1","email":["a"]}', [], /`email` must be a string/],
   ['a record over 1 MiB', `{"id":"1","x":"${'y'.repeat(1_048_576)}"}`, [], /bytes long/],
+  [
+    'more than 5,000 fields',
+    `{"id":"1",${Array.from({ length: 5_000 }, (_, n) => `"f${n}":0`).join(',')}}`,
+    [],
+    /has 5001 fields; at most 5000/,
+  ],
   ['more than 500 levels', `{"id":"1","x":${'['.repeat(500)}${']'.repeat(500)}}`, [], /too deeply/],
   [
     'what cannot be looked through for long numbers',
@@ -82,6 +88,12 @@ const refused: [what: string, line: string, key: string[], says: RegExp][] = [
   ['an id with a NUL', '{"id":"a\\u0000b"}', [], /NUL/],
   ['an id with half a surrogate pair', '{"id":"a\\ud800"}', [], /`id` is not valid Unicode/],
 ];
+test('5,000 fields are taken, and any number of colons', () => {
+  const fields = Array.from({ length: 4_998 }, (_, n) => `"f${n}":0`);
+  const line = `{"id":"1",${fields.join(',')},"x":"${':'.repeat(9_000)}"}`;
+  assert.equal(readRecord(line, []).fields.length, 5_000);
+});
+
 test('500 levels are taken, and any number of lists beside each other', () => {
   const deep = `{"id":"1","x":${'['.repeat(499)}${']'.repeat(499)}}`;
   const wide = `{"id":"1","x":[${'[],{},'.repeat(1_000)}12345678901234567890]}`;

@@ -22,6 +22,8 @@ export const MAX_RECORD_BYTES = 1_048_576;
  * a record of half a million levels kept an event loop busy for seconds wherever it was looked into.
  */
 const MAX_LEVELS = 500;
+/** Fields of a record: each costs far more than its bytes, and a table of as many columns is read by nobody. */
+const MAX_FIELDS = 5_000;
 /** A record id is at most this long. */
 const MAX_RECORD_ID = 1_024;
 
@@ -57,6 +59,7 @@ export interface ReadRecord {
  */
 export function readRecord(line: string, key: readonly string[]): ReadRecord {
   const record = parseObject(line);
+  checkFieldCount(line, record);
   const id = idOf(record, key);
   const { id: _id, ...rest } = record;
   const clean: Record<string, unknown> = { id };
@@ -98,6 +101,16 @@ function parseObject(line: string): Record<string, unknown> {
 }
 
 const TOO_DEEP = `its lists and objects are nested too deeply; at most ${MAX_LEVELS} levels are taken`;
+
+function checkFieldCount(line: string, record: Record<string, unknown>): void {
+  // Each field has a colon: few records have so many.
+  if (countAtMost(line, /:/g, MAX_FIELDS + 1) <= MAX_FIELDS) return;
+  const count = Object.keys(record).length;
+  if (count <= MAX_FIELDS) return;
+  throw new InvalidRecordError(
+    `the record has ${count} fields; at most ${MAX_FIELDS} are taken. Put lists into a field, or make several records`,
+  );
+}
 
 /** How often this occurs in the text; counting ends at the bound. Few records have as many brackets as levels are allowed. */
 function countAtMost(text: string, what: RegExp, bound: number): number {

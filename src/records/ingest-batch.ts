@@ -3,9 +3,11 @@ import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record
 import type { Definition } from '../model/workflow.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
-/** Limits for one transaction, so that other writes do not wait for long. */
+/** Limits for one transaction, and for one turn at the ingest thread, so that others do not wait for long. */
 const MAX_BATCH_RECORDS = 250;
 const MAX_BATCH_BYTES = 1_048_576;
+/** Fields cost more than their bytes do: without this a batch could keep the others waiting ten times as long. */
+const MAX_BATCH_FIELDS = 5_000;
 /** Field names that a run collects; further and longer ones are left out. */
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_NAME = 256;
@@ -122,9 +124,13 @@ export function createBatchReader({
         more: false,
       };
       let bytes = 0;
+      let fieldsOfAll = 0;
       for (; taken < lines.length; taken += 1) {
         const line = lines[taken] as string;
-        const isFull = batch.records.size === MAX_BATCH_RECORDS || bytes + line.length > MAX_BATCH_BYTES;
+        const isFull =
+          batch.records.size === MAX_BATCH_RECORDS ||
+          bytes + line.length > MAX_BATCH_BYTES ||
+          fieldsOfAll > MAX_BATCH_FIELDS;
         if (isFull && batch.emitted > 0) break;
         position += 1;
         if (position > limits.records) {
@@ -135,6 +141,7 @@ export function createBatchReader({
         batch.emitted += 1;
         try {
           const record = readRecord(line, key);
+          fieldsOfAll += record.fields.length;
           if (suppression !== undefined && isSuppressed(suppression, record)) {
             batch.suppressed += 1;
             continue;

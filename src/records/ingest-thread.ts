@@ -1,7 +1,7 @@
 /**
  * The ingest thread: parses, validates and serialises records, looks up the stored ones on a read-only connection of its
- * own, and plans what has to be written. So this work blocks neither the event loop nor the writer. Batches of several
- * runs are processed in the order of their requests.
+ * own, and plans what has to be written. So this work blocks neither the event loop nor the writer. Batches are
+ * processed in the order of their requests; `ingester.ts` sees to it that teams take turns.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';

@@ -43,6 +43,35 @@ test('refuses the runs of a thread that has died, and starts another for the nex
   await ingester.close();
 });
 
+test('teams take turns at the thread, however many batches of one team wait', async (t) => {
+  const asked: number[] = [];
+  const worker = thread('');
+  t.after(() => worker.terminate());
+  worker.postMessage = ({ run, plan }: { run: number; plan?: unknown }) => void (plan && asked.push(run));
+  const ingester = new Ingester({ databaseUrl: '', log: silentLogger, open: () => worker });
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  let answered = 0;
+  const answer = async () => {
+    worker.emit('message', { run: asked[answered], planned: {} });
+    answered += 1;
+    await settle();
+  };
+  const plan = (teamId: string) =>
+    ingester
+      .begin({ held: { ...BEGIN.held, teamId }, settings: { ...BEGIN.settings, key: [] } })
+      .plan(['{}'], Promise.resolve());
+  const flood = Array.from({ length: 10 }, () => plan('flood'));
+  await settle();
+  assert.deepEqual(asked, [1], 'a team has one batch at the thread');
+  const small = plan('small');
+  await settle();
+  assert.deepEqual(asked, [1, 11]);
+  while (answered < asked.length) await answer();
+  await small;
+  await Promise.all(flood);
+  assert.deepEqual(asked, [1, 11, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
 test('starts no thread before it is needed, and none after it was closed', async () => {
   const ingester = new Ingester({ databaseUrl: 'nowhere', log: silentLogger, open: () => assert.fail() });
   await ingester.close();

@@ -5,9 +5,13 @@ import { FencedError, Problem } from '../model/error.ts';
 import type { Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
+import { FairPlaces } from '../std/fair-places.ts';
 import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
+
+/** Batches that the thread works on or finds next: one team has one of them, so that another's is always next. */
+const MAX_ASKED = 2;
 
 /** One run on the thread. */
 export interface IngestRun {
@@ -39,6 +43,7 @@ export class Ingester {
   readonly suppression: NonNullable<IngesterOptions['suppression']>;
   readonly #open: () => Worker;
   readonly #log: Logger;
+  readonly #turns = new FairPlaces({ places: MAX_ASKED });
   #thread: Thread | undefined;
   #runs = 0;
   #closed = false;
@@ -56,12 +61,14 @@ export class Ingester {
     this.#runs += 1;
     const run = this.#runs;
     thread.send({ run, begin: input });
+    const ask = (lines: readonly string[]) =>
+      this.#turns.run(input.held.teamId, () => thread.ask(run, lines));
     return {
       plan: async (lines, before) => {
-        const planned = await thread.ask(run, lines);
+        const planned = await ask(lines);
         if (planned !== 'wait') return planned;
         await before;
-        return (await thread.ask(run, [])) as PlannedBatch;
+        return (await ask([])) as PlannedBatch;
       },
       end: () => thread.send({ run, end: true }),
     };
