@@ -10,6 +10,8 @@ export interface ReplayRow {
   until: number;
   after_at: number;
   after_id: string;
+  /** When the last delivery that it sent was due. */
+  due_at: number;
   made: number;
   state: Replay['state'];
   created_at: number;
@@ -27,4 +29,21 @@ export function toReplay(row: ReplayRow): Replay {
     state: row.state,
     createdAt: row.created_at,
   };
+}
+
+/** Replayed deliveries due this soon count as waiting; what has failed waits longer for its next attempt. */
+export const SOON_MS = 2_000;
+
+/**
+ * When the deliveries that a step of a replay sends are due: a millisecond apart, in the order of their events, which
+ * lanes then keep. An ordered lane keeps it anyway.
+ */
+export function dueTimes(
+  { due_at: last }: ReplayRow,
+  { count, ordered, nowMs }: { count: number; ordered: boolean; nowMs: number },
+): number[] {
+  if (ordered) return Array(count).fill(nowMs);
+  // A time far ahead is one from before the clock was set back.
+  const from = last > nowMs + SOON_MS ? nowMs - count : Math.max(last + 1, nowMs - count);
+  return Array.from({ length: count }, (_, place) => from + place);
 }

@@ -163,6 +163,8 @@ export interface DueLane extends HeldLane {
   breaker: Breaker | null;
   /** How often erasures have rewritten events of its team: bodies loaded at a lower count must not be sent. */
   rewrites: number;
+  /** The last time that somebody asked to send one of its deliveries at once, and which: a rest that began earlier ends. */
+  asked: { at: number; deliveryId: string } | null;
 }
 
 /** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
@@ -196,10 +198,27 @@ export interface Replay {
   states: DeliveryState[];
   since: number;
   until: number;
-  /** Deliveries created so far. */
+  /** Deliveries that it has sent so far: new ones, and those still waiting that it made due. */
   made: number;
+  /** `done` when it has gone through the whole selection; what it has sent may still be under way. */
   state: 'running' | 'done';
   createdAt: number;
+}
+
+/** A position among the deliveries of a webhook, oldest first. */
+export interface HistoryPlace {
+  createdAt: number;
+  id: string;
+}
+
+/** How a delivery that a replay has sent stands. */
+export interface ReplayedDelivery {
+  sequence: number;
+  state: DeliveryState;
+  /** When it is due or was due; null unless it waits. */
+  nextAt: number | null;
+  /** Its last attempt; null before the first, and when that is no longer kept. */
+  last: Pick<Attempt, 'outcome' | 'status' | 'error'> | null;
 }
 
 export interface DeliveryOperations {
@@ -257,9 +276,10 @@ export interface DeliveryOperations {
     limit: number;
   }): Promise<DeliverySummary[]>;
   /**
-   * For each of these deliveries creates a new one of the same event to the same webhook (origin `replay`); returns
-   * the new ids in the same order. All or none: undefined if one does not exist, its webhook is removed, or it is not
-   * of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the list of ids.
+   * Sends the events of these deliveries once more, and returns the ids of the deliveries that do so in the same order:
+   * the one that still waits for the event, which is due at once, or else a new one (origin `replay`). Of an ordered
+   * webhook, what waits before that is due as well. All or none: undefined if one does not exist, its webhook is
+   * removed, or it is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
    */
   replay(input: {
     teamId: string;
@@ -268,16 +288,26 @@ export interface DeliveryOperations {
     idempotencyKey?: IdempotencyKey;
   }): Promise<string[] | undefined>;
   /**
-   * Starts a replay of a selection: each event once, however many of its deliveries are selected. A failed delivery is
-   * skipped if a later one of the same event has arrived or is waiting.
+   * A part of what a replay of this selection would send now, and in which state each is; an event may occur again in
+   * a later part. `next` is null after the last part.
+   */
+  replayable(
+    input: DeliveryFilter & { states: readonly DeliveryState[]; after?: HistoryPlace; limit: number },
+  ): Promise<{ found: { sequence: number; state: DeliveryState }[]; next: HistoryPlace | null }>;
+  /**
+   * Starts a replay of a selection: each event once, however many of its deliveries are selected, as `chooseReplay`
+   * decides. While it runs, an ordered webhook is sent nothing, so that all events come in their order.
    */
   startReplay(
     input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: IdempotencyKey },
   ): Promise<Replay | undefined>;
   getReplay(input: { teamId: string; id: string }): Promise<Replay | undefined>;
+  /** What a replay has sent, in the order of the events behind the sequence `after`; not what a later one sends again. */
+  replayed(input: { teamId: string; id: string; after: number; limit: number }): Promise<ReplayedDelivery[]>;
   /**
-   * Advances running replays by up to `limit` new deliveries, but none for webhooks that already have `waiting`
-   * replayed ones waiting. Call until `done`, and again periodically; each call continues with the next webhooks.
+   * Advances running replays by up to `limit` deliveries, but none of webhooks for which `waiting` replayed ones are due
+   * already, unless they are ordered. Call until `done`, and again periodically; each call continues with the next
+   * webhooks.
    */
   stepReplays(input: { limit: number; waiting: number }): Promise<{ done: boolean }>;
   /**

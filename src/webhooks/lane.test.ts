@@ -13,6 +13,7 @@ function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number |
     ...NAME,
     epoch: 0,
     rewrites: 0,
+    asked: null,
     url: 'http://receiver.example/',
     secrets: ['sealed'],
     headers: null,

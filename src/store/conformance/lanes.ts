@@ -91,6 +91,7 @@ export function testLanes(open: Open): void {
       failingSince: null,
       breaker: null,
       rewrites: 0,
+      asked: null,
     });
     advance(999);
     assert.equal((await lane())?.secrets.length, 2);
@@ -102,12 +103,14 @@ export function testLanes(open: Open): void {
     const at = await makeWorkflow(store);
     const webhookId = await subscribe(store, at, ['workflow_queued']);
     const target = { teamId: at.teamId, webhookId };
-    await queueAndFail(store, at, 9);
+    await queueAndFail(store, at, 12);
     const due = await load(store, at.teamId, webhookId);
     const now = { state: 'waiting', nextAt: store.now() } as const;
     for (const delivery of due.slice(0, 3)) await settle(store, delivery, 1, now, FAILED);
-    for (const delivery of due.slice(3, 6))
+    for (const delivery of due.slice(3, 6)) {
+      await settle(store, delivery, 1, { state: 'delivered' });
       await store.deliveries.replay({ teamId: at.teamId, ids: [delivery.id] });
+    }
     const loaded = async (limits: { live: number; retry: number; replay: number }) =>
       (await store.deliveries.load({ ...target, limits, ordered: false })).map((one) => one.class);
     const all = [...Array(6).fill('live'), ...Array(3).fill('retry'), ...Array(3).fill('replay')];
@@ -197,11 +200,12 @@ export function testLanes(open: Open): void {
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['workflow_queued']);
     const ordered = await subscribe(store, at, ['job.queued'], ORDERED);
-    await queueAndFail(store, at, 2);
-    const [first] = await load(store, teamId, webhookId);
+    await queueAndFail(store, at, 3);
+    const [first, second] = await load(store, teamId, webhookId);
     const now = { state: 'waiting', nextAt: store.now() } as const;
     await settle(store, first, 1, now, FAILED);
-    await store.deliveries.replay({ teamId, webhookId, ids: [first?.id ?? ''] });
+    await settle(store, second, 1, { state: 'delivered' });
+    await store.deliveries.replay({ teamId, webhookId, ids: [second?.id ?? ''] });
     const classes = async () => (await load(store, teamId, webhookId)).map((due) => due.class);
     const all = await classes();
     assert.deepEqual(all, ['live', 'retry', 'replay']);

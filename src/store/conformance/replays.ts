@@ -1,10 +1,9 @@
-/** Replays: sending events once more, by name or by selection. */
+/** Replays by name: sending events once more; counting what a replay would send, and what became of it. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
-import type { Store } from '../store.ts';
-import type { Replay } from '../webhook-operations.ts';
-import { FAILED, load, oneDelivery, settle, settlement, subscribe } from './sending.ts';
-import { caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
+import { endAll, manyDeliveries, ORDERED, testEvents } from './many-deliveries.ts';
+import { FAILED, HOLDER, load, MANY, oneDelivery, settle, subscribe } from './sending.ts';
+import { caseWith, makeWorkflow, type Open } from './setup.ts';
 
 export function testReplays(open: Open): void {
   const it = caseWith(open);
@@ -27,6 +26,8 @@ export function testReplays(open: Open): void {
     });
     assert.equal(origin, 'event');
     assert.equal(more.length, 0);
+    assert.deepEqual(await again(due.id), [id], 'it waits already');
+    await settle(store, replayed, 1, { state: 'delivered' });
     assert.notDeepEqual(await again(due.id), [id]);
     assert.equal(await again(due.id, 'team_x'), undefined);
     assert.equal(await again('dlv_x'), undefined);
@@ -35,7 +36,9 @@ export function testReplays(open: Open): void {
   });
 
   it('sends all of those that are named once more, or none', async ({ store }) => {
-    const { teamId, webhookId, ids } = await manyDeliveries(store, 3);
+    const at = await manyDeliveries(store, 3);
+    const { teamId, webhookId, ids } = at;
+    await endAll(store, at, 'delivered');
     const count = async () => (await store.deliveries.list({ teamId, webhookId, limit: 99 })).length;
     const made = await store.deliveries.replay({ teamId, webhookId, ids: [...ids].reverse() });
     const events = async (of: readonly string[]) =>
@@ -52,7 +55,9 @@ export function testReplays(open: Open): void {
     store,
     advance,
   }) => {
-    const { teamId, webhookId, ids } = await manyDeliveries(store, 2);
+    const at = await manyDeliveries(store, 2);
+    const { teamId, webhookId, ids } = at;
+    await endAll(store, at, 'delivered');
     const idempotencyKey = 'k';
     const count = async () => (await store.deliveries.list({ teamId, webhookId, limit: 99 })).length;
     const states: DeliveryState[] = ['dead'];
@@ -69,6 +74,7 @@ export function testReplays(open: Open): void {
       assert.notEqual(first, undefined);
       for (const other of others) assert.deepEqual(other, first);
       made.push(first);
+      await endAll(store, at, 'delivered');
     }
     assert.equal(await count(), 2 + 2 + 1 + 1);
     // A call that failed is not remembered by its key.
@@ -76,191 +82,121 @@ export function testReplays(open: Open): void {
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
     assert.notDeepEqual(await store.deliveries.replay({ ...named, idempotencyKey: 'other' }), made[0]);
+    await endAll(store, at, 'delivered');
     assert.notDeepEqual(await store.deliveries.replay({ ...named, idempotencyKey: null }), made[0]);
     advance(24 * 3_600_000 + 1);
-    for (const [n, call] of calls.entries()) assert.notDeepEqual(await call(), made[n]);
+    for (const [n, call] of calls.entries()) {
+      await endAll(store, at, 'delivered');
+      assert.notDeepEqual(await call(), made[n]);
+    }
   });
 
-  it('leaves out what failed and has arrived since, or is on its way, but not what is asked for as delivered', async ({
+  it('makes a delivery that waits due now instead of sending its event twice', async ({ store, advance }) => {
+    const at = await manyDeliveries(store, 2);
+    const { teamId, webhookId, ids } = at;
+    const [first, second] = await load(store, teamId, webhookId);
+    const later = { state: 'waiting', nextAt: store.now() + 3_600_000 } as const;
+    await settle(store, first, 1, later, FAILED);
+    await settle(store, second, 1, { state: 'dead' }, FAILED);
+    advance(5_000);
+    assert.deepEqual(await load(store, teamId, webhookId), []);
+    const again = (id: string) => store.deliveries.replay({ teamId, ids: [id] });
+    assert.deepEqual(await again(ids[0] as string), [ids[0]]);
+    const [due, ...more] = await load(store, teamId, webhookId);
+    assert.deepEqual(
+      [due?.id, due?.attempt, due?.dueAt, due?.eventId],
+      [ids[0], 1, store.now(), first?.eventId],
+    );
+    assert.equal(more.length, 0);
+    const [copy] = (await again(ids[1] as string)) ?? [];
+    assert.deepEqual(await again(ids[1] as string), [copy], 'the new one of a dead one waits now');
+    assert.deepEqual(await Promise.all([again(ids[1] as string), again(ids[1] as string)]), [[copy], [copy]]);
+    const { asked } = (await store.deliveries.lanes(HOLDER))[0] ?? {};
+    assert.deepEqual(asked, { at: store.now(), deliveryId: copy });
+    const canceled = async () => store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.equal(await canceled(), 1);
+    assert.equal(await again(ids[0] as string), undefined);
+  });
+
+  it('makes what waits before a delivery of an ordered webhook due as well, and nothing behind it', async ({
     store,
     advance,
   }) => {
-    const at = await manyDeliveries(store, 4);
-    const { teamId, webhookId, ids } = at;
-    await endAll(store, at, 'dead');
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const webhookId = await subscribe(store, at, ['x'], ORDERED);
+    const ids = await testEvents(store, { teamId, webhookId }, 3);
+    const due = await store.deliveries.load({ teamId, webhookId, limits: MANY, ordered: true });
+    for (const one of due) {
+      await settle(store, one, 1, { state: 'waiting', nextAt: store.now() + 9_000 }, FAILED);
+    }
     advance(1_000);
-    const again = async (n: number) => store.deliveries.replay({ teamId, ids: [ids[n] as string] });
-    await again(0);
-    await endAll(store, at, 'delivered');
-    await again(1);
-    await endAll(store, at, 'dead');
-    await again(2);
-    const made = async (states: DeliveryState[]) => {
-      const started = await store.deliveries.startReplay({ teamId, webhookId, states });
-      while (!(await store.deliveries.stepReplays({ limit: 3, waiting: 100 })).done);
-      return (await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made;
-    };
-    assert.equal(await made(['dead']), 2, 'the second and the last one');
-    assert.equal(await made(['dead']), 0, 'these are on their way now');
-    assert.equal(await made(['dead', 'delivered']), 1, 'the first one, as delivered');
+    await store.deliveries.replay({ teamId, ids: [ids[1] as string] });
+    const found = await store.deliveries.load({ teamId, webhookId, limits: MANY, ordered: true });
+    const waits = found.map(({ id, dueAt }) => [id, dueAt - store.now()]);
+    assert.deepEqual(waits, [
+      [ids[0], 0],
+      [ids[1], 0],
+      [ids[2], 8_000],
+    ]);
   });
 
-  it('replays a selection, each event once, and survives a crash between any two steps', async ({
-    store,
-    reopen,
-  }) => {
-    const at = await manyDeliveries(store, 10);
-    const { teamId, webhookId, ids } = at;
-    // Two deliveries of one event are selected, and one of another is not.
-    await store.deliveries.replay({ teamId, ids: [ids[0] as string] });
-    await endAll(store, at, 'dead');
-    const [spared] = await load(store, teamId, await subscribe(store, at, ['x']));
-    assert.equal(spared, undefined);
-    const started = (await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] })) as Replay;
-    assert.deepEqual(started, {
-      teamId,
-      id: started.id,
-      webhookId,
-      states: ['dead'],
-      since: 0,
-      until: store.now(),
-      made: 0,
-      state: 'running',
-      createdAt: store.now(),
-    });
-    let current = store;
-    for (let steps = 0; ; steps++) {
-      assert.ok(steps < 20);
-      const { done } = await current.deliveries.stepReplays({ limit: 3, waiting: 100 });
-      current = await reopen();
-      if (done) break;
-    }
-    const replay = await current.deliveries.getReplay({ teamId, id: started.id });
-    assert.deepEqual(replay, { ...started, made: 10, state: 'done' });
-    const due = await load(current, teamId, webhookId);
-    assert.equal(new Set(due.map((delivery) => delivery.eventId)).size, 10);
-    assert.equal(due.length, 10);
-    assert.ok(due.every((delivery) => delivery.class === 'replay'));
-    assert.deepEqual(await current.deliveries.stepReplays({ limit: 3, waiting: 100 }), { done: true });
-    assert.equal(await current.deliveries.getReplay({ teamId: 'team_x', id: started.id }), undefined);
-  });
-
-  it('makes no more than may wait, and goes on when some have been sent', async ({ store }) => {
-    const at = await manyDeliveries(store, 5);
-    const { teamId, webhookId } = at;
-    await endAll(store, at, 'delivered');
-    const one = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
-    const two = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
-    const states = async () =>
-      Promise.all(
-        [one, two].map(async (replay) => {
-          const { state, made } = (await store.deliveries.getReplay({
-            teamId,
-            id: replay?.id ?? '',
-          })) as Replay;
-          return `${state} ${made}`;
-        }),
-      );
-    const stepAll = async () => {
-      while (!(await store.deliveries.stepReplays({ limit: 2, waiting: 3 })).done);
-    };
-    await stepAll();
-    assert.deepEqual(await states(), ['running 3', 'running 0']);
-    assert.equal((await load(store, teamId, webhookId)).length, 3);
-    await endAll(store, at, 'delivered');
-    await stepAll();
-    // It does not replay its own replays, and the second one takes the room that is left.
-    assert.deepEqual(await states(), ['done 5', 'running 1']);
-    for (let n = 0; n < 2; n++) {
-      await endAll(store, at, 'delivered');
-      await stepAll();
-    }
-    assert.deepEqual(await states(), ['done 5', 'done 5']);
-  });
-
-  it('selects by the time of the deliveries and by their states', async ({ store, advance }) => {
-    const at = await manyDeliveries(store, 6, advance);
-    const { teamId, webhookId, ids, times } = at;
+  it('counts part by part what a replay would send', async ({ store, advance }) => {
+    const at = await manyDeliveries(store, 5, advance);
+    const { teamId, webhookId, times } = at;
     const all = await load(store, teamId, webhookId);
-    await settle(store, all[1], 1, { state: 'dead' }, FAILED);
-    await settle(store, all[2], 1, { state: 'dead' }, FAILED);
-    await settle(store, all[3], 1, { state: 'delivered' });
-    const since = times[2] as number;
-    const until = times[4] as number;
-    const states = ['dead', 'delivered', 'canceled'] as const;
-    const replay = await store.deliveries.startReplay({ teamId, webhookId, states, since, until });
-    assert.deepEqual([replay?.since, replay?.until, replay?.states.length], [since, until, 3]);
-    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
-    const made = (await load(store, teamId, webhookId)).filter(({ origin }) => origin === 'replay');
-    const selected = all.filter(({ id }) => [ids[2], ids[3]].includes(id));
+    await settle(store, all[2], 1, { state: 'delivered' });
+    const count = async (states: DeliveryState[], since?: number) => {
+      const sequences: number[] = [];
+      for (let after: { createdAt: number; id: string } | null | undefined; after !== null; ) {
+        const input = { teamId, webhookId, states, since: since ?? 0, limit: 2 };
+        const part = await store.deliveries.replayable(after === undefined ? input : { ...input, after });
+        sequences.push(...part.found.map(({ sequence }) => sequence));
+        after = part.next;
+      }
+      return sequences;
+    };
+    const sequences = all.map(({ sequence }) => sequence);
     assert.deepEqual(
-      made.map(({ eventId }) => eventId),
-      selected.map(({ eventId }) => eventId),
+      await count(['waiting']),
+      sequences.filter((_, n) => n !== 2),
+    );
+    assert.deepEqual(await count(['waiting', 'delivered']), sequences);
+    assert.deepEqual(await count(['waiting'], times[3]), sequences.slice(3));
+    assert.deepEqual(await count(['dead', 'canceled']), []);
+    assert.deepEqual(
+      await store.deliveries.replayable({ teamId: 'team_x', webhookId, states: ['waiting'], limit: 9 }),
+      { found: [], next: null },
     );
   });
 
-  it('reaches the webhooks behind many whose replays wait for room', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const { teamId } = at;
-    // More than one step looks at, each with two deliveries.
-    const ids = await makeMany(110, (n) => subscribe(store, at, ['job.queued', 'job.canceled', String(n)]));
-    const job = await makeJob(store, at);
-    await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
-    const due = (await makeMany(ids.length, (n) => load(store, teamId, ids[n] ?? ''))).flat();
-    assert.equal(due.length, 220);
-    const settlements = due.map((delivery) => settlement(delivery, 1, { state: 'dead' }));
-    await store.deliveries.settle({ settlements });
-    const replays = await makeMany(ids.length, async (n) => {
-      const target = { teamId, webhookId: ids[n] ?? '', states: ['dead'] } as const;
-      return (await store.deliveries.startReplay(target))?.id ?? '';
-    });
-    while (!(await store.deliveries.stepReplays({ limit: 50, waiting: 1 })).done);
-    for (const id of replays) {
-      const replay = await store.deliveries.getReplay({ teamId, id });
-      assert.deepEqual([replay?.state, replay?.made], ['running', 1]);
-    }
-  });
-
-  it('ends the replay of a webhook that is gone, and begins none', async ({ store }) => {
-    const at = await manyDeliveries(store, 2);
+  it('tells what became of the deliveries that a replay has sent', async ({ store, advance }) => {
+    const at = await manyDeliveries(store, 4, advance);
     const { teamId, webhookId } = at;
-    const input = { teamId, webhookId, states: ['canceled', 'waiting'] } as const;
-    const replay = await store.deliveries.startReplay(input);
-    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
-    assert.equal(await store.deliveries.startReplay(input), undefined);
+    await endAll(store, at, 'dead');
+    const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] });
+    const id = started?.id ?? '';
     while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
-    const ended = await store.deliveries.getReplay({ teamId, id: replay?.id ?? '' });
-    assert.deepEqual([ended?.state, ended?.made], ['done', 0]);
+    const [one, two, three] = await load(store, teamId, webhookId);
+    await settle(store, one, 1, { state: 'delivered' });
+    await settle(store, two, 1, { state: 'dead' }, FAILED);
+    const nextAt = store.now() + 5_000;
+    await settle(store, three, 1, { state: 'waiting', nextAt }, { ...FAILED, outcome: 'http', status: 500 });
+    const sent = await store.deliveries.replayed({ teamId, id, after: 0, limit: 9 });
+    assert.deepEqual(
+      sent.map(({ state, last }) => [state, last?.outcome ?? null, last?.status ?? null]),
+      [
+        ['delivered', 'ok', 204],
+        ['dead', 'timeout', null],
+        ['waiting', 'http', 500],
+        ['waiting', null, null],
+      ],
+    );
+    assert.equal(sent[2]?.nextAt, nextAt);
+    assert.deepEqual(
+      await store.deliveries.replayed({ teamId, id, after: sent[0]?.sequence ?? 0, limit: 2 }),
+      sent.slice(1, 3),
+    );
+    assert.deepEqual(await store.deliveries.replayed({ teamId: 'team_x', id, after: 0, limit: 9 }), []);
   });
-}
-
-interface Many {
-  teamId: string;
-  workflowId: string;
-  webhookId: string;
-  ids: string[];
-  times: number[];
-}
-
-/** A webhook with so many deliveries of as many events. */
-async function manyDeliveries(store: Store, count: number, advance = (_: number) => {}): Promise<Many> {
-  const at = await makeWorkflow(store);
-  const webhookId = await subscribe(store, at, ['workflow_failed']);
-  const ids: string[] = [];
-  const times: number[] = [];
-  for (let n = 0; n < count; n++) {
-    advance(1_000);
-    times.push(store.now());
-    const made = await store.webhooks.test({ teamId: at.teamId, id: webhookId });
-    ids.push(made?.deliveryId ?? '');
-  }
-  return { ...at, webhookId, ids, times };
-}
-
-async function endAll(
-  store: Store,
-  { teamId, webhookId }: Many,
-  state: Extract<DeliveryState, 'delivered' | 'dead'>,
-): Promise<void> {
-  for (const due of await load(store, teamId, webhookId)) await settle(store, due, 1, { state });
 }

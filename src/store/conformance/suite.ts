@@ -26,6 +26,7 @@ import { testReading } from './reading.ts';
 import { testRecordModel } from './record-model.ts';
 import { testRecords } from './records.ts';
 import { testRemovingTeams } from './removing-teams.ts';
+import { testReplaySteps } from './replay-steps.ts';
 import { testReplays } from './replays.ts';
 import { testRetention } from './retention.ts';
 import { testSchedules } from './schedules.ts';
@@ -82,6 +83,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testDeliveries(shared);
   testLanes(shared);
   testReplays(shared);
+  testReplaySteps(shared);
   testOutbox(shared);
   testEventHistory(shared);
   testHeldTexts(shared);

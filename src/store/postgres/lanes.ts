@@ -37,7 +37,9 @@ export interface FoundLane extends DueLane {
   leaseUntil: number;
 }
 
-interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings' | 'breaker'> {
+interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings' | 'breaker' | 'asked'> {
+  askedAt: number | null;
+  askedId: string | null;
   secret: string;
   previousSecret: string | null;
   settings: string;
@@ -47,6 +49,7 @@ interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings' | 'breaker'> {
 const COLUMNS = `
   webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
+  webhook.asked_at as "askedAt", webhook.asked_id as "askedId",
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
@@ -88,10 +91,16 @@ export const FIRST_DUE_AT = `
      order by d.next_at, d.id limit 1)`,
     ).join(',')})
   end`;
+// While a replay puts deliveries of an ordered webhook into their places, one of a later event would come too early.
+const replayRuns = (teamId: string, webhookId: string) => `(
+      select true from replay
+      where replay.team_id = ${teamId} and replay.webhook_id = ${webhookId} and replay.state = 'running'
+      order by replay.created_at, replay.id limit 1)`;
 const hasDue = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   webhook.state = 'active' and
   case when (webhook.settings::json ->> 'ordered')::boolean then
-    ${firstInOrder(seen)} not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
+    ${replayRuns('webhook.team_id', 'webhook.id')} is null
+    and ${firstInOrder(seen)} not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
   else coalesce(${hasLive(seen)}, ${hasLater('asc', '<= $1')},
     ${ahead ? hasLater('desc', `> $1 + ${LONGEST_WAIT_MS}`) : 'false'}, false)
   end`;
@@ -162,13 +171,22 @@ export async function isLarge(view: View): Promise<boolean> {
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
 }
 
-function toLane({ secret, previousSecret, settings, breaker, ...lane }: LaneRow): FoundLane {
+function toLane({
+  secret,
+  previousSecret,
+  settings,
+  breaker,
+  askedAt,
+  askedId,
+  ...lane
+}: LaneRow): FoundLane {
   const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
   return {
     ...lane,
     secrets,
     settings: JSON.parse(settings),
     breaker: breaker === null ? null : JSON.parse(breaker),
+    asked: askedAt === null ? null : { at: askedAt, deliveryId: askedId ?? '' },
   };
 }
 
@@ -190,7 +208,7 @@ const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 a
  * tried, or else to the newest event. One snapshot, in which no event before the newest is missing. Events and the
  * webhook are looked up one by one, so that a planner without statistics scans no other webhook's.
  */
-const withEvents = (inOrder: string) => `
+const withEvents = (inOrder: string, condition = 'true') => `
   select progress.seen, due.* from (
     select coalesce(
       (select min(event_sequence) - 1 from found where class = 0),
@@ -202,7 +220,7 @@ const withEvents = (inOrder: string) => `
       select id, type, sequence, body, trace from event
       where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
     ) event
-    where (select state from webhook where team_id = $1 and id = $2) = 'active'
+    where (select state from webhook where team_id = $1 and id = $2) = 'active' and ${condition}
   ) due on true`;
 // The first deliveries of each class; where none is due, those dated ahead, from before the clock was set back.
 const DUE = `
@@ -236,7 +254,7 @@ const IN_ORDER = `
     ) found
   ),
   found_due as (select * from found order by event_sequence, id limit $3)
-  ${withEvents('due.event_sequence')}
+  ${withEvents('due.event_sequence', `${replayRuns('$1', '$2')} is null`)}
   order by due."inOrder", due.id`;
 
 /** @returns what is due, and the sequence up to which every delivery was tried; 0 when no `live` ones were asked for */

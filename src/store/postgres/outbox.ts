@@ -12,7 +12,8 @@ import { LaneBounds } from './lane-bounds.ts';
 import * as leases from './lane-leases.ts';
 import { type FoundLane, firstDueAt, isLarge, lane, lanes, load } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune } from './outbox-retention.ts';
-import { getReplay, REPLAY_START, replay, startReplay, stepReplays } from './replays.ts';
+import { REPLAY_START, stepReplays } from './replay-steps.ts';
+import { getReplay, replay, replayable, replayed, startReplay } from './replays.ts';
 import { settle } from './settle.ts';
 import type { Tx, View } from './transaction.ts';
 import * as changes from './webhook-changes.ts';
@@ -156,6 +157,8 @@ export function outbox({
       replay: write(replay),
       startReplay: write(startReplay),
       getReplay: read(getReplay),
+      replayable: read(replayable),
+      replayed: read(replayed),
       stepReplays: inRounds(REPLAY_START, write(stepReplays)),
       expire: async (input) => {
         if (expiredUpTo === EXPIRE_START) void cancelTheRest();

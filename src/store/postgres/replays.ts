@@ -1,37 +1,27 @@
 /**
- * Replays: events are sent again, as new deliveries behind all others of their webhook.
- *
- * A replay of a selection goes through the history of its webhook. Its row holds the cursor, which moves in the
- * transaction that makes the deliveries, so that a crash between two steps costs nothing. The index `delivery_replay`
- * ensures that each event is replayed once, a lock on the row that no two nodes take the same step.
+ * Replays: events that are sent again. What still waits for an event is made due; else it is sent in a new delivery.
+ * `replay-steps.ts` carries out replays of a selection.
  */
 
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import type { IdempotencyKey } from '../idempotent-call.ts';
+import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
-import type { DeliveryFilter, Replay } from '../webhook-operations.ts';
+import type { DeliveryOperations, LaneName, Replay, ReplayedDelivery } from '../webhook-operations.ts';
 import type { Place } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
-/** How many webhooks with replays one step looks at; the next step goes on behind them. */
-const MAX_WEBHOOKS = 25;
+type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
 
-export async function replay(
-  tx: Tx,
-  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: IdempotencyKey },
-): Promise<string[] | undefined> {
+export async function replay(tx: Tx, input: Input<'replay'>): Promise<string[] | undefined> {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
   return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
 }
 
-async function again(
-  tx: Tx,
-  { teamId, webhookId, ids }: Parameters<typeof replay>[1],
-): Promise<string[] | undefined> {
+async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promise<string[] | undefined> {
   const originals = await tx.db.all<{ webhookId: string; sequence: number }>(
     // The events are locked, so that none is deleted for its age before its new delivery waits.
     `select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
@@ -47,20 +37,73 @@ async function again(
     webhookId ?? null,
   );
   if (originals.length < ids.length) return undefined;
-  return (await addReplayed(tx, { teamId, replayId: null, originals })).ids;
+  const sent: string[] = [];
+  for (const one of originals)
+    sent.push(await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence));
+  return sent;
 }
 
-export async function startReplay(
+/** Returns the id of the delivery that sends the event. */
+async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<string> {
+  await lockWebhook(tx, lane);
+  const waiting = firstWaiting(await siblingsOf(tx, lane, [sequence]))?.id;
+  const id = waiting ?? newId('dlv', tx.now);
+  if (waiting !== undefined) await makeDueUpTo(tx, lane, { id, sequence });
+  else await addReplayed(tx, lane, { replayId: null, deliveries: [{ id, sequence, dueAt: tx.now }] });
+  await ask(tx, lane, id);
+  return id;
+}
+
+/** Two calls at once must not both find that nothing waits for an event. */
+export async function lockWebhook(tx: Tx, { teamId, webhookId }: LaneName): Promise<void> {
+  await tx.db.get(
+    'select 1 from webhook where team_id = $1 and id = $2 for no key update',
+    teamId,
+    webhookId,
+  );
+}
+
+/** Makes a delivery due now, and of an ordered webhook all before it, because those are sent first. */
+async function makeDueUpTo(
   tx: Tx,
-  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: IdempotencyKey },
-): Promise<Replay | undefined> {
+  { teamId, webhookId }: LaneName,
+  { id, sequence }: { id: string; sequence: number },
+): Promise<void> {
+  await tx.db.run(
+    `update delivery set next_at = $3 where team_id = $1 and state = 'waiting' and next_at > $3 and id = any(
+       array[$4::text] || array(
+         select earlier.id from delivery earlier
+         where earlier.team_id = $1 and earlier.webhook_id = $2 and earlier.state = 'waiting' and earlier.class > 0
+           and earlier.next_at > $3 and earlier.event_sequence < $5
+           and (select (settings::json ->> 'ordered')::boolean from webhook where team_id = $1 and id = $2)))`,
+    teamId,
+    webhookId,
+    tx.now,
+    id,
+    sequence,
+  );
+}
+
+/** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
+export async function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): Promise<void> {
+  await tx.db.run(
+    'update webhook set asked_at = $3, asked_id = $4 where team_id = $1 and id = $2',
+    teamId,
+    webhookId,
+    tx.now,
+    deliveryId,
+  );
+  touchLane(tx, teamId, webhookId);
+}
+
+export async function startReplay(tx: Tx, input: Input<'startReplay'>): Promise<Replay | undefined> {
   const { teamId, webhookId: target, idempotencyKey = null } = input;
   const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;
   const id = await once(tx, call, async () => (await begin(tx, input))?.id);
   return id === undefined ? undefined : getReplay(tx, { teamId, id });
 }
 
-async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
+async function begin(tx: Tx, input: Input<'startReplay'>): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const row = await tx.db.get<ReplayRow>(
     `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
@@ -76,169 +119,153 @@ async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<
     Math.min(until, tx.now),
     tx.now,
   );
+  // The lane of an ordered webhook stops until everything is in its place.
+  if (row !== undefined) touchLane(tx, teamId, webhookId);
   return row && toReplay(row);
 }
 
-export async function getReplay(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<Replay | undefined> {
+export async function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Promise<Replay | undefined> {
   const row = await view.db.get<ReplayRow>('select * from replay where team_id = $1 and id = $2', teamId, id);
   return row && toReplay(row);
 }
 
-/** The cursor of the steps: a webhook, and whether this round has done anything yet. */
-export interface ReplayPlace {
-  teamId: string;
-  webhookId: string;
-  moved: boolean;
-}
-
-/** Before the first. */
-export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
-
-// The oldest replay of each webhook; the others follow when it is done.
-const RUNNING = `
-  select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
-         (select count(*) from (
-            select 1 from delivery
-            where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
-              and class > 0
-            order by next_at, id limit $4) replayed) as waiting
-  from replay
-  where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
-    select first.id from replay first
-    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
-    order by first.created_at, first.id limit 1)
-  order by team_id, webhook_id limit $3`;
-
-/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
-export async function stepReplays(
-  tx: Tx,
-  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
-): Promise<{ done: boolean; next: ReplayPlace | null }> {
-  let room = limit;
-  let place = after;
-  const running = await tx.db.all<{ teamId: string; id: string; webhookId: string; waiting: number }>(
-    RUNNING,
-    after.teamId,
-    after.webhookId,
-    MAX_WEBHOOKS,
-    waiting,
-  );
-  for (const one of running) {
-    const free = Math.min(room, waiting - one.waiting);
-    if (free > 0) room -= await step(tx, one, free);
-    place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
-    if (room <= 0) break;
-  }
-  if (room <= 0 || running.length === MAX_WEBHOOKS) return { done: false, next: place };
-  return { done: !place.moved, next: null };
-}
-
-// A failed delivery is skipped when a later delivery of the same event has arrived or still waits.
-const FORWARDS = `
-  select found.created_at as "createdAt", found.id, found.event_sequence as sequence,
-    found.state in ('dead', 'canceled') and (
-      select true from delivery since
-      where since.team_id = $1 and since.event_sequence = found.event_sequence and since.webhook_id = $2
-        and since.state in ('delivered', 'waiting') and since.created_at >= found.created_at
-        and since.id <> found.id
-      limit 1) is not null as "madeGood"
-  from (
-    select page.* from unnest($3::text[]) as wanted (state)
-    cross join lateral (
-      select created_at, id, event_sequence, state from delivery
-      where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
-        and created_at <= $4 and (created_at, id) > ($5, $6)
-      order by created_at, id limit $7
-    ) page
-    order by page.created_at, page.id limit $7
-  ) found
-  order by found.created_at, found.id`;
-
-/** Moves a replay on by up to `limit` deliveries; returns how many (at least 1), or 0 if another node does it. */
-async function step(
-  tx: Tx,
-  { teamId, id: replayId, webhookId }: { teamId: string; id: string; webhookId: string },
-  limit: number,
-): Promise<number> {
-  const [row, webhook] = await Promise.all([
-    tx.db.get<ReplayRow>(
-      `select * from replay where team_id = $1 and id = $2 and state = 'running' for update skip locked`,
-      teamId,
-      replayId,
-    ),
-    tx.db.get(
-      `select 1 from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
-      teamId,
-      webhookId,
-    ),
-  ]);
-  if (row === undefined) return 0;
-  const after: Place = { createdAt: row.after_at, id: row.after_id };
-  // Start behind every id of the millisecond before.
-  if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
-  const selected = await tx.db.all<Place & { sequence: number; madeGood: boolean }>(
-    FORWARDS,
+export async function replayed(
+  view: View,
+  { teamId, id, after, limit }: Input<'replayed'>,
+): Promise<ReplayedDelivery[]> {
+  const rows = await view.db.all<
+    Omit<ReplayedDelivery, 'last'> & { outcome: string | null; status: number | null; error: string | null }
+  >(
+    `select sent.event_sequence as sequence, sent.state, sent.next_at as "nextAt",
+            attempt.outcome, attempt.status, attempt.error
+     from (
+       select * from delivery
+       where team_id = $1 and replay_id = $2 and event_sequence > $3 order by event_sequence limit $4
+     ) sent
+     left join attempt on attempt.team_id = sent.team_id and attempt.delivery_id = sent.id
+                      and attempt.number = sent.attempt
+     order by sent.event_sequence`,
     teamId,
-    webhookId,
-    webhook === undefined ? [] : JSON.parse(row.states),
-    row.until,
-    after.createdAt,
-    after.id,
+    id,
+    after,
     limit,
   );
-  const originals = selected
-    .filter(({ madeGood }) => !madeGood)
-    .map(({ sequence }) => ({ webhookId, sequence }));
-  const { made } = await addReplayed(tx, { teamId, replayId, originals });
-  const last = selected.at(-1) ?? after;
-  await tx.db.run(
-    'update replay set after_at = $3, after_id = $4, made = made + $5, state = $6 where team_id = $1 and id = $2',
-    teamId,
-    replayId,
-    last.createdAt,
-    last.id,
-    made,
-    selected.length < limit ? 'done' : 'running',
+  return rows.map(({ outcome, status, error, ...delivery }) => ({
+    ...delivery,
+    last: outcome === null ? null : ({ outcome, status, error } as ReplayedDelivery['last']),
+  }));
+}
+
+export async function replayable(
+  view: View,
+  input: Input<'replayable'>,
+): ReturnType<DeliveryOperations['replayable']> {
+  const { teamId, webhookId, states, since = 0, until = view.now, limit } = input;
+  const lane = { teamId, webhookId };
+  const after = input.after ?? startOf(since);
+  const selected = await select(view, { ...lane, states, until, after, limit });
+  const siblings = bySequence(
+    await siblingsOf(
+      view,
+      lane,
+      selected.map(({ sequence }) => sequence),
+    ),
   );
-  return Math.max(1, selected.length);
+  const found = selected.filter(
+    (one) => chooseReplay(one, siblings.get(one.sequence) ?? [], { states, replayId: null }) !== null,
+  );
+  const last = selected.at(-1);
+  return {
+    found: found.map(({ sequence, state }) => ({ sequence, state })),
+    next: last === undefined || selected.length < limit ? null : { createdAt: last.createdAt, id: last.id },
+  };
+}
+
+/** The place before everything of a period: behind every id of the millisecond before. */
+export function startOf(since: number): Place {
+  return { createdAt: since - 1, id: '\uffff' };
+}
+
+/** A delivery that a replay selects. */
+export type Selected = Sibling & { sequence: number };
+
+const FORWARDS = `
+  select page.created_at as "createdAt", page.id, page.event_sequence as sequence, page.state,
+         page.replay_id as "replayId"
+  from unnest($3::text[]) as wanted (state)
+  cross join lateral (
+    select created_at, id, event_sequence, state, replay_id from delivery
+    where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
+      and created_at <= $4 and (created_at, id) > ($5, $6)
+    order by created_at, id limit $7
+  ) page
+  order by page.created_at, page.id limit $7`;
+
+/** The next deliveries of a selection, oldest first. */
+export function select(
+  view: View,
+  input: LaneName & { states: readonly DeliveryState[]; until: number; after: Place; limit: number },
+): Promise<Selected[]> {
+  const { teamId, webhookId, states, until, after, limit } = input;
+  return view.db.all<Selected>(FORWARDS, teamId, webhookId, states, until, after.createdAt, after.id, limit);
+}
+
+/** All deliveries of some events to a webhook. */
+export function siblingsOf(
+  view: View,
+  { teamId, webhookId }: LaneName,
+  sequences: readonly number[],
+): Promise<Selected[]> {
+  return view.db.all<Selected>(
+    `select delivery.id, delivery.event_sequence as sequence, delivery.state,
+            delivery.created_at as "createdAt", delivery.replay_id as "replayId"
+     from (select distinct unnest($3::bigint[]) as sequence) asked
+     cross join lateral (
+       select * from delivery where team_id = $1 and event_sequence = asked.sequence and webhook_id = $2
+       order by event_sequence limit 1000
+     ) delivery`,
+    teamId,
+    webhookId,
+    sequences,
+  );
+}
+
+export function bySequence(deliveries: readonly Selected[]): Map<number, Selected[]> {
+  return Map.groupBy(deliveries, ({ sequence }) => sequence);
 }
 
 /**
- * Makes new deliveries, except those that this replay has made already, and those whose events were deleted meanwhile
- * for their age. The events are locked, so that none is deleted before its new delivery waits.
+ * Makes new deliveries behind all others of their webhook, except those of events that were deleted meanwhile for their
+ * age; returns how many. The events are locked, so that none is deleted before its new delivery waits.
  */
-async function addReplayed(
+export async function addReplayed(
   tx: Tx,
+  { teamId, webhookId }: LaneName,
   input: {
-    teamId: string;
     replayId: string | null;
-    originals: readonly { webhookId: string; sequence: number }[];
+    deliveries: readonly { id: string; sequence: number; dueAt: number }[];
   },
-): Promise<{ ids: string[]; made: number }> {
-  const { teamId, replayId, originals } = input;
-  if (originals.length === 0) return { ids: [], made: 0 };
-  const ids = originals.map(() => newId('dlv', tx.now));
-  const made = await tx.db.run(
+): Promise<number> {
+  const { replayId, deliveries } = input;
+  if (deliveries.length === 0) return 0;
+  touchLane(tx, teamId, webhookId);
+  return tx.db.run(
     `with event_there as materialized (
        select sequence from event where team_id = $1 and sequence = any($4::bigint[])
        order by sequence for key share
      )
      insert into delivery
        (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)
-     select $1, given.id, given.webhook_id, given.sequence, 'waiting', $5, $5, 'replay', 2, $6
-     from unnest($2::text[], $3::text[], $4::bigint[]) as given (id, webhook_id, sequence)
+     select $1, given.id, $2, given.sequence, 'waiting', given.due_at, $6, 'replay', 2, $7
+     from unnest($3::text[], $4::bigint[], $5::bigint[]) as given (id, sequence, due_at)
      join event_there on event_there.sequence = given.sequence
      on conflict do nothing`,
     teamId,
-    ids,
-    originals.map(({ webhookId }) => webhookId),
-    originals.map(({ sequence }) => sequence),
+    webhookId,
+    deliveries.map(({ id }) => id),
+    deliveries.map(({ sequence }) => sequence),
+    deliveries.map(({ dueAt }) => dueAt),
     tx.now,
     replayId,
   );
-  for (const { webhookId } of originals) touchLane(tx, teamId, webhookId);
-  return { ids, made };
 }

@@ -45,18 +45,24 @@ interface LaneRow {
   failingSince: number | null;
   breaker: string | null;
   rewrites: number;
+  askedAt: number | null;
+  askedId: string | null;
 }
 
 const COLUMNS = `
   webhook.team_id as teamId, webhook.id as webhookId, webhook.url, webhook.secret, webhook.headers,
-  webhook.settings, webhook.failing_since as failingSince, webhook.breaker,
+  webhook.settings, webhook.failing_since as failingSince, webhook.breaker, webhook.asked_at as askedAt,
+  webhook.asked_id as askedId,
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
   iif(webhook.previous_until > ?1, webhook.previous_secret, null) as previousSecret`;
+// While a replay puts deliveries of an ordered webhook into their places, one of a later event would come too early.
+const REPLAY_RUNS = `select 1 from replay indexed by replay_running where state = 'running'`;
 // One seek for each class, because the index is in order of `next_at` only within a class; and another one for what is
 // dated further ahead than any delivery can wait, which happens when the clock is set back.
 const HAS_DUE = `
   webhook.state = 'active' and
   case when json_extract(webhook.settings, '$.ordered') then
+    not exists (${REPLAY_RUNS} and replay.team_id = webhook.team_id and replay.webhook_id = webhook.id) and
     (select d.next_at from delivery d indexed by delivery_order
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1) not between ?1 + 1 and ?1 + ${LONGEST_WAIT_MS}
@@ -129,7 +135,7 @@ export function lane(view: View, { teamId, webhookId }: LaneName): DueLane | und
   return row && toLane(row);
 }
 
-function toLane({ secret, previousSecret, settings, breaker, ...lane }: LaneRow): DueLane {
+function toLane({ secret, previousSecret, settings, breaker, askedAt, askedId, ...lane }: LaneRow): DueLane {
   const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
   return {
     ...lane,
@@ -137,6 +143,7 @@ function toLane({ secret, previousSecret, settings, breaker, ...lane }: LaneRow)
     secrets,
     settings: JSON.parse(settings),
     breaker: breaker === null ? null : JSON.parse(breaker),
+    asked: askedAt === null ? null : { at: askedAt, deliveryId: askedId ?? '' },
   };
 }
 
@@ -149,7 +156,9 @@ const DUE_OF_A_CLASS = dueOfAClass('<= ?');
 const AHEAD_OF_A_CLASS = dueOfAClass('> ?');
 const IN_ORDER = `
   select id from delivery indexed by delivery_order
-  where state = 'waiting' and ${OF_A_LANE} order by event_sequence, id limit ?`;
+  where state = 'waiting' and ${OF_A_LANE}
+    and not exists (${REPLAY_RUNS} and replay.team_id = delivery.team_id and replay.webhook_id = delivery.webhook_id)
+  order by event_sequence, id limit ?`;
 const BY_ID = `
   select delivery.id, delivery.origin, delivery.class, delivery.attempt, delivery.next_at, delivery.created_at,
          event.id, event.type, event.sequence, event.body, (select rewrites from team where team.id = ?1),

@@ -18,7 +18,8 @@ import { publish } from './publish.ts';
 import { begin, noteSent } from './push.ts';
 import { setQuotas } from './quotas.ts';
 import { remove as deleteTeam, retire } from './remove-team.ts';
-import { replay, startReplay, stepReplays } from './replays.ts';
+import { stepReplays } from './replay-steps.ts';
+import { replay, startReplay } from './replays.ts';
 import { fire } from './schedules.ts';
 import {
   begin as beginSession,

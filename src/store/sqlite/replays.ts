@@ -1,23 +1,19 @@
 /**
- * Replays: events that are sent again, as new deliveries behind all others of their webhook.
- *
- * A replay of a selection goes through the history of its webhook. Its cursor is part of its row and moves in the
- * transaction that creates the deliveries, so that a crash between two steps loses nothing. The unique index
- * `delivery_replay` ensures that each event comes once.
+ * Replays: events that are sent again. What still waits for an event is made due; else it is sent in a new delivery.
+ * `replay-steps.ts` carries out replays of a selection.
  */
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
-import type { DeliveryOperations, Replay } from '../webhook-operations.ts';
+import type { DeliveryOperations, LaneName, Replay, ReplayedDelivery } from '../webhook-operations.ts';
 import { byAge, type HistoryCursor } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
-
-/** How many webhooks' replays one step looks at; the next step continues after them. */
-const MAX_WEBHOOKS = 100;
+type Result<Name extends keyof DeliveryOperations> = Awaited<ReturnType<DeliveryOperations[Name]>>;
 
 export function replay(tx: Tx, input: Input<'replay'>): string[] | undefined {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
@@ -38,8 +34,50 @@ function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): string[] | 
   );
   const all = originals.filter((original) => webhookId === undefined || original.webhookId === webhookId);
   if (all.length < ids.length) return undefined;
-  // Never undefined, because without a replay id nothing can conflict.
-  return all.map((original) => addReplayed(tx, { ...original, teamId, replayId: null }) as string);
+  return all.map(({ webhookId: id, sequence }) => sendNow(tx, { teamId, webhookId: id }, sequence));
+}
+
+/** Returns the id of the delivery that sends the event. */
+function sendNow(tx: Tx, lane: LaneName, sequence: number): string {
+  const waiting = firstWaiting(siblingsOf(tx, lane, sequence))?.id;
+  if (waiting !== undefined) makeDueUpTo(tx, lane, { id: waiting, sequence });
+  const id = waiting ?? addReplayed(tx, lane, { sequence, dueAt: tx.now, replayId: null });
+  ask(tx, lane, id);
+  return id;
+}
+
+/** Makes a delivery due now, and of an ordered webhook all before it, because those are sent first. */
+function makeDueUpTo(
+  tx: Tx,
+  { teamId, webhookId }: LaneName,
+  { id, sequence }: { id: string; sequence: number },
+): void {
+  tx.db.run(
+    `update delivery set next_at = ?1 where team_id = ?2 and state = 'waiting' and next_at > ?1 and (
+       id = ?3 or id in (
+         select earlier.id from webhook
+         cross join delivery earlier indexed by delivery_order
+           on earlier.team_id = ?2 and earlier.webhook_id = ?4 and earlier.state = 'waiting'
+         where webhook.team_id = ?2 and webhook.id = ?4 and json_extract(webhook.settings, '$.ordered')
+           and earlier.event_sequence < ?5))`,
+    tx.now,
+    teamId,
+    id,
+    webhookId,
+    sequence,
+  );
+}
+
+/** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
+export function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): void {
+  tx.db.run(
+    'update webhook set asked_at = ?, asked_id = ? where team_id = ? and id = ?',
+    tx.now,
+    deliveryId,
+    teamId,
+    webhookId,
+  );
+  touchLane(tx, teamId, webhookId);
 }
 
 export function startReplay(tx: Tx, input: Input<'startReplay'>): Replay | undefined {
@@ -69,6 +107,8 @@ function begin(tx: Tx, input: Input<'startReplay'>): Replay | undefined {
     Math.min(until, tx.now),
     tx.now,
   ) as ReplayRow;
+  // The lane of an ordered webhook stops until everything is in its place.
+  touchLane(tx, teamId, webhookId);
   return toReplay(row);
 }
 
@@ -77,128 +117,103 @@ export function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Repla
   return row && toReplay(row);
 }
 
-/** The last webhook stepped, and whether this round through the webhooks has done anything. */
-export interface ReplayCursor {
-  teamId: string;
-  webhookId: string;
-  moved: boolean;
-}
-
-export const REPLAY_START: ReplayCursor = { teamId: '', webhookId: '', moved: false };
-
-// The oldest running replay of each webhook: its others follow when that is done.
-const RUNNING = `
-  select * from replay indexed by replay_running
-  where state = 'running' and (team_id, webhook_id) > (?, ?) and id = (
-    select first.id from replay first indexed by replay_running
-    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
-    order by first.created_at, first.id limit 1)
-  order by team_id, webhook_id limit ?`;
-
-/** `next` is null at the end of a round through the webhooks; `done` when a whole round found nothing to do. */
-export function stepReplays(
-  tx: Tx,
-  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayCursor },
-): { done: boolean; next: ReplayCursor | null } {
-  let room = limit;
-  let place = after;
-  const rows = tx.db.all<ReplayRow>(RUNNING, after.teamId, after.webhookId, MAX_WEBHOOKS);
-  for (const row of rows) {
-    const free = Math.min(room, waiting - replayedWaiting(tx, row, waiting));
-    if (free > 0) room -= step(tx, row, free);
-    place = { teamId: row.team_id, webhookId: row.webhook_id, moved: after.moved || room < limit };
-    if (room <= 0) break;
-  }
-  if (room <= 0 || rows.length === MAX_WEBHOOKS) return { done: false, next: place };
-  return { done: !place.moved, next: null };
-}
-
-const REPLAYED_WAITING = `
-  select count(*) as count from (
-    select 1 from delivery indexed by delivery_due
-    where team_id = ? and webhook_id = ? and state = 'waiting' and class = 2 limit ?)`;
-
-function replayedWaiting(tx: Tx, { team_id, webhook_id }: ReplayRow, atMost: number): number {
-  return tx.db.get<{ count: number }>(REPLAYED_WAITING, team_id, webhook_id, atMost)?.count ?? 0;
-}
-
-const FORWARDS = `
-  select created_at as createdAt, id, event_sequence as sequence, state from delivery indexed by delivery_history
-  where team_id = ? and webhook_id = ? and state = ? and created_at <= ? and (created_at, id) > (?, ?)
-  order by created_at, id limit ?`;
-
-/** Advances a replay by up to `limit` deliveries; returns how many it has read, at least 1. */
-function step(tx: Tx, row: ReplayRow, limit: number): number {
-  const { team_id: teamId, id: replayId, webhook_id: webhookId } = row;
-  const after: HistoryCursor = { createdAt: row.after_at, id: row.after_id };
-  if (after.createdAt < row.since) Object.assign(after, { createdAt: row.since - 1, id: '\uffff' });
-  const isThere = tx.db.get(
-    `select 1 from webhook where team_id = ? and id = ? and state <> 'deleted'`,
-    teamId,
-    webhookId,
-  );
-  const selected = (isThere === undefined ? [] : (JSON.parse(row.states) as DeliveryState[]))
-    .flatMap((state) =>
-      tx.db.all<Selected>(FORWARDS, teamId, webhookId, state, row.until, after.createdAt, after.id, limit),
+export function replayed(view: View, { teamId, id, after, limit }: Input<'replayed'>): ReplayedDelivery[] {
+  return view.db
+    .all<
+      Omit<ReplayedDelivery, 'last'> & { outcome: string | null; status: number | null; error: string | null }
+    >(
+      `select delivery.event_sequence as sequence, delivery.state, delivery.next_at as nextAt,
+              attempt.outcome, attempt.status, attempt.error
+       from delivery indexed by delivery_replay
+       left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
+                        and attempt.number = delivery.attempt
+       where delivery.team_id = ? and delivery.replay_id = ? and delivery.event_sequence > ?
+       order by delivery.event_sequence limit ?`,
+      teamId,
+      id,
+      after,
+      limit,
     )
-    .sort(byAge)
-    .slice(0, limit);
-  const made = selected.filter(
+    .map(({ outcome, status, error, ...delivery }) => ({
+      ...delivery,
+      last: outcome === null ? null : ({ outcome, status, error } as ReplayedDelivery['last']),
+    }));
+}
+
+export function replayable(view: View, input: Input<'replayable'>): Result<'replayable'> {
+  const { teamId, webhookId, states, since = 0, until = view.now, limit } = input;
+  const after = input.after ?? startOf(since);
+  const selected = select(view, { teamId, webhookId, states, until, after, limit });
+  const found = selected.filter(
     (one) =>
-      !isMadeGood(tx, row, one) &&
-      addReplayed(tx, { teamId, webhookId, sequence: one.sequence, replayId }) !== undefined,
-  ).length;
-  const last = selected.at(-1) ?? after;
-  tx.db.run(
-    'update replay set after_at = ?, after_id = ?, made = made + ?, state = ? where team_id = ? and id = ?',
-    last.createdAt,
-    last.id,
-    made,
-    selected.length < limit ? 'done' : 'running',
-    teamId,
-    replayId,
+      chooseReplay(one, siblingsOf(view, { teamId, webhookId }, one.sequence), { states, replayId: null }) !==
+      null,
   );
-  return Math.max(1, selected.length);
+  const last = selected.at(-1);
+  return {
+    found: found.map(({ sequence, state }) => ({ sequence, state })),
+    next: last === undefined || selected.length < limit ? null : { createdAt: last.createdAt, id: last.id },
+  };
+}
+
+/** The cursor before everything of a period. */
+export function startOf(since: number): HistoryCursor {
+  return { createdAt: since - 1, id: '\uffff' };
 }
 
 /** A delivery that a replay selects. */
-type Selected = HistoryCursor & { sequence: number; state: DeliveryState };
+export type Selected = Sibling & { sequence: number };
 
-/** Whether a failed delivery was followed by one of the same event that has arrived or is waiting. */
-function isMadeGood(tx: Tx, { team_id, webhook_id }: ReplayRow, failed: Selected): boolean {
-  if (failed.state !== 'dead' && failed.state !== 'canceled') return false;
-  const since = tx.db.get(
-    `select 1 from delivery indexed by delivery_event
-     where team_id = ? and event_sequence = ? and webhook_id = ? and state in ('delivered', 'waiting')
-       and created_at >= ? and id <> ? limit 1`,
-    team_id,
-    failed.sequence,
-    webhook_id,
-    failed.createdAt,
-    failed.id,
-  );
-  return since !== undefined;
+const FORWARDS = `
+  select created_at as createdAt, id, event_sequence as sequence, state, replay_id as replayId
+  from delivery indexed by delivery_history
+  where team_id = ? and webhook_id = ? and state = ? and created_at <= ? and (created_at, id) > (?, ?)
+  order by created_at, id limit ?`;
+
+/** The next deliveries of a selection, oldest first. */
+export function select(
+  view: View,
+  input: LaneName & { states: readonly DeliveryState[]; until: number; after: HistoryCursor; limit: number },
+): Selected[] {
+  const { teamId, webhookId, states, until, after, limit } = input;
+  return states
+    .flatMap((state) =>
+      view.db.all<Selected>(FORWARDS, teamId, webhookId, state, until, after.createdAt, after.id, limit),
+    )
+    .sort(byAge)
+    .slice(0, limit);
 }
 
-/** Undefined if this replay has already made a delivery of that event. */
-function addReplayed(
+/** All deliveries of an event to a webhook. */
+export function siblingsOf(view: View, { teamId, webhookId }: LaneName, sequence: number): Sibling[] {
+  return view.db.all<Sibling>(
+    `select id, state, created_at as createdAt, replay_id as replayId from delivery indexed by delivery_event
+     where team_id = ? and event_sequence = ? and webhook_id = ?`,
+    teamId,
+    sequence,
+    webhookId,
+  );
+}
+
+/** Makes a new delivery of an event, behind all others of its webhook; returns its id. */
+export function addReplayed(
   tx: Tx,
-  delivery: { teamId: string; webhookId: string; sequence: number; replayId: string | null },
-): string | undefined {
+  { teamId, webhookId }: LaneName,
+  { sequence, dueAt, replayId }: { sequence: number; dueAt: number; replayId: string | null },
+): string {
   const id = newId('dlv', tx.now);
-  const made = tx.db.run(
+  tx.db.run(
     `insert into delivery
        (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)
-     values (?, ?, ?, ?, 'waiting', ?, ?, 'replay', 2, ?) on conflict do nothing`,
-    delivery.teamId,
+     values (?, ?, ?, ?, 'waiting', ?, ?, 'replay', 2, ?)`,
+    teamId,
     id,
-    delivery.webhookId,
-    delivery.sequence,
+    webhookId,
+    sequence,
+    dueAt,
     tx.now,
-    tx.now,
-    delivery.replayId,
+    replayId,
   );
-  if (made === 0) return undefined;
-  touchLane(tx, delivery.teamId, delivery.webhookId);
+  touchLane(tx, teamId, webhookId);
   return id;
 }

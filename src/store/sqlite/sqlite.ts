@@ -38,7 +38,8 @@ import * as quotas from './quotas.ts';
 import { reading } from './reader.ts';
 import * as records from './records.ts';
 import { retired } from './remove-team.ts';
-import { getReplay, REPLAY_START } from './replays.ts';
+import { REPLAY_START } from './replay-steps.ts';
+import { getReplay, replayable, replayed } from './replays.ts';
 import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
 import * as sessions from './sessions.ts';
@@ -273,6 +274,8 @@ function compose(parts: {
       replay: write('deliveries.replay'),
       startReplay: write('deliveries.startReplay'),
       getReplay: read(getReplay),
+      replayable: read(replayable),
+      replayed: read(replayed),
       stepReplays: inRounds(REPLAY_START, write('deliveries.stepReplays')),
       expire: inRounds(EXPIRE_START, write('deliveries.expire')),
       prune: inRounds(PRUNE_START, write('deliveries.prune')),
