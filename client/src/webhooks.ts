@@ -106,9 +106,43 @@ export interface Replay {
   states: DeliveryState[];
   since: string;
   until: string;
-  /** Deliveries made so far. */
+  /** Deliveries sent so far: new ones, and those still waiting that became due at once. */
   made: number;
+  /** What has become of those. */
+  outcome: {
+    arrived: number;
+    /** Not tried yet: in line, or held back with their webhook. */
+    underWay: number;
+    /** Given up, or to be tried again. */
+    failed: number;
+    canceled: number;
+    /** Sent again by a later replay, which counts them. */
+    superseded: number;
+    /** The most frequent first. `retried`: how many of them are tried again by themselves. */
+    failures: { status: number | null; message: string; count: number; retried: number }[];
+    isComplete: boolean;
+  };
   createdAt: string;
+}
+
+/** What a replay would send. */
+export interface ReplayPlan {
+  since: string;
+  until: string;
+  states: DeliveryState[];
+  /** Events that it would send. */
+  count: number;
+  /** Where each of them stands; of states that are not chosen, how many events choosing only that one would send. */
+  byState: Record<DeliveryState, number>;
+  /** False: there are more than are counted. */
+  isComplete: boolean;
+}
+
+/** Selects deliveries by when they were created: `until` is now, and `states` all that have not arrived, unless told. */
+export interface ReplaySelection {
+  since: Date | string;
+  until?: Date | string;
+  states?: DeliveryState[];
 }
 
 /** A public key: `key` is what `verifyWebhook` takes. */
@@ -268,7 +302,12 @@ export class Webhooks {
     });
   }
 
-  /** Sends these deliveries once more: 1 to 100 of them, all or none. @throws NotFound */
+  /**
+   * Sends these deliveries once more: 1 to 100 of them, all or none.
+   *
+   * @returns the deliveries that send them: the same ones if they still wait, else new ones
+   * @throws NotFound
+   */
   async replay(
     webhookId: string,
     deliveryIds: readonly string[],
@@ -278,17 +317,28 @@ export class Webhooks {
     return (await this.#transport.json<{ deliveryIds: string[] }>(call)).deliveryIds;
   }
 
-  /** Begins to replay all deliveries in some states since a time; those that are `dead` unless told. @throws NotFound */
+  /** Counts what `replaySince` would send, and sends nothing. @throws NotFound */
+  async planReplay(
+    webhookId: string,
+    { since, until, states }: ReplaySelection,
+    options: CallOptions = {},
+  ): Promise<ReplayPlan> {
+    const path = `${pathOf(webhookId)}/replay`;
+    const json = { since, until, states, dryRun: true };
+    return (await this.#transport.json<{ plan: ReplayPlan }>({ ...options, method: 'POST', path, json })).plan;
+  }
+
+  /** Begins to replay all deliveries since a time that have not arrived, or those in some states. @throws NotFound */
   async replaySince(
     webhookId: string,
-    { since, until, states }: { since: Date | string; until?: Date | string; states?: DeliveryState[] },
+    { since, until, states }: ReplaySelection,
     options: KeyedOptions = {},
   ): Promise<Replay> {
     const call = this.#replayOf(webhookId, { since, until, states }, options);
     return (await this.#transport.json<{ replay: Replay }>(call)).replay;
   }
 
-  /** How far a replay is. @throws NotFound */
+  /** How far a replay is, and what became of what it has sent. @throws NotFound */
   readReplay(webhookId: string, replayId: string, options: CallOptions = {}): Promise<Replay> {
     const path = `${pathOf(webhookId)}/replays/${encodeURIComponent(replayId)}`;
     return this.#transport.json({ ...options, path });
@@ -329,11 +379,17 @@ export class Deliveries {
     return this.#transport.json({ ...options, path });
   }
 
-  /** Sends the same event to the same webhook once more, as a delivery of its own. @throws NotFound */
+  /**
+   * Sends the same event to the same webhook once more, now.
+   *
+   * @returns the delivery that sends it: the one that still waits (`retried`), else a new one. `message` says if
+   *   something holds it back.
+   * @throws NotFound
+   */
   replay(
     deliveryId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
-  ): Promise<{ message: string; deliveryId: string }> {
+  ): Promise<{ message: string; deliveryId: string; retried: boolean }> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/replay`;
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }

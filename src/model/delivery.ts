@@ -4,6 +4,8 @@
  *     waiting ──2xx──▶ delivered
  *        │  ▲
  *        │  └──anything else, while the schedule lasts
+ *        │  ▲
+ *        │  └──asked to be sent now: due at once
  *        ├──schedule used up──▶ dead
  *        ├──waited too long (about four days: paused, or tried and behind others)──▶ dead
  *        └──unsubscribed, 410──▶ canceled
@@ -13,6 +15,9 @@
 
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** What a replay sends unless told: everything that has not arrived. What is canceled belongs to a webhook that is gone. */
+export const NOT_ARRIVED: readonly DeliveryState[] = ['waiting', 'dead'];
 
 /** Why a delivery exists. A replay and a test go to one webhook alone, whatever it has subscribed. */
 export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;

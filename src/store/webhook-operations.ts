@@ -215,10 +215,8 @@ export interface HistoryPlace {
 export interface ReplayedDelivery {
   sequence: number;
   state: DeliveryState;
-  /** When it is due or was due; null unless it waits. */
-  nextAt: number | null;
   /** Its last attempt; null before the first, and when that is no longer kept. */
-  last: Pick<Attempt, 'outcome' | 'status' | 'error'> | null;
+  last: DeliverySummary['last'];
 }
 
 export interface DeliveryOperations {
@@ -242,13 +240,14 @@ export interface DeliveryOperations {
   /**
    * Due deliveries of one active webhook, longest due first, up to a limit per class. With `ordered`: its waiting
    * deliveries in the order of their events, due or not, up to `limits.live`. Those in `held` count towards the limits
-   * and may be left out of the result.
+   * and may be left out of the result. `first` is in the result if it is due, whatever the limits; not with `ordered`.
    */
   load(
     input: LaneName & {
       limits: Record<DeliveryClass, number>;
       ordered: boolean;
       held?: { has(id: string): boolean };
+      first?: string | undefined;
     },
   ): Promise<DueDelivery[]>;
   /**

@@ -55,6 +55,39 @@ test('a down endpoint costs one probe at a time, and no attempts of what waits',
   );
 });
 
+test('what somebody asks for is the probe of a down endpoint, at once, and what waits follows when it succeeds', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
+  let isUp = false;
+  const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
+  const webhookId = await subscribe(receiver.url);
+  await runs(40);
+  const one = lanes();
+  await one.tick();
+  const burst = receiver.arrived.length;
+  advance(1_000);
+  await one.tick();
+  assert.equal(receiver.arrived.length, burst, 'it rests');
+  const ask = async () => {
+    // The newest of many that wait: far behind what the lane would load.
+    const [newest] = await store.deliveries.list({ teamId, webhookId, states: ['waiting'], limit: 1 });
+    const made = await store.deliveries.replay({ teamId, ids: [newest?.id ?? ''] });
+    assert.deepEqual(made, [newest?.id]);
+    await one.tick();
+    return newest?.eventId;
+  };
+  assert.equal(await ask(), receiver.arrived[burst]?.id);
+  assert.equal(receiver.arrived.length, burst + 1, 'one probe, and it rests again');
+  advance(1_000);
+  await one.tick();
+  assert.equal(receiver.arrived.length, burst + 1);
+  isUp = true;
+  assert.equal(await ask(), receiver.arrived[burst + 1]?.id);
+  advance(400_000);
+  await one.tick();
+  assert.deepEqual(await states(webhookId), { delivered: 40 });
+  assert.equal((await store.deliveries.list({ teamId, webhookId, limit: 100 })).length, 40);
+});
+
 test('an endpoint that returns gets no herd: one request, then two, then four', async (t) => {
   const { lanes, subscribe, runs, states, advance } = await setUp(t);
   let isUp = false;

@@ -113,22 +113,25 @@ test('a started lane with a rate wakes up by itself', async (t) => {
 
 test('live deliveries go before retries and replays, which do not starve', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
-  let isUp = false;
   let open: Arrived[] = [];
-  const receiver = await endpoint(t, (arrived) => {
-    if (!isUp) arrived.response.writeHead(400).end();
-    else open.push(arrived);
-  });
+  let answer = well;
+  const receiver = await endpoint(t, (arrived) => answer(arrived));
   const webhookId = await subscribe(receiver.url, ['workflow_queued'], { ordered: false });
   await runs(10);
   const one = lanes();
   await one.tick();
-  const failed = await store.deliveries.list({ teamId, webhookId, limit: 10 });
-  await store.deliveries.replay({ teamId, webhookId, ids: failed.map(({ id }) => id) });
+  await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
+  while (!(await store.deliveries.stepReplays({ limit: 10, waiting: 10 })).done);
+  await runs(10);
+  answer = ({ response }) => response.writeHead(400).end();
+  await one.tick();
   const old = new Set(receiver.arrived.map(({ id }) => id));
   advance(6_000);
   await runs(60);
-  isUp = true;
+  answer = (arrived) => {
+    open.push(arrived);
+    return arrived.response;
+  };
   const before = receiver.arrived.length;
   const ticking = one.tick();
   for (let answered = 0; answered < 80; ) {

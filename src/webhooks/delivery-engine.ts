@@ -245,7 +245,9 @@ export class DeliveryEngine {
     const changedHands = lane.due.epoch !== due.epoch;
     // An erasure has rewritten events since the queue was loaded.
     const isRewritten = lane.due.rewrites !== due.rewrites;
-    if (lane.ordered !== due.settings.ordered || changedHands || isRewritten) this.#drop(lane);
+    // Somebody wants a delivery at once, which may not be in the queue.
+    const isAsked = lane.isAskedAnew(due);
+    if (lane.ordered !== due.settings.ordered || changedHands || isRewritten || isAsked) this.#drop(lane);
     lane.name(due, askedMs);
     lane.mayHaveMore();
     await this.#load(lane);
@@ -256,8 +258,8 @@ export class DeliveryEngine {
     const { teamId, webhookId } = lane.due;
     try {
       while (lane.restsUntil(this.#store.now()) <= this.#store.now() && !this.#stopping) {
-        const fresh = await lane.load(this.#room(lane), (limits, held) =>
-          this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered, held }),
+        const fresh = await lane.load(this.#room(lane), (limits, held, first) =>
+          this.#store.deliveries.load({ teamId, webhookId, limits, ordered: lane.ordered, held, first }),
         );
         for (const delivery of fresh ?? []) this.#queuedCharacters += delivery.body.length;
         if (fresh === undefined || !lane.missed) break;

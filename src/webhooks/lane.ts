@@ -64,6 +64,8 @@ export class Lane {
   #bucket: Bucket = FULL_BUCKET;
   readonly #queues: Record<DeliveryClass, DueDelivery[]> = { live: [], retry: [], replay: [] };
   readonly #held = new Map<string, DeliveryClass>();
+  /** The delivery that goes next, because somebody has asked for it. */
+  #first: string | undefined;
   #loading = false;
   #releasedWhileLoading: string[] = [];
 
@@ -72,6 +74,7 @@ export class Lane {
     this.health = startHealth(due.failingSince);
     this.breaker = due.breaker;
     if (due.failingSince !== null) this.#failingWrittenMs = Number.NEGATIVE_INFINITY;
+    this.#first = due.asked?.deliveryId;
   }
 
   get queued(): number {
@@ -128,7 +131,27 @@ export class Lane {
       this.breaker = null;
       this.#failingWrittenMs = undefined;
     }
+    if (this.isAskedAnew(due)) {
+      // One request shows whether the rest was still needed.
+      this.health = { ...this.health, restsUntil: 0, limit: this.#rests ? 1 : this.health.limit };
+      this.#first = due.asked?.deliveryId;
+    }
     this.due = due;
+  }
+
+  /** Whether somebody has asked to send a delivery at once since the store last named the lane. */
+  isAskedAnew({ asked }: DueLane): boolean {
+    const known = this.due.asked;
+    if (asked === null) return false;
+    return (
+      known === null ||
+      asked.at > known.at ||
+      (asked.at === known.at && asked.deliveryId !== known.deliveryId)
+    );
+  }
+
+  get #rests(): boolean {
+    return this.health.restsUntil > 0;
   }
 
   /** Notes when the table learned that it fails, by the monotonic clock; undefined: that it no longer fails. */
@@ -165,7 +188,11 @@ export class Lane {
    */
   async load(
     most: number,
-    page: (limits: Limits, held: { has(id: string): boolean }) => Promise<DueDelivery[]>,
+    page: (
+      limits: Limits,
+      held: { has(id: string): boolean },
+      first: string | undefined,
+    ) => Promise<DueDelivery[]>,
   ): Promise<DueDelivery[] | undefined> {
     const isOrdered = this.ordered;
     this.missed = this.#loading;
@@ -177,7 +204,7 @@ export class Lane {
     const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
     for (const name of asked) this.#more.delete(name);
     try {
-      const found = await page(this.#withHeld(wanted), this.#held);
+      const found = await page(this.#withHeld(wanted), this.#held, this.#first);
       // A page that was read before an erasure may arrive after it: outdated bodies are left to the next page.
       const current = found.filter(({ rewrites }) => rewrites >= this.due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
@@ -228,7 +255,7 @@ export class Lane {
     if (this.startsAt(nowMs) > nowMs) return undefined;
     const { live, retry, replay } = this.#queues;
     const name = nextClass(this.#turn, { live: live.length, retry: retry.length, replay: replay.length });
-    const delivery = name && this.#queues[name].shift();
+    const delivery = this.#takeFirst() ?? (name && this.#queues[name].shift());
     if (delivery === undefined) return undefined;
     const { ratePerSecond } = this.due.settings;
     if (ratePerSecond !== null) {
@@ -239,6 +266,18 @@ export class Lane {
     this.#inFlight += 1;
     this.#unanswered += 1;
     return delivery;
+  }
+
+  #takeFirst(): DueDelivery | undefined {
+    const id = this.#first;
+    if (id === undefined || this.ordered) return undefined;
+    for (const queue of Object.values(this.#queues)) {
+      const place = queue.findIndex((delivery) => delivery.id === id);
+      if (place === -1) continue;
+      this.#first = undefined;
+      return queue.splice(place, 1)[0];
+    }
+    return undefined;
   }
 
   /** The request of the delivery that was taken has ended. */

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };
 
 test('replays a selection in parts, no faster than it is sent, each event once', async (t) => {
-  const { store, teamId, lanes, subscribe, runs } = await setUp(t);
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const webhookId = await subscribe(receiver.url, ['*']);
   await runs(100);
@@ -22,13 +22,44 @@ test('replays a selection in parts, no faster than it is sent, each event once',
   await replay.tick();
   assert.equal((await store.deliveries.getReplay({ teamId, id: started.id }))?.made, 256);
   assert.equal((await store.deliveries.getReplay({ teamId, id: started.id }))?.state, 'running');
+  advance(1_000);
   await one.tick();
   await replay.tick();
+  advance(1_000);
   await one.tick();
   const done = await store.deliveries.getReplay({ teamId, id: started.id });
   assert.deepEqual([done?.state, done?.made], ['done', 300]);
   assert.equal(receiver.arrived.length, 600);
   assert.equal(new Set(receiver.arrived.map(({ id }) => id)).size, 300);
+});
+
+test('replays to an ordered webhook strictly in the order of the events, also what waits', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
+  let status = 204;
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(status).end());
+  const webhookId = await subscribe(receiver.url, ['workflow_queued'], { ordered: true });
+  const one = lanes();
+  await runs(40);
+  await one.tick();
+  status = 500;
+  await runs(3);
+  await one.tick();
+  status = 204;
+  const before = receiver.arrived.length;
+  const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered', 'waiting'] });
+  await one.tick();
+  assert.equal(receiver.arrived.length, before, 'nothing is sent until all are in their places');
+  await webhookReplay({ store, ...quiet }).tick();
+  assert.equal((await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made, 43);
+  advance(1_000);
+  await one.tick();
+  const sequences = receiver.arrived.slice(before).map(({ body }) => JSON.parse(body).sequence);
+  assert.equal(sequences.length, 43);
+  assert.deepEqual(
+    sequences,
+    sequences.toSorted((a, b) => a - b),
+  );
+  assert.equal((await store.deliveries.list({ teamId, webhookId, limit: 100 })).length, 43 + 40);
 });
 
 test('expires what has waited longer than the schedule lasts, and deletes what is old', async (t) => {

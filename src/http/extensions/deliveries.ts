@@ -2,6 +2,7 @@
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
+import { sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -126,16 +127,27 @@ export const readDeliveryCommand: Operation<KeyedCall> = {
 export const replayDelivery: Operation<KeyedCall> = {
   id: 'replayDelivery',
   group: 'Integrations',
-  summary: 'Sends the same event to the same webhook once more, as a delivery of its own',
+  summary: 'Sends the same event to the same webhook once more, now',
+  description:
+    'If the event still waits for this webhook, that delivery becomes due at once, which counts as its next attempt; ' +
+    'else it is sent in a new delivery. A webhook that is held back because its endpoint fails is tried at once; one ' +
+    'that is paused is not.',
   parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
-    'The new delivery is on its way',
+    'It is on its way; `message` says if something holds it back',
     {
       type: 'object',
-      required: ['message', 'deliveryId'],
-      properties: { message: { type: 'string' }, deliveryId: { type: 'string' } },
+      required: ['message', 'deliveryId', 'retried'],
+      properties: {
+        message: { type: 'string' },
+        deliveryId: { type: 'string', description: 'The delivery that sends it' },
+        retried: {
+          type: 'boolean',
+          description: 'Whether it still waited, so that no new delivery was made',
+        },
+      },
     },
-    { location: 'Where the new delivery can be read' },
+    { location: 'Where that delivery can be read' },
   ),
   refusals: {
     field_invalid: 'The header `idempotency-key` is empty or too long',
@@ -143,18 +155,30 @@ export const replayDelivery: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const { services, caller, params, reply } = call;
+    const {
+      services: { store },
+      caller: { teamId },
+      params,
+      reply,
+    } = call;
     const idempotencyKey = idempotencyKeyFrom(call);
     const id = deliveryIdFrom(params.deliveryId);
-    const made = await services.store.deliveries.replay({
-      teamId: caller.teamId,
+    const before = await store.deliveries.get({ teamId, id });
+    const made = await store.deliveries.replay({
+      teamId,
       ids: [id],
       idempotencyKey,
     });
     const deliveryId = made?.[0];
-    if (deliveryId === undefined) throw new Problem('delivery_not_found');
+    if (deliveryId === undefined || before === undefined) throw new Problem('delivery_not_found');
+    const webhook = await store.webhooks.get({ teamId, id: before.webhookId });
     reply.header('location', `/v1/deliveries/${deliveryId}`);
-    return { message: 'The event is on its way once more', deliveryId };
+    const retried = deliveryId === id;
+    const message = sentences(
+      sentAgainWords({ asked: 1, retried: retried ? 1 : 0 }),
+      webhook === undefined ? null : whatHoldsBack(webhook, store.now()),
+    );
+    return { message, deliveryId, retried };
   },
 };
 

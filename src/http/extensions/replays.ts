@@ -1,48 +1,51 @@
 /** Replays: sending deliveries of a webhook again, by id or by state since a time. */
-import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
+import { replayOutcome } from '../../webhooks/replay-outcome.ts';
+import { planReplay } from '../../webhooks/replay-plan.ts';
+import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
 import { bodyFields } from '../body.ts';
 import { IDEMPOTENCY_KEY, keyOfFields } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from '../values.ts';
-import { shownReplay } from './shown-delivery.ts';
-import { webhookIdFrom, webhookOf } from './webhooks.ts';
+import { shownPlan, shownReplay } from './shown-delivery.ts';
+import { webhookOf } from './webhooks.ts';
 
 const MAX_NAMED = 100;
-const DEFAULT_STATES: readonly DeliveryState[] = ['dead'];
-const FORMS = 'Give either `deliveryIds`, or `since` with optional `until` and `states`';
+const FORMS = 'Give either `deliveryIds`, or `since` with optional `until`, `states` and `dryRun`';
 
 /** POST /v1/integrations/webhooks/{webhookId}/replay */
 export const replayDeliveries: Operation<KeyedCall> = {
   id: 'replayWebhookDeliveries',
   group: 'Integrations',
-  summary: 'Sends deliveries once more: those that are named, or all of some states since a time',
+  summary: 'Sends deliveries once more: those that are named, or all that have not arrived since a time',
   description:
-    'Every one is a new delivery of the same event, so receivers see the `webhook-id` they know. A selection by ' +
-    'time goes on in the background, throttled, also over a restart; new events go first. What failed and has since ' +
-    'been delivered by another replay, or waits in one, is left out of it.',
+    'A delivery that still waits becomes due at once; of any other the event is sent in a new delivery. Receivers see ' +
+    'the `webhook-id` they know, and no event that waits is sent twice. A selection by time goes on in the ' +
+    'background, throttled, in the order of the events, also over a restart; new events go first. What failed and ' +
+    'has since been delivered is left out of it.',
   parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
   requestBody: jsonBody({
-    oneOf: [
-      {
-        type: 'object',
-        required: ['deliveryIds'],
-        properties: {
-          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
-        },
+    type: 'object',
+    description: 'Either `deliveryIds` or `since`',
+    additionalProperties: false,
+    properties: {
+      deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
+      since: { ...requestTime, description: 'Of the deliveries that were created at this time or later' },
+      until: { ...requestTime, description: 'And at this time or earlier; now, unless told' },
+      states: {
+        type: 'array',
+        minItems: 1,
+        items: { enum: DELIVERY_STATES },
+        default: NOT_ARRIVED,
+        description: 'Those in these states: by default all that have not arrived',
       },
-      {
-        type: 'object',
-        required: ['since'],
-        properties: {
-          since: requestTime,
-          until: { ...requestTime, description: 'Now, unless told' },
-          states: { type: 'array', items: { enum: DELIVERY_STATES }, default: DEFAULT_STATES },
-        },
-      },
-    ],
+      dryRun: { type: 'boolean', default: false, description: 'Only count what it would send' },
+    },
+    oneOf: [{ required: ['deliveryIds'] }, { required: ['since'] }],
+    dependentRequired: { until: ['since'], states: ['since'], dryRun: ['since'] },
   }),
   answer: jsonResponse(
     'They are on their way, or will be',
@@ -54,9 +57,15 @@ export const replayDeliveries: Operation<KeyedCall> = {
         deliveryIds: {
           type: 'array',
           items: { type: 'string' },
-          description: 'The new deliveries, in the order of those named: all of them, or it is refused',
+          description:
+            'The deliveries that send them, in the order of those named: the same ones if they still wait, else new ' +
+            'ones. All of them, or it is refused',
         },
         replay: { $ref: '#/components/schemas/Replay' },
+        plan: {
+          $ref: '#/components/schemas/ReplayPlan',
+          description: 'With `dryRun`: what it would send. Nothing was sent',
+        },
       },
     },
     { location: 'Of a selection by time: where the replay can be read' },
@@ -69,10 +78,10 @@ export const replayDeliveries: Operation<KeyedCall> = {
 
   async handle(call) {
     const fields = await bodyFields(call, 'a JSON object with `deliveryIds`, or with `since`');
-    const named = fields.deliveryIds !== undefined;
-    const selected = ['since', 'until', 'states'].some((name) => fields[name] !== undefined);
-    if (named === selected) invalid(FORMS);
-    return named ? replayNamed(call, fields) : replaySelection(call, fields);
+    const { deliveryIds, since, until, states, dryRun } = fields;
+    const isSelection = [since, until, states, dryRun].some((field) => field !== undefined);
+    if ((deliveryIds !== undefined) === isSelection) invalid(FORMS);
+    return isSelection ? replaySelection(call, fields) : replayNamed(call, fields);
   },
 };
 
@@ -91,7 +100,7 @@ export const readReplay: Operation<KeyedCall> = {
       ? await services.store.deliveries.getReplay({ teamId: caller.teamId, id })
       : undefined;
     if (replay === undefined || replay.webhookId !== webhookId) throw new Problem('replay_not_found');
-    return shownReplay(replay);
+    return shownReplay(replay, await replayOutcome(services.store, replay));
   },
 };
 
@@ -99,39 +108,53 @@ async function replayNamed(call: KeyedCall, fields: Record<string, unknown>): Pr
   const { store } = call.services;
   const ids = idsFrom(fields.deliveryIds);
   const idempotencyKey = keyOfFields(call, fields);
-  const { teamId, id: webhookId } = await webhookOf(call);
+  const webhook = await webhookOf(call);
   const deliveryIds = await store.deliveries.replay({
-    teamId,
-    webhookId,
+    teamId: webhook.teamId,
+    webhookId: webhook.id,
     ids,
     idempotencyKey,
   });
   if (deliveryIds === undefined) throw new Problem('delivery_not_found');
-  return { message: 'On their way once more', deliveryIds };
+  const retried = deliveryIds.filter((id) => ids.includes(id)).length;
+  const message = sentences(
+    sentAgainWords({ asked: ids.length, retried }),
+    whatHoldsBack(webhook, store.now()),
+  );
+  return { message, deliveryIds };
 }
 
 async function replaySelection(call: KeyedCall, fields: Record<string, unknown>): Promise<object> {
-  const { services, caller, params, reply } = call;
+  const { services, reply } = call;
+  const { store } = services;
+  const { dryRun } = fields;
+  if (dryRun !== undefined && typeof dryRun !== 'boolean') invalid('`dryRun` must be true or false');
   if (fields.since === undefined) invalid(FORMS);
   const since = timeFrom(fields.since, '`since`');
-  const until = fields.until === undefined ? services.store.now() : timeFrom(fields.until, '`until`');
+  const until = fields.until === undefined ? store.now() : timeFrom(fields.until, '`until`');
   if (since > until) invalid('`since` must not be after `until`, which is now unless told');
   const states = statesFrom(fields.states);
-  const webhookId = webhookIdFrom(params.webhookId);
-  const replay = await services.store.deliveries.startReplay({
-    teamId: caller.teamId,
-    webhookId,
-    states,
-    since,
-    until,
+  const webhook = await webhookOf(call);
+  const { teamId, id: webhookId } = webhook;
+  const selection = { teamId, webhookId, states, since, until };
+  const held = whatHoldsBack(webhook, store.now());
+  if (dryRun === true) {
+    const plan = await planReplay(store, selection);
+    return { message: sentences(planWords(plan), plan.count === 0 ? null : held), plan: shownPlan(plan) };
+  }
+  const replay = await store.deliveries.startReplay({
+    ...selection,
     idempotencyKey: keyOfFields(call, fields),
   });
   if (replay === undefined) throw new Problem('webhook_not_found');
   const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;
   reply.header('location', location);
   return {
-    message: `Replay ${replay.id} has begun; GET ${location} says how far it is`,
-    replay: shownReplay(replay),
+    message: sentences(
+      `Replay ${replay.id} has begun; GET ${location} says how far it is and what arrived`,
+      held,
+    ),
+    replay: shownReplay(replay, await replayOutcome(store, replay)),
   };
 }
 
@@ -146,7 +169,7 @@ function idsFrom(value: unknown): string[] {
 }
 
 function statesFrom(value: unknown): DeliveryState[] {
-  if (value === undefined) return [...DEFAULT_STATES];
+  if (value === undefined) return [...NOT_ARRIVED];
   if (!Array.isArray(value) || value.length === 0) {
     return invalid(`\`states\` must be an array of ${DELIVERY_STATES.join(', ')}, or be left out`);
   }

@@ -4,8 +4,11 @@ import { EVENT_TYPES } from '../../model/event.ts';
 import { parseExactly } from '../../model/record.ts';
 import { toIso, toIsoOrNull } from '../../std/clock.ts';
 import type { DeliverySummary, Replay } from '../../store/webhook-operations.ts';
+import type { ReplayOutcome } from '../../webhooks/replay-outcome.ts';
+import type { ReplayPlan } from '../../webhooks/replay-plan.ts';
 import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
 
+export type ShownPlan = ReturnType<typeof shownPlan>;
 export type ShownReplay = ReturnType<typeof shownReplay>;
 export type ShownDelivery = ReturnType<typeof shownDelivery>;
 export type ShownDeliveryDetail = ReturnType<typeof shownDeliveryDetail>;
@@ -39,7 +42,9 @@ export function shownDeliveryDetail(delivery: DeliverySummary & { body: string; 
   };
 }
 
-export function shownReplay(replay: Replay) {
+export function shownReplay(replay: Replay, outcome: ReplayOutcome) {
+  const { failures, isComplete, ...counts } = outcome;
+  const counted = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return {
     id: replay.id,
     webhookId: replay.webhookId,
@@ -48,8 +53,23 @@ export function shownReplay(replay: Replay) {
     since: toIso(replay.since),
     until: toIso(replay.until),
     made: replay.made,
+    outcome: {
+      ...counts,
+      superseded: isComplete ? Math.max(0, replay.made - counted) : 0,
+      failures: failures.map(({ outcome: kind, status, error, count, retried }) => ({
+        status,
+        message: kind === null ? 'Given up' : outcomeWords({ outcome: kind, status, error }),
+        count,
+        retried,
+      })),
+      isComplete,
+    },
     createdAt: toIso(replay.createdAt),
   };
+}
+
+export function shownPlan({ since, until, ...plan }: ReplayPlan) {
+  return { since: toIso(since), until: toIso(until), ...plan };
 }
 
 /** The outcome of one attempt: `Delivered: the receiver answered 204`, or why not. */
@@ -148,17 +168,71 @@ export const deliveryDetailSchema = {
   },
 };
 
+const count = { type: 'integer', minimum: 0 };
+const period = { since: isoTime, until: isoTime };
+const chosen = { type: 'array', items: { enum: DELIVERY_STATES } };
+
 export const replaySchema = {
   type: 'object',
-  required: ['id', 'webhookId', 'state', 'states', 'since', 'until', 'made', 'createdAt'],
+  required: ['id', 'webhookId', 'state', 'states', 'since', 'until', 'made', 'outcome', 'createdAt'],
   properties: {
     id: { type: 'string' },
     webhookId: { type: 'string' },
-    state: { enum: ['running', 'done'] },
-    states: { type: 'array', items: { enum: DELIVERY_STATES } },
-    since: isoTime,
-    until: isoTime,
-    made: { type: 'integer', description: 'Deliveries made so far' },
+    state: {
+      enum: ['running', 'done'],
+      description: '`done`: everything selected has been sent on its way. Whether it arrived: see `outcome`',
+    },
+    states: chosen,
+    ...period,
+    made: {
+      ...count,
+      description: 'Deliveries sent so far: new ones, and those still waiting that became due at once',
+    },
+    outcome: {
+      type: 'object',
+      required: ['arrived', 'underWay', 'failed', 'canceled', 'superseded', 'failures', 'isComplete'],
+      description: 'What has become of those',
+      properties: {
+        arrived: count,
+        underWay: { ...count, description: 'Not tried yet: in line, or held back with their webhook' },
+        failed: { ...count, description: 'Given up, or to be tried again' },
+        canceled: { ...count, description: 'The webhook was unsubscribed' },
+        superseded: { ...count, description: 'Sent again by a later replay, which counts them' },
+        failures: {
+          type: 'array',
+          description: 'What the failed ones came to, the most frequent first; 20 kinds at most',
+          items: {
+            type: 'object',
+            required: ['status', 'message', 'count', 'retried'],
+            properties: {
+              status: outcome.status,
+              message: outcome.message,
+              count,
+              retried: { ...count, description: 'How many of them are tried again by themselves' },
+            },
+          },
+        },
+        isComplete: { type: 'boolean', description: 'False: only the first 100,000 are counted' },
+      },
+    },
     createdAt: isoTime,
+  },
+};
+
+export const replayPlanSchema = {
+  type: 'object',
+  required: ['since', 'until', 'states', 'count', 'byState', 'isComplete'],
+  properties: {
+    ...period,
+    states: chosen,
+    count: { ...count, description: 'Events that it would send' },
+    byState: {
+      type: 'object',
+      required: DELIVERY_STATES,
+      description:
+        'Where each of them stands; of states that are not chosen, how many events choosing only that one would send',
+      properties: Object.fromEntries(DELIVERY_STATES.map((state) => [state, count])),
+    },
+    isComplete: { type: 'boolean', description: 'False: there are more than the 50,000 that are looked at' },
   },
 };

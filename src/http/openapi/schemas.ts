@@ -5,7 +5,12 @@
 import { webhookSchema } from '../contract/list-webhooks.ts';
 import { changeSchema } from '../extensions/changes.ts';
 import { auditLineSchema } from '../extensions/shown-audit-line.ts';
-import { deliveryDetailSchema, deliverySchema, replaySchema } from '../extensions/shown-delivery.ts';
+import {
+  deliveryDetailSchema,
+  deliverySchema,
+  replayPlanSchema,
+  replaySchema,
+} from '../extensions/shown-delivery.ts';
 import { inspectedRequestSchema, inspectorSchema } from '../extensions/shown-inspector.ts';
 import { jobSchema } from '../extensions/shown-job.ts';
 import { keySchema } from '../extensions/shown-key.ts';
@@ -50,6 +55,7 @@ export const schemas = {
   Delivery: deliverySchema,
   DeliveryDetail: deliveryDetailSchema,
   Replay: replaySchema,
+  ReplayPlan: replayPlanSchema,
   Inspector: inspectorSchema,
   InspectedRequest: inspectedRequestSchema,
   SystemChecks: systemChecksSchema,

@@ -192,7 +192,7 @@ export function testReplays(open: Open): void {
         ['waiting', null, null],
       ],
     );
-    assert.equal(sent[2]?.nextAt, nextAt);
+    assert.equal(sent[2]?.last?.at, FAILED.startedAt);
     assert.deepEqual(
       await store.deliveries.replayed({ teamId, id, after: sent[0]?.sequence ?? 0, limit: 2 }),
       sent.slice(1, 3),

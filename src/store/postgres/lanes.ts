@@ -6,7 +6,7 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
-import type { DueLane, LaneName } from '../webhook-operations.ts';
+import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
 import type { NextLook } from './lane-bounds.ts';
 import type { View } from './transaction.ts';
 
@@ -243,6 +243,9 @@ const DUE = `
       ${WAITING} and class > 0 and class = wanted.class and next_at > $4 order by next_at, id limit wanted.most
     ) ahead
     where wanted.class not in (select class from found)
+    union all
+    select first.* from (${WAITING} and id = $${6 + DELIVERY_CLASSES.length} and next_at <= $3) first
+    where first.id not in (select id from found)
   )
   ${withEvents('case due.class when 0 then due.event_sequence else due.next_at end')}
   order by due.class, due."inOrder", due.id`;
@@ -260,7 +263,7 @@ const IN_ORDER = `
 /** @returns what is due, and the sequence up to which every delivery was tried; 0 when no `live` ones were asked for */
 export async function load(
   view: View,
-  input: LaneName & { limits: Record<DeliveryClass, number>; ordered: boolean; seen: number },
+  input: Parameters<DeliveryOperations['load']>[0] & { seen: number },
 ): Promise<{ due: DueDelivery[]; seen: number }> {
   const { teamId, webhookId, limits } = input;
   const rows = input.ordered
@@ -273,6 +276,7 @@ export async function load(
         view.now + LONGEST_WAIT_MS,
         input.seen,
         ...DELIVERY_CLASSES.map((name) => limits[name]),
+        input.first ?? null,
       );
   const due = rows
     .filter(({ id }) => id !== null)

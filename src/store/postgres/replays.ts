@@ -3,7 +3,7 @@
  * `replay-steps.ts` carries out replays of a selection.
  */
 
-import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
@@ -124,6 +124,13 @@ async function begin(tx: Tx, input: Input<'startReplay'>): Promise<Replay | unde
   return row && toReplay(row);
 }
 
+interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
+  outcome: Attempt['outcome'] | null;
+  status: number | null;
+  error: string | null;
+  at: number;
+}
+
 export async function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Promise<Replay | undefined> {
   const row = await view.db.get<ReplayRow>('select * from replay where team_id = $1 and id = $2', teamId, id);
   return row && toReplay(row);
@@ -133,11 +140,9 @@ export async function replayed(
   view: View,
   { teamId, id, after, limit }: Input<'replayed'>,
 ): Promise<ReplayedDelivery[]> {
-  const rows = await view.db.all<
-    Omit<ReplayedDelivery, 'last'> & { outcome: string | null; status: number | null; error: string | null }
-  >(
-    `select sent.event_sequence as sequence, sent.state, sent.next_at as "nextAt",
-            attempt.outcome, attempt.status, attempt.error
+  const rows = await view.db.all<ReplayedRow>(
+    `select sent.event_sequence as sequence, sent.state,
+            attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
      from (
        select * from delivery
        where team_id = $1 and replay_id = $2 and event_sequence > $3 order by event_sequence limit $4
@@ -150,9 +155,9 @@ export async function replayed(
     after,
     limit,
   );
-  return rows.map(({ outcome, status, error, ...delivery }) => ({
+  return rows.map(({ outcome, status, error, at, ...delivery }) => ({
     ...delivery,
-    last: outcome === null ? null : ({ outcome, status, error } as ReplayedDelivery['last']),
+    last: outcome === null ? null : { outcome, status, error, at },
   }));
 }
 

@@ -152,6 +152,7 @@ const OF_A_LANE = 'team_id = ? and webhook_id = ?';
 const dueOfAClass = (isDue: string) => `
   select id from delivery indexed by delivery_due
   where state = 'waiting' and ${OF_A_LANE} and class = ? and next_at ${isDue} order by next_at, id limit ?`;
+const DUE_ONE = `select id from delivery where state = 'waiting' and ${OF_A_LANE} and id = ? and next_at <= ?`;
 const DUE_OF_A_CLASS = dueOfAClass('<= ?');
 const AHEAD_OF_A_CLASS = dueOfAClass('> ?');
 const IN_ORDER = `
@@ -186,12 +187,15 @@ type DueRow = [
 ];
 
 export function load(view: View, input: Parameters<DeliveryOperations['load']>[0]): DueDelivery[] {
-  const { teamId, webhookId, limits, held } = input;
+  const { teamId, webhookId, limits, held, first = null } = input;
   const due = input.ordered
     ? ids(view, IN_ORDER, teamId, webhookId, limits.live)
     : DELIVERY_CLASSES.flatMap((name, place) =>
         limits[name] > 0 ? ofAClass(view, input, place, limits[name]) : [],
       );
+  if (first !== null && !input.ordered && !due.includes(first)) {
+    due.push(...ids(view, DUE_ONE, teamId, webhookId, first, view.now));
+  }
   const wanted = held === undefined ? due : due.filter((id) => !held.has(id));
   if (wanted.length === 0) return [];
   return view.db.arrays<DueRow>(BY_ID, teamId, webhookId, JSON.stringify(wanted)).map((row) => {

@@ -2,7 +2,7 @@
  * Replays: events that are sent again. What still waits for an event is made due; else it is sent in a new delivery.
  * `replay-steps.ts` carries out replays of a selection.
  */
-import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
@@ -112,6 +112,13 @@ function begin(tx: Tx, input: Input<'startReplay'>): Replay | undefined {
   return toReplay(row);
 }
 
+interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
+  outcome: Attempt['outcome'] | null;
+  status: number | null;
+  error: string | null;
+  at: number;
+}
+
 export function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Replay | undefined {
   const row = view.db.get<ReplayRow>('select * from replay where team_id = ? and id = ?', teamId, id);
   return row && toReplay(row);
@@ -119,11 +126,9 @@ export function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Repla
 
 export function replayed(view: View, { teamId, id, after, limit }: Input<'replayed'>): ReplayedDelivery[] {
   return view.db
-    .all<
-      Omit<ReplayedDelivery, 'last'> & { outcome: string | null; status: number | null; error: string | null }
-    >(
-      `select delivery.event_sequence as sequence, delivery.state, delivery.next_at as nextAt,
-              attempt.outcome, attempt.status, attempt.error
+    .all<ReplayedRow>(
+      `select delivery.event_sequence as sequence, delivery.state,
+              attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
        from delivery indexed by delivery_replay
        left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                         and attempt.number = delivery.attempt
@@ -134,9 +139,9 @@ export function replayed(view: View, { teamId, id, after, limit }: Input<'replay
       after,
       limit,
     )
-    .map(({ outcome, status, error, ...delivery }) => ({
+    .map(({ outcome, status, error, at, ...delivery }) => ({
       ...delivery,
-      last: outcome === null ? null : ({ outcome, status, error } as ReplayedDelivery['last']),
+      last: outcome === null ? null : { outcome, status, error, at },
     }));
 }
 
