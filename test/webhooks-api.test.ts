@@ -330,6 +330,60 @@ test('deliveries are listed newest first, by state and time, page by page', asyn
   refused(await get(`${path}?cursor=x`), 400, /`cursor`/);
 });
 
+const isDelivered = ({ state }: Json) => state === 'delivered';
+
+test('a delivery that waits is sent now itself, and a replay says what arrived and what failed with what', async (t) => {
+  t.after(() => {
+    status = 204;
+  });
+  const id = await subscribe(['workflow_failed']);
+  status = 401;
+  const first = (await testEvent(id)) as Json & { event: Json };
+  assert.equal(first.state, 'waiting');
+  status = 204;
+  const { body, headers } = await post(`/v1/deliveries/${first.id}/replay`);
+  assert.deepEqual(body, {
+    message: 'The event was still waiting; the same delivery is due now',
+    deliveryId: first.id,
+    retried: true,
+  });
+  assert.equal(headers.get('location'), `/v1/deliveries/${first.id}`);
+  const sent = await until(`/v1/deliveries/${first.id}`, 'delivery', isDelivered);
+  assert.equal(sent.attempt, 2);
+  assert.equal(receiver.received.filter(({ event }) => event.id === first.event.id).length, 2);
+  const { deliveries } = (await get(`${WEBHOOKS}/${id}/deliveries`)).body as { deliveries: Json[] };
+  assert.equal(deliveries.length, 1, 'no other delivery was made');
+
+  status = 401;
+  const since = new Date(0).toISOString();
+  const failed = [await testEvent(id), await testEvent(id)];
+  const trial = (await post(`${WEBHOOKS}/${id}/replay`, { since, dryRun: true })).body as Json;
+  assert.match(String(trial.message), /^It would send 2 events: 2 waiting/);
+  const begun = await post(`${WEBHOOKS}/${id}/replay`, { since });
+  const where = begun.headers.get('location') ?? '';
+  const done = await until(where, 'the attempts', ({ state, made, outcome }) => {
+    return state === 'done' && made === 2 && (outcome as Json).failed === 2;
+  });
+  assert.deepEqual(done.states, ['waiting', 'dead']);
+  assert.deepEqual(done.outcome, {
+    arrived: 0,
+    underWay: 0,
+    failed: 2,
+    canceled: 0,
+    superseded: 0,
+    failures: [{ status: 401, message: 'Answered 401; only 2xx counts as received', count: 2, retried: 2 }],
+    isComplete: true,
+  });
+  await post(`${WEBHOOKS}/${id}/pause`);
+  const held = (await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: failed.map((one) => one.id) }))
+    .body as Json;
+  assert.deepEqual(
+    held.deliveryIds,
+    failed.map((one) => one.id),
+  );
+  assert.match(String(held.message), /2 of them still waited.* The webhook is paused: nothing is sent until/);
+});
+
 test('a delivery, some, or all since a time are sent once more with the same event id', async () => {
   const id = await subscribe(['workflow_failed']);
   const first = (await testEvent(id)) as Json & { event: Json };
@@ -339,22 +393,39 @@ test('a delivery, some, or all since a time are sent once more with the same eve
   const one = await post(`/v1/deliveries/${first.id}/replay`);
   const { deliveryId } = one.body as Json;
   assert.equal(one.headers.get('location'), `/v1/deliveries/${deliveryId}`);
-  const again = await until(`/v1/deliveries/${deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
+  const again = await until(`/v1/deliveries/${deliveryId}`, 'delivery', isDelivered);
   assert.deepEqual([again.origin, again.eventId, arrived(first.event)], ['replay', first.eventId, 2]);
 
   const some = await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: [first.id, second.id] });
   const { deliveryIds } = some.body as { deliveryIds: string[] };
   assert.equal(deliveryIds.length, 2);
-  await receiver.until(() => arrived(first.event) === 3 && arrived(second.event) === 2, 'both');
+  for (const sent of deliveryIds) await until(`/v1/deliveries/${sent}`, 'it', isDelivered);
+  assert.deepEqual([arrived(first.event), arrived(second.event)], [3, 2]);
 
   const since = String(first.createdAt);
+  const trial = await post(`${WEBHOOKS}/${id}/replay`, { since, states: ['delivered'], dryRun: true });
+  const { plan, message } = trial.body as { plan: Json; message: string };
+  assert.equal(message, 'It would send 2 events: 2 delivered');
+  assert.deepEqual(plan.byState, { waiting: 0, delivered: 2, dead: 0, canceled: 0 });
+  const none = await post(`${WEBHOOKS}/${id}/replay`, { since, dryRun: true });
+  assert.equal(
+    (none.body as Json).message,
+    'There is nothing to send: no delivery of this period is waiting or dead. Others are: 2 delivered',
+  );
+  assert.deepEqual((none.body as { plan: Json }).plan.states, ['waiting', 'dead']);
+
   const all = await post(`${WEBHOOKS}/${id}/replay`, { since, states: ['delivered'] });
   const { replay } = all.body as { replay: Json };
   const where = all.headers.get('location') ?? '';
   assert.equal(where, `${WEBHOOKS}/${id}/replays/${replay.id}`);
-  const done = await until(where, 'its end', ({ state }) => state === 'done');
+  const done = await until(
+    where,
+    'its end',
+    ({ state, outcome }) => state === 'done' && (outcome as Json).underWay === 0,
+  );
   assert.equal(done.made, 2);
-  await receiver.until(() => arrived(first.event) === 4 && arrived(second.event) === 3, 'each event once');
+  assert.equal((done.outcome as Json).arrived, 2);
+  assert.deepEqual([arrived(first.event), arrived(second.event)], [4, 3], 'each event once');
 
   for (const [body, sentence] of [
     [{}, /Give either `deliveryIds`, or `since`/],
@@ -364,6 +435,8 @@ test('a delivery, some, or all since a time are sent once more with the same eve
     [{ states: ['dead'] }, /Give either/],
     [{ since: 5 }, /`since` must be a time/],
     [{ since, until: '2020-01-01' }, /must not be after `until`/],
+    [{ since, dryRun: 'yes' }, /`dryRun` must be true or false/],
+    [{ since, dryrun: true }, /"dryrun".*Did you mean `dryRun`\?/],
     [{ since, states: ['ded'] }, /`states\[0\]` takes .*Did you mean `dead`\?/],
   ] as const) {
     refused(await post(`${WEBHOOKS}/${id}/replay`, body), 400, sentence);

@@ -79,8 +79,14 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.equal((JSON.parse(again.stdout) as Json).origin, 'replay');
   const since = '2026-01-01T00:00Z';
   const replayed = await run('replay', id, '--since', since, '--state', 'delivered', '--wait');
-  assert.match(replayed.stdout, /^rpl_\w+ done: 1 event sent again\n$/);
+  assert.match(replayed.stdout, /^rpl_\w+ done: 1 event sent again: 1 arrived\n$/);
   await receiver.until((received) => received.length === 3, 'all three');
+
+  const nothing = await run('replay', id, '--since', since, '--wait');
+  assert.match(
+    nothing.stdout,
+    /^There is nothing to send: no delivery of this period is waiting or dead\. Others are: 1 delivered/,
+  );
 
   await run('pause', id, '--reason', 'Moving house');
   assert.match((await run('show', id)).stdout, /^state +paused\n[\s\S]*^reason +Moving house$/m);
@@ -90,6 +96,44 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.match((await run('unsubscribe', id, '--yes')).stdout, /^unsubscribed wh_/);
   const { stdout, stderr } = await run('list');
   assert.deepEqual([stdout, /webhooks subscribe WORKFLOW URL/.test(stderr)], ['', true]);
+});
+
+test('a replay after an outage counts, asks, sends what waits without a duplicate, and fails if some failed', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  let status = 401;
+  const receiver = await startReceiver({ status: () => status });
+  const server = await startServerProcess(place.environment);
+  t.after(() => Promise.all([server.stop(), receiver.stop()]));
+  const run = (...args: string[]) => place.run('webhooks', ...args);
+  const id = (await run('subscribe', 'people', receiver.url)).stdout.trim();
+  await run('test', id, '--wait');
+  await run('test', id, '--wait');
+  const replay = ['replay', id, '--since', '2026-01-01T00:00Z'];
+  const counted = await run(...replay, '--dry-run');
+  assert.match(counted.stdout, /^It would send 2 events: 2 waiting \(created from 2026-01-01T00:00/);
+  const asked = await run(...replay, '--wait');
+  assert.match(asked.stderr, /2 events \(2 waiting\) created from .* will be sent again to wh_.*Go on\?/);
+  assert.equal(asked.code, 2);
+  const failed = await run(...replay, '--wait', '--yes');
+  assert.match(
+    failed.stdout,
+    /^rpl_\w+ done: 2 events sent again: 2 failed\n {2}2 × Answered 401.* \(tried again later\)\n$/,
+  );
+  assert.equal(failed.code, 1);
+  status = 204;
+  const arrived = await run(...replay, '--wait', '--yes');
+  assert.match(arrived.stdout, /^rpl_\w+ done: 2 events sent again: 2 arrived\n$/);
+  assert.equal(arrived.code, 0);
+  assert.equal(JSON.parse((await run('deliveries', id, '--json')).stdout).length, 2);
+  status = 401;
+  await run('test', id, '--wait');
+  const [waiting] = JSON.parse((await run('deliveries', id, '--state', 'waiting', '--json')).stdout);
+  status = 204;
+  const now = await run('replay', waiting.id, '--wait', '--json');
+  assert.deepEqual(
+    [now.code, JSON.parse(now.stdout).id, JSON.parse(now.stdout).state],
+    [0, waiting.id, 'delivered'],
+  );
 });
 
 test('what fails says why, what was probably meant, and the exit code', async (t) => {

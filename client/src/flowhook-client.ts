@@ -28,6 +28,8 @@ export type {
   DeliveryDetail,
   DeliveryState,
   Replay,
+  ReplayPlan,
+  ReplaySelection,
   Webhook,
   WebhookDetail,
   WebhookSettings,

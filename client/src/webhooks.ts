@@ -325,7 +325,8 @@ export class Webhooks {
   ): Promise<ReplayPlan> {
     const path = `${pathOf(webhookId)}/replay`;
     const json = { since, until, states, dryRun: true };
-    return (await this.#transport.json<{ plan: ReplayPlan }>({ ...options, method: 'POST', path, json })).plan;
+    return (await this.#transport.json<{ plan: ReplayPlan }>({ ...options, method: 'POST', path, json }))
+      .plan;
   }
 
   /** Begins to replay all deliveries since a time that have not arrived, or those in some states. @throws NotFound */

@@ -223,8 +223,10 @@ test('webhooks are made for all workflows, changed, tested, paused, and their de
   assert.equal((await deliveries.get(deliveryId)).event.id, eventId);
   assert.equal((await webhooks.deliveries(made.id).take(1))[0]?.id, deliveryId);
   assert.match((await deliveries.curl(deliveryId)).command, /^curl /);
-  await deliveries.replay(deliveryId);
+  assert.match((await deliveries.replay(deliveryId)).message, /now|on its way/);
   assert.equal((await webhooks.replay(made.id, [deliveryId])).length, 1);
+  const plan = await webhooks.planReplay(made.id, { since: new Date(0), states: ['dead'] });
+  assert.deepEqual([plan.count, plan.isComplete], [0, true]);
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
   assert.equal((await webhooks.get(made.id)).state, 'active');

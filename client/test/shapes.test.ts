@@ -4,6 +4,7 @@ import type { shownAuditLine } from '../../src/http/extensions/shown-audit-line.
 import type {
   ShownDeliveryDetail,
   shownDelivery,
+  shownPlan,
   shownReplay,
 } from '../../src/http/extensions/shown-delivery.ts';
 import type { ShownInspected, ShownInspector } from '../../src/http/extensions/shown-inspector.ts';
@@ -31,6 +32,7 @@ import type {
   LogLine,
   PushedBytes,
   Replay,
+  ReplayPlan,
   System,
   SystemChecks,
   WebhookDetail,
@@ -53,6 +55,7 @@ test('jobs, workflows, webhooks and deliveries have the shapes that the service 
   same<ReturnType<typeof shownDelivery>, Delivery>();
   same<Omit<ShownDeliveryDetail, 'event'>, Omit<DeliveryDetail, 'event'>>();
   same<ReturnType<typeof shownReplay>, Replay>();
+  same<ReturnType<typeof shownPlan>, ReplayPlan>();
   same<ShownSystem, System>();
   same<ShownChecks, SystemChecks>();
   same<ShownInspector, Inspector>();

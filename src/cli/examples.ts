@@ -56,7 +56,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'webhooks test': ['webhooks test WEBHOOK --wait'],
   'webhooks deliveries': ['webhooks deliveries WEBHOOK --state waiting,dead'],
   'webhooks delivery': ['webhooks delivery DELIVERY --body'],
-  'webhooks replay': ['webhooks replay DELIVERY', 'webhooks replay WEBHOOK --since 2026-11-20T10:00Z --wait'],
+  'webhooks replay': [
+    'webhooks replay DELIVERY',
+    'webhooks replay WEBHOOK --since 2026-11-20T10:00Z --dry-run',
+    'webhooks replay WEBHOOK --since 2026-11-20T10:00Z --wait',
+  ],
   'webhooks listen': ['webhooks listen --forward-to http://127.0.0.1:9000/hook --print'],
   'events list': ['events list', 'events list --after 0 --json'],
   'migrate status': ['migrate status'],

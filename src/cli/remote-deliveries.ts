@@ -1,14 +1,13 @@
 /** `flowhook webhooks test|deliveries|delivery|replay` against a server. */
 import { type Flowhook, NotFound } from 'flowhook-client';
+import { agreeToReplay, followReplay, heldWords, printBegun, printOutcome } from './follow-replay.ts';
 import { print } from './output.ts';
 import { webhookIdAt } from './remote-webhooks.ts';
-import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import {
-  followReplay,
   printDeliveries,
   printDelivery,
-  printReplay,
+  printSentAgain,
   sayOnItsWay,
   waitForAttempt,
 } from './show-delivery.ts';
@@ -49,28 +48,41 @@ export async function showDeliveryAt(server: Flowhook, id: string, options: Opti
 export async function replayAt(server: Flowhook, name: string, options: Options): Promise<void> {
   if (options.since !== undefined) return replaySinceAt(server, name, options);
   refuseRange(name, options);
-  const { deliveryId } = await server.deliveries.replay(name);
-  if (options.wait === true) return waitAt(server, deliveryId, options);
-  print(options, { deliveryId }, [deliveryId]);
-  say(`On its way again; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
+  // Only the attempt after those that there are now is waited for.
+  const after = options.wait === true ? (await server.deliveries.get(name)).attempt : 0;
+  const made = await server.deliveries.replay(name);
+  const { deliveryId, retried } = made;
+  if (options.wait === true && !(await isPausedAt(server, deliveryId))) {
+    return waitAt(server, deliveryId, options, retried ? after : 0);
+  }
+  printSentAgain(made, options);
+}
+
+async function isPausedAt(server: Flowhook, deliveryId: string): Promise<boolean> {
+  const { webhookId } = await server.deliveries.get(deliveryId);
+  return (await server.webhooks.get(webhookId)).state === 'paused';
 }
 
 async function replaySinceAt(server: Flowhook, name: string, options: Options): Promise<void> {
   const { states, since, until } = rangeFrom(options, Date.now());
-  const webhookId = await webhookIdAt(server, name);
-  const range = {
+  const id = await webhookIdAt(server, name);
+  const asked = {
     states,
     since: new Date(since),
     // Otherwise until now, by the clock of the server.
     ...(options.until === undefined ? {} : { until: new Date(until) }),
   };
-  const replay = await server.webhooks.replaySince(webhookId, range);
-  say(`Replay ${replay.id} of deliveries ${states.join(', ')} from ${replay.since} to ${replay.until}`);
-  const look = () => server.webhooks.readReplay(webhookId, replay.id);
-  printReplay(options.wait === true ? await followReplay({ look, everyMs: LOOK_MS }) : replay, options);
+  const plan = await server.webhooks.planReplay(id, asked);
+  if (!(await agreeToReplay(options, plan, await server.webhooks.get(id)))) return;
+  // What was agreed to, and not what has come since.
+  const replay = await server.webhooks.replaySince(id, { ...asked, until: plan.until });
+  if (options.wait !== true) return printBegun(replay, options);
+  const look = () => server.webhooks.readReplay(id, replay.id);
+  const held = async () => heldWords(await server.webhooks.get(id), Date.now());
+  printOutcome(await followReplay({ look, held, everyMs: LOOK_MS }), options);
 }
 
-function waitAt(server: Flowhook, deliveryId: string, options: Options): Promise<void> {
+function waitAt(server: Flowhook, deliveryId: string, options: Options, after = 0): Promise<void> {
   const look = () => server.deliveries.get(deliveryId);
-  return waitForAttempt({ look, everyMs: LOOK_MS }, options, Date.now);
+  return waitForAttempt({ look, everyMs: LOOK_MS, after }, options, Date.now);
 }

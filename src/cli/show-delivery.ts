@@ -1,11 +1,9 @@
 /** Prints deliveries and replays that were read from the database or from a server. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShownDelivery, ShownDeliveryDetail, ShownReplay } from '../http/extensions/shown-delivery.ts';
-import { countWords } from '../std/amounts.ts';
-import { createLiveLine } from '../std/live-line.ts';
+import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
 import { oneLine } from './job-words.ts';
 import { print } from './output.ts';
-import { say, screen } from './say.ts';
+import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
 import { untilInterrupted } from './until-interrupted.ts';
@@ -54,9 +52,13 @@ export interface Looking<Seen> {
   everyMs: number;
 }
 
-/** Prints the outcome of the first attempt. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time. */
+/**
+ * Prints the outcome of the next attempt. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time.
+ *
+ * @param looking.after how many attempts there have been before
+ */
 export async function waitForAttempt(
-  { look, everyMs }: Looking<ShownDeliveryDetail>,
+  { look, everyMs, after = 0 }: Looking<ShownDeliveryDetail> & { after?: number },
   options: Options,
   now: () => number,
 ): Promise<void> {
@@ -66,7 +68,7 @@ export async function waitForAttempt(
     for (;;) {
       const shown = await look();
       const attempt = shown.attempts.at(-1);
-      if (attempt !== undefined) {
+      if (attempt !== undefined && shown.attempt > after) {
         const next = shown.state === 'waiting' ? ` (${nextWords(shown, now())})` : '';
         print(options, shown, [`${oneLine(attempt.message, 300)}${next}`, timingWords(attempt)]);
         process.exitCode = attempt.outcome === 'ok' ? 0 : 1;
@@ -85,31 +87,17 @@ export async function waitForAttempt(
   }
 }
 
-/** Follows a replay to its end, or until Ctrl-C; the replay itself continues in the server. */
-export async function followReplay({ look, everyMs }: Looking<ShownReplay>): Promise<ShownReplay> {
-  const line = createLiveLine(screen, () => performance.now());
-  const interrupted = untilInterrupted();
-  try {
-    for (;;) {
-      const now = await look();
-      if (now.state !== 'running' || interrupted.signal.aborted) return now;
-      line.show(() => `${now.id}  ${now.made.toLocaleString('en-GB')} made`);
-      await pause(everyMs, undefined, { signal: interrupted.signal }).catch(() => {});
-    }
-  } finally {
-    line.stop();
-    interrupted.clear();
-  }
-}
-
-export function printReplay(replay: ShownReplay, options: Options): void {
-  const { id, state, made } = replay;
-  print(options, replay, [state === 'done' ? `${id} done: ${countWords(made, 'event')} sent again` : id]);
-  if (state === 'running') say('It continues in the server, also after a restart');
-}
-
 /** Printed when a test or a replayed delivery is not waited for. */
 export function sayOnItsWay(deliveryId: string, isPaused = false): void {
   const remark = isPaused ? 'The webhook is paused: it will be sent once that is resumed' : 'On its way';
   say(`${remark}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
+}
+
+/** Prints a delivery that is sent again and not waited for. */
+export function printSentAgain(
+  { message, ...made }: { message: string; deliveryId: string; retried: boolean },
+  options: Options,
+): void {
+  print(options, made, [made.deliveryId]);
+  say(`${message}; \`flowhook webhooks delivery ${made.deliveryId}\` shows it`);
 }

@@ -1,11 +1,21 @@
 /** `flowhook webhooks test|deliveries|delivery|replay`: shows what was sent and its outcome, and sends it again. */
 import type { Command } from 'commander';
-import { shownDelivery, shownDeliveryDetail, shownReplay } from '../http/extensions/shown-delivery.ts';
-import { DELIVERY_STATES } from '../model/delivery.ts';
+import {
+  shownDelivery,
+  shownDeliveryDetail,
+  shownPlan,
+  shownReplay,
+} from '../http/extensions/shown-delivery.ts';
+import { shownBreaker } from '../http/extensions/shown-webhook.ts';
+import { DELIVERY_STATES, NOT_ARRIVED } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
-import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
+import { replayOutcome } from '../webhooks/replay-outcome.ts';
+import { planReplay } from '../webhooks/replay-plan.ts';
+import { sentAgainWords, sentences, whatHoldsBack } from '../webhooks/send-again.ts';
+import { addYes } from './confirm.ts';
 import { findDelivery, findWebhook } from './find-webhook.ts';
+import { agreeToReplay, followReplay, heldWords, printBegun, printOutcome } from './follow-replay.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { orRemote } from './remote.ts';
@@ -13,10 +23,9 @@ import { listDeliveriesAt, replayAt, sendTestAt, showDeliveryAt } from './remote
 import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import {
-  followReplay,
   printDeliveries,
   printDelivery,
-  printReplay,
+  printSentAgain,
   sayOnItsWay,
   waitForAttempt,
 } from './show-delivery.ts';
@@ -65,14 +74,15 @@ export function addWebhookDeliveries(webhooks: Command): void {
 
   const replay = webhooks
     .command('replay')
-    .description('send again: one delivery, or all dead deliveries of a webhook since a time')
+    .description('send again: one delivery, or all of a webhook since a time that have not arrived')
     .argument('<id>', 'a delivery, or with --since a webhook')
     .option('--since <time>', 'those created at this time or later: 2026-11-20T10:00Z')
     .option('--until <time>', 'and at this time or earlier (default: now)')
-    .option('--state <states>', `only in these states: ${STATES} (default: dead)`)
-    .option('--wait', 'follow the replay to its end (a server must be running)');
+    .option('--state <states>', `only in these states: ${STATES} (default: ${NOT_ARRIVED.join()})`)
+    .option('--dry-run', 'only count what would be sent')
+    .option('--wait', 'wait for the attempts and print what arrived (a server must be running)');
   orRemote(
-    addStoreOptions(replay),
+    addStoreOptions(addYes(replay)),
     (id: string, options: Options) =>
       withStore(options, { make: false, own: options.wait === true }, (store, _config, owned) =>
         (options.since === undefined ? replayOne : replaySince)(store, id, { options, owned }),
@@ -126,29 +136,44 @@ async function showDelivery(store: Store, id: string, options: Options): Promise
 
 async function replayOne(store: Store, id: string, { options, owned }: Asked): Promise<void> {
   refuseRange(id, options);
-  const { teamId } = await findDelivery(store, id);
+  const { teamId, found } = await findDelivery(store, id);
   const made = (await store.deliveries.replay({ teamId, ids: [id] }))?.[0];
-  if (made === undefined) throw new Problem('webhook_not_found');
-  if (options.wait === true && !owned) {
-    return waitForAttempt(attemptsOf(store, { teamId, id: made }), options, () => store.now());
+  const webhook = await store.webhooks.get({ teamId, id: found.webhookId });
+  if (made === undefined || webhook === undefined) throw new Problem('webhook_not_found');
+  const retried = made === id;
+  const message = sentences(
+    sentAgainWords({ asked: 1, retried: retried ? 1 : 0 }),
+    whatHoldsBack(webhook, store.now()),
+  );
+  if (options.wait === true && !owned && webhook.state !== 'paused') {
+    const attempts = attemptsOf(store, { teamId, id: made });
+    return waitForAttempt({ ...attempts, after: retried ? found.attempt : 0 }, options, () => store.now());
   }
-  print(options, { deliveryId: made }, [made]);
-  say(`On its way again; \`flowhook webhooks delivery ${made}\` shows it`);
+  printSentAgain({ message, deliveryId: made, retried }, options);
   if (owned) noServer();
 }
 
 async function replaySince(store: Store, name: string, { options, owned }: Asked): Promise<void> {
   const range = rangeFrom(options, store.now());
-  const { teamId, id: webhookId } = await findWebhook(store, name);
-  const replay = await store.deliveries.startReplay({ teamId, webhookId, ...range });
+  const webhook = await findWebhook(store, name);
+  const { teamId, id: webhookId } = webhook;
+  const selection = { teamId, webhookId, ...range };
+  if (!(await agreeToReplay(options, shownPlan(await planReplay(store, selection)), webhook))) return;
+  const replay = await store.deliveries.startReplay(selection);
   if (replay === undefined) throw new Problem('webhook_not_found');
   const { id } = replay;
-  say(
-    `Replay ${id} of deliveries ${range.states.join(', ')} from ${toIso(range.since)} to ${toIso(range.until)}`,
-  );
-  const look = async () => shownReplay((await store.deliveries.getReplay({ teamId, id })) ?? replay);
-  const isFollowed = options.wait === true && !owned;
-  printReplay(isFollowed ? await followReplay({ look, everyMs: LOOK_MS }) : shownReplay(replay), options);
+  const look = async () => {
+    const now = (await store.deliveries.getReplay({ teamId, id })) ?? replay;
+    return shownReplay(now, await replayOutcome(store, now));
+  };
+  const held = async () => {
+    const now = (await store.webhooks.get({ teamId, id: webhookId })) ?? webhook;
+    return heldWords({ ...now, breaker: await shownBreaker({ store }, now) }, store.now());
+  };
+  if (options.wait === true && !owned) {
+    return printOutcome(await followReplay({ look, held, everyMs: LOOK_MS }), options);
+  }
+  printBegun(await look(), options);
   if (owned) noServer();
 }
 

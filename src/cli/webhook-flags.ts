@@ -1,6 +1,6 @@
 /** The flags of `flowhook webhooks`. */
 import type { WebhookSettings } from 'flowhook-client';
-import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
+import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../model/delivery.ts';
 import { eventNamesMistake } from '../model/event.ts';
 import { changesFrom } from '../webhooks/change.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../webhooks/rotate.ts';
@@ -76,7 +76,7 @@ export function filterFrom(options: Options): DeliveryFilterFlags {
   };
 }
 
-/** Which deliveries a replay sends again: by default dead ones, up to now. @throws UsageError */
+/** Which deliveries a replay sends again: by default all that have not arrived, up to now. @throws UsageError */
 export function rangeFrom(
   options: Options,
   nowMs: number,
@@ -84,13 +84,13 @@ export function rangeFrom(
   const since = timeFrom('--since', options.since) as number;
   const until = timeFrom('--until', options.until) ?? nowMs;
   if (since > until) throw new UsageError('--since must not be after --until, which is now unless told');
-  return { states: someOf('--state', options.state, DELIVERY_STATES) ?? ['dead'], since, until };
+  return { states: someOf('--state', options.state, DELIVERY_STATES) ?? [...NOT_ARRIVED], since, until };
 }
 
 /** @throws UsageError unless a single delivery is named, without flags of a range */
 export function refuseRange(id: string, options: Options): void {
-  if (options.until !== undefined || options.state !== undefined) {
-    throw new UsageError('--until and --state belong to --since: replay WEBHOOK --since TIME');
+  if (options.until !== undefined || options.state !== undefined || options.dryRun === true) {
+    throw new UsageError('--until, --state and --dry-run belong to --since: replay WEBHOOK --since TIME');
   }
   if (id.startsWith('wh_')) {
     throw new UsageError('Of a webhook, say since when: replay WEBHOOK --since 2026-11-20T10:00Z');

@@ -28,17 +28,26 @@ export function sentAgainWords({ asked, retried }: { asked: number; retried: num
 }
 
 /** `It would send 6 events: 4 waiting, 2 dead`; of nothing, what there is instead. */
-export function planWords({ count, states, byState, isComplete }: ReplayPlan): string {
+export function planWords({
+  count,
+  states,
+  byState,
+  isComplete,
+}: Pick<ReplayPlan, 'count' | 'states' | 'byState' | 'isComplete'>): string {
   const least = isComplete ? '' : 'at least ';
   if (count > 0) {
-    return `It would send ${least}${countWords(count, 'event')}: ${each(states, byState)}`;
+    return `It would send ${least}${countWords(count, 'event')}: ${statesWords(states, byState)}`;
   }
   const others = DELIVERY_STATES.filter((state) => !states.includes(state) && byState[state] > 0);
   const nothing = `There is nothing to send: no delivery of this period is ${states.join(' or ')}`;
-  return others.length === 0 ? nothing : `${nothing}. Others are: ${each(others, byState)}`;
+  return others.length === 0 ? nothing : `${nothing}. Others are: ${statesWords(others, byState)}`;
 }
 
-function each(states: readonly DeliveryState[], counts: Record<DeliveryState, number>): string {
+/** `4 waiting, 2 dead`. */
+export function statesWords(
+  states: readonly DeliveryState[],
+  counts: Readonly<Record<DeliveryState, number>>,
+): string {
   return states
     .filter((state) => counts[state] > 0)
     .map((state) => `${grouped(counts[state])} ${state}`)

@@ -28,24 +28,31 @@ export const replayDeliveries: Operation<KeyedCall> = {
     'has since been delivered is left out of it.',
   parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
   requestBody: jsonBody({
-    type: 'object',
-    description: 'Either `deliveryIds` or `since`',
-    additionalProperties: false,
-    properties: {
-      deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
-      since: { ...requestTime, description: 'Of the deliveries that were created at this time or later' },
-      until: { ...requestTime, description: 'And at this time or earlier; now, unless told' },
-      states: {
-        type: 'array',
-        minItems: 1,
-        items: { enum: DELIVERY_STATES },
-        default: NOT_ARRIVED,
-        description: 'Those in these states: by default all that have not arrived',
+    oneOf: [
+      {
+        type: 'object',
+        required: ['deliveryIds'],
+        properties: {
+          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
+        },
       },
-      dryRun: { type: 'boolean', default: false, description: 'Only count what it would send' },
-    },
-    oneOf: [{ required: ['deliveryIds'] }, { required: ['since'] }],
-    dependentRequired: { until: ['since'], states: ['since'], dryRun: ['since'] },
+      {
+        type: 'object',
+        required: ['since'],
+        properties: {
+          since: { ...requestTime, description: 'Of the deliveries that were created at this time or later' },
+          until: { ...requestTime, description: 'And at this time or earlier; now, unless told' },
+          states: {
+            type: 'array',
+            minItems: 1,
+            items: { enum: DELIVERY_STATES },
+            default: NOT_ARRIVED,
+            description: 'Those in these states: by default all that have not arrived',
+          },
+          dryRun: { type: 'boolean', default: false, description: 'Only count what it would send' },
+        },
+      },
+    ],
   }),
   answer: jsonResponse(
     'They are on their way, or will be',

@@ -87,7 +87,9 @@ async function makeDueUpTo(
 /** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
 export async function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): Promise<void> {
   await tx.db.run(
-    'update webhook set asked_at = $3, asked_id = $4 where team_id = $1 and id = $2',
+    `update webhook set asked_at = $3, asked_id = $4,
+       breaker = jsonb_set(breaker::jsonb, '{until}', to_jsonb($3::bigint))::text
+     where team_id = $1 and id = $2`,
     teamId,
     webhookId,
     tx.now,

@@ -71,7 +71,8 @@ function makeDueUpTo(
 /** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
 export function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): void {
   tx.db.run(
-    'update webhook set asked_at = ?, asked_id = ? where team_id = ? and id = ?',
+    `update webhook set asked_at = ?1, asked_id = ?2, breaker = json_set(breaker, '$.until', ?1)
+     where team_id = ?3 and id = ?4`,
     tx.now,
     deliveryId,
     teamId,
