@@ -167,7 +167,7 @@ export const SCHEMA_EXAMPLES: Readonly<Record<string, unknown>> = {
       failed: 2,
       canceled: 0,
       superseded: 0,
-      failures: [{ status: 401, message: 'Answered 401; only 2xx counts as received', count: 2, retried: 2 }],
+      failures: [{ status: null, message: 'No answer within 15 s', count: 2, retried: 2 }],
       isComplete: true,
     },
     createdAt: ENDED,
