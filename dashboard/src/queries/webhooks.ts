@@ -43,6 +43,14 @@ export const deliveryQuery = (deliveryId: string) =>
     queryFn: ({ signal }) => flowhook.deliveries.get(deliveryId, { signal }),
   });
 
+/** What a replay would send; counted anew each time, since it changes while one reads. */
+export const replayPlanQuery = (webhookId: string, selection: { since: string; states: DeliveryState[] }) =>
+  queryOptions({
+    queryKey: ['deliveries', 'plan', webhookId, selection],
+    queryFn: ({ signal }) => flowhook.webhooks.planReplay(webhookId, selection, { signal }),
+    gcTime: 0,
+  });
+
 /** Of a team with more, some may be missing. */
 const MAX_SEARCHED = 1_000;
 

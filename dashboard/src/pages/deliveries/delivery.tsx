@@ -265,24 +265,25 @@ function Line({
   );
 }
 
-function Actions({ delivery: { id } }: { delivery: DeliveryDetail }) {
+function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
   const navigate = useNavigate();
+  const label = state === 'waiting' ? 'Retry now' : 'Send again';
   const resend = useAction({
     run: () => flowhook.deliveries.replay(id),
-    changes: ['deliveries'],
-    done: () => 'It is on its way again: this is the new delivery',
+    changes: ['deliveries', 'webhooks'],
+    done: ({ message, retried }) => (retried ? message : `${message}: this is the new delivery`),
     onDone: ({ deliveryId }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId } }),
   });
-  useShortcut('r', 'Send again', () => resend.act());
+  useShortcut('r', label, () => resend.act());
   return (
     <>
       <SignedCurl deliveryId={id} />
       <Button
-        leftSection={<Icon name="send" size={14} />}
+        leftSection={<Icon name={state === 'waiting' ? 'refresh' : 'send'} size={14} />}
         onClick={() => resend.act()}
         loading={resend.isActing}
       >
-        Send again
+        {label}
       </Button>
     </>
   );

@@ -1,19 +1,28 @@
-/** The progress of a replay, which runs in the service whether or not anybody watches. */
-import { Alert, Group, Loader, Text } from '@mantine/core';
+/** The progress of a replay, which runs in the service whether or not anybody watches, and what arrived of it. */
+import { Alert, Group, List, Loader, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import type { Replay } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { many } from '../../parts/quantity.ts';
+import { Prose } from '../../parts/prose.tsx';
+import { count, many } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
 
 const LOOK_MS = 1_000;
+/** Attempts of what is held back may take hours. */
+const LOOK_LATER_MS = 5_000;
 
 const replayQuery = (webhookId: string, replayId: string) =>
   queryOptions({
     queryKey: ['replays', 'one', replayId],
     queryFn: ({ signal }) => flowhook.webhooks.readReplay(webhookId, replayId, { signal }),
-    refetchInterval: ({ state }) => (state.data?.state === 'done' ? false : LOOK_MS),
+    refetchInterval: ({ state: { data, dataUpdateCount } }) => {
+      if (data !== undefined && isOver(data)) return false;
+      return dataUpdateCount < 60 ? LOOK_MS : LOOK_LATER_MS;
+    },
   });
+
+const isOver = ({ state, outcome }: Replay) => state === 'done' && outcome.underWay === 0;
 
 export function ReplayProgress({
   webhookId,
@@ -25,34 +34,75 @@ export function ReplayProgress({
   onClose: () => void;
 }) {
   const { data: replay, error } = useQuery(replayQuery(webhookId, replayId));
-  const isDone = replay?.state === 'done';
-  const made = many(replay?.made ?? 0, 'delivery');
+  const { color, icon, title } = looksOf(replay, error);
   return (
     <Alert
       mb="sm"
-      color={error === null ? (isDone ? 'green' : 'blue') : 'red'}
-      icon={isDone ? <Icon name="check" /> : <Icon name="refresh" />}
+      color={color}
+      icon={<Icon name={icon} />}
       withCloseButton
       closeButtonLabel="Close"
       onClose={onClose}
-      title={isDone ? 'The replay is done' : 'The replay is going on'}
+      title={title}
       role="status"
     >
+      {error !== null && <Text size="sm">{error.message}</Text>}
+      {error === null && replay !== undefined && <Outcome replay={replay} />}
+    </Alert>
+  );
+}
+
+/** Green only if everything has arrived. */
+function looksOf(
+  replay: Replay | undefined,
+  error: Error | null,
+): { color: string; icon: 'check' | 'refresh' | 'warning'; title: string } {
+  if (error !== null) return { color: 'red', icon: 'warning', title: 'The replay cannot be read' };
+  if (replay === undefined || !isOver(replay)) {
+    return { color: 'blue', icon: 'refresh', title: 'The replay is going on' };
+  }
+  const { arrived, failed } = replay.outcome;
+  if (replay.made === 0) return { color: 'gray', icon: 'warning', title: 'There was nothing to send' };
+  if (failed > 0) {
+    return { color: 'red', icon: 'warning', title: `${many(failed, 'delivery')} failed again` };
+  }
+  if (arrived < replay.made) return { color: 'orange', icon: 'warning', title: 'Not all have arrived' };
+  return { color: 'green', icon: 'check', title: `All ${count(arrived)} have arrived` };
+}
+
+function Outcome({ replay }: { replay: Replay }) {
+  const { made, states, since, until, outcome } = replay;
+  const { arrived, failed, underWay, canceled, superseded, failures } = outcome;
+  const parts = (
+    [
+      [arrived, 'arrived'],
+      [failed, 'failed'],
+      [underWay, 'under way'],
+      [canceled, 'canceled'],
+      [superseded, 'sent again by a later replay'],
+    ] as const
+  ).flatMap(([number, what]) => (number === 0 ? [] : [`${count(number)} ${what}`]));
+  return (
+    <>
       <Group gap="xs">
-        {!isDone && error === null && <Loader size={12} aria-hidden="true" />}
+        {!isOver(replay) && <Loader size={12} aria-hidden="true" />}
         <Text size="sm">
-          {error === null
-            ? replay !== undefined && (
-                <>
-                  {isDone && replay.made === 0 ? 'There was nothing to send' : `${made} sent again`}: those
-                  that were{' '}
-                  {replay.states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')},
-                  created since <Time at={replay.since} as="itself" />
-                </>
-              )
-            : error.message}
+          {made > 0 && `${many(made, 'event')} sent again: ${parts.join(', ')}. `}
+          Selected were those that were{' '}
+          {states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')}, created between{' '}
+          <Time at={since} as="itself" /> and <Time at={until} as="itself" />.
         </Text>
       </Group>
-    </Alert>
+      {failures.length > 0 && (
+        <List size="sm" mt="xs">
+          {failures.map(({ status, message, count: times, retried }) => (
+            <List.Item key={`${status} ${message}`} style={{ overflowWrap: 'anywhere' }}>
+              {count(times)} × <Prose text={message} />
+              {retried > 0 && ` (${retried === times ? 'tried' : `${count(retried)} tried`} again later)`}
+            </List.Item>
+          ))}
+        </List>
+      )}
+    </>
   );
 }
