@@ -89,6 +89,29 @@ describe('runs', () => {
     await runAgain.waitFor({ state: 'detached' });
   });
 
+  browserTest('a log is not called empty before it was read', async ({ page }) => {
+    const id = await queue('markup');
+    const gate = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    await page.clock.install();
+    await page.route(/\/logs/, async (route) => {
+      asked.resolve();
+      await gate.promise;
+      await route.continue();
+    });
+    await beginSession(page, service);
+    await page.goto(`${service.url}/ui/runs/${id}`);
+    await page.getByText('failed', { exact: true }).first().waitFor();
+    await asked.promise;
+    // Lines that arrive within 100 ms are shown together: after that the page shows what it has.
+    await page.clock.fastForward(500);
+    await page.getByRole('heading', { name: 'Log' }).waitFor();
+    assert.equal(await page.getByText('It wrote nothing').count(), 0);
+    gate.resolve();
+    const log = page.getByRole('region', { name: 'Log' }).first();
+    await log.getByText(MARKUP, { exact: true }).waitFor();
+  });
+
   browserTest(
     'a server that is started anew is found again, and so is what happened since',
     async ({ page, t }) => {
