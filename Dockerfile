@@ -1,6 +1,8 @@
 # The service as an image: `docker build -t flowhook .` in a clone. Nothing in it depends on the kind of processor.
 # docs/operate/install.md says how it is run; it needs to write nothing but /data and /tmp.
 
+# The base image is named by its tag. To pin what was built and tried, append the digest that
+# `docker buildx imagetools inspect node:26-slim` prints to both lines: node:26-slim@sha256:…
 FROM node:26-slim AS build
 WORKDIR /src
 # First what says which packages there are, so that a change of the code does not install them again.

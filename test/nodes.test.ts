@@ -115,7 +115,13 @@ test('a node that has not yet seen what was applied leaves the job that it has c
   t.after(() => rm(directory, { recursive: true }));
   await mkdir(join(directory, 'default'));
   await writeFile(join(directory, 'default', 'people.yaml'), people('Grace'));
-  await applyWorkflows(api.store, { directory, prune: false, force: false, log: silentLogger });
+  await applyWorkflows(api.store, {
+    directory,
+    prune: false,
+    force: false,
+    runAs: undefined,
+    log: silentLogger,
+  });
   const queued = await api.call('POST', '/v1/workflows/people/queue');
   const id = queued.headers.get('x-job-id') ?? '';
   // A claim may have been under way before there was a job.

@@ -102,6 +102,7 @@ test('applying the files, also with prune, leaves what was made over the API', a
     directory,
     prune: true,
     force: true,
+    runAs: undefined,
     log: silentLogger,
   });
   assert.deepEqual([report.archived, report.missing], [['default/coded'], []]);

@@ -22,6 +22,7 @@ export function addApply(program: Command): void {
         directory: config.workflowsDirectory,
         prune: options.prune === true,
         force: options.force === true,
+        runAs: config.runAs,
         // The log would say the same as the report.
         log: silentLogger,
       });

@@ -41,6 +41,7 @@ export async function openEngine(config: Config, store: Store): Promise<CommandE
     capacity: config.maxRunningJobs,
     perTeam: config.maxRunningJobsPerTeam,
     fetchPolicy: config.allowNetworks,
+    runAs: config.runAs,
   });
   return {
     reap: () => engine.reap({ nodeId: NODE_ID }),

@@ -80,7 +80,7 @@ async function sourceOfFile(
   options: Options,
   signal: AbortSignal,
 ): Promise<{ source: HttpSource; secrets: string[] }> {
-  const loaded = await loadWorkflowFile(path, { log: silentLogger, signal });
+  const loaded = await loadWorkflowFile(path, { runAs: configOf(options).runAs, log: silentLogger, signal });
   if ('mistakes' in loaded) {
     throw new UsageError(
       loaded.mistakes

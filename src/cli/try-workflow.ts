@@ -43,7 +43,11 @@ async function testFile(path: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const { signal } = interrupted;
-    const loaded = await loadWorkflowFile(path, { log: silentLogger, signal });
+    const loaded = await loadWorkflowFile(path, {
+      runAs: configOf(options).runAs,
+      log: silentLogger,
+      signal,
+    });
     if ('mistakes' in loaded) {
       const said = loaded.mistakes.map(
         ({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`,
@@ -99,6 +103,7 @@ async function run(
       secrets: await teamSecrets({ directory, team, environment: config.environment }),
       environment: config.environment,
       fetchPolicy: config.allowNetworks,
+      runAs: config.runAs,
       current,
       onLog: ({ level, text }) => {
         line.clear();

@@ -37,8 +37,13 @@ interface Checked {
 }
 
 async function checkDirectory(options: Options): Promise<Checked> {
-  const directory = configOf(options).workflowsDirectory;
-  const { found, mistakes } = await loadWorkflows({ directory, known: () => undefined, log: silentLogger });
+  const { workflowsDirectory: directory, runAs } = configOf(options);
+  const { found, mistakes } = await loadWorkflows({
+    directory,
+    known: () => undefined,
+    runAs,
+    log: silentLogger,
+  });
   const shown = mistakes.map((mistake) => ({
     ...mistake,
     file: relative(process.cwd(), join(directory, mistake.file)),
@@ -56,7 +61,7 @@ async function checkFiles(files: readonly string[], options: Options): Promise<C
       mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });
       continue;
     }
-    const loaded = await loadWorkflowFile(file, { log: silentLogger });
+    const loaded = await loadWorkflowFile(file, { runAs: configOf(options).runAs, log: silentLogger });
     if ('mistakes' in loaded) mistakes.push(...loaded.mistakes.map((mistake) => ({ ...mistake, file })));
   }
   return { checked: files.length, mistakes };

@@ -4,6 +4,7 @@ import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { parseTrustedProxies, type TrustedProxies } from '../net/trusted-proxies.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
+import { findRunAs, type RunAs } from '../workflows/sources/run-as.ts';
 import type { Reading } from './kinds.ts';
 
 const NETWORKS = 'a list of loopback, private, CIDRs and addresses';
@@ -59,6 +60,19 @@ export const addressPolicy: Reading<AddressPolicy> = {
   expected: `${NETWORKS}, or none`,
   read: (text) => (addressMistake(text) === undefined ? parseAllowNetworks(text) : undefined),
   mistake: (text) => `is refused: ${addressMistake(text)}`,
+};
+
+export const systemUser: Reading<RunAs> = {
+  placeholder: 'user',
+  expected: 'the name of a system user, its number, or uid:gid',
+  read: (text) => {
+    const found = findRunAs(text);
+    return 'mistake' in found ? undefined : found;
+  },
+  mistake: (text) => {
+    const found = findRunAs(text);
+    return 'mistake' in found ? found.mistake : '';
+  },
 };
 
 /** `off` is read as null: no limit. */

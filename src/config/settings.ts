@@ -25,6 +25,7 @@ import {
   networksOrNone,
   origin,
   rateOrOff,
+  systemUser,
   trustedProxies,
 } from './readings.ts';
 
@@ -137,6 +138,12 @@ export const TABLE = {
   },
   jobs: {
     workflows: path('directory', './workflows', 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.'),
+    runAs: setting(
+      systemUser,
+      unset("the service's own user", 'nobody'),
+      'The system user that sources (commands, modules, HTTP) run as: its name, its number, or uid:gid. Only for a service ' +
+        'that starts as root. They can then not read what belongs to the service: its data, its environment, its secrets.',
+    ),
     maxRunningJobs: whole(
       1,
       1_000,

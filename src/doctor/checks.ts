@@ -11,6 +11,7 @@ import { clock, memory, openFiles, versions } from './machine.ts';
 import { names, outbound } from './network.ts';
 import { dataDirectory, encryptionKeyFile, secretFiles } from './permissions.ts';
 import { port } from './port.ts';
+import { runAs } from './run-as.ts';
 import { deliveries, webhookAddresses, webhookEvents, webhookHealth } from './webhooks.ts';
 import { workflowFiles } from './workflow-files.ts';
 
@@ -30,6 +31,7 @@ export const CHECKS: readonly Check[] = [
   dataDirectory,
   encryptionKeyFile,
   secretFiles,
+  runAs,
   workflowFiles,
 
   database,

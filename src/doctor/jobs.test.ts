@@ -53,6 +53,7 @@ async function find(name: string, isServed: boolean) {
       tlsCert: undefined,
       tlsKey: undefined,
       settings: [],
+      runAs: undefined,
       environment: new Map(),
     },
     mistakes: [],

@@ -4,6 +4,7 @@ import type { Resolver } from '../net/resolver.ts';
 import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
+import type { RunAs } from '../workflows/sources/run-as.ts';
 
 /** The settings that checks look at. */
 export interface ExaminedSettings {
@@ -29,6 +30,8 @@ export interface ExaminedSettings {
   tlsKey: string | undefined;
   /** Every setting with its origin. */
   settings: readonly { origin: string }[];
+  /** The system user that sources run as; undefined: the service's own. */
+  runAs: RunAs | undefined;
   environment: ReadonlyMap<string, string>;
 }
 

@@ -28,6 +28,7 @@ export const workflowFiles: Check = ofSettings(
     const stored = store === undefined ? undefined : await storedWorkflows(store);
     const { found, mistakes, broken } = await loadWorkflows({
       directory,
+      runAs: settings.runAs,
       known: (team, id) => stored?.get(`${team}/${id}`)?.hash,
       log: silentLogger,
       signal,

@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts';
 import type { Ceilings } from '../workflows/ceilings.ts';
 import { createMask } from '../workflows/sources/mask.ts';
 import { type Run, type RunInput, sourceName, startRun } from '../workflows/sources/run.ts';
+import type { RunAs } from '../workflows/sources/run-as.ts';
 import type { Reporter } from './reporter.ts';
 
 /** The dependencies of running jobs. */
@@ -40,6 +41,8 @@ export interface RunJobDeps {
   random(): number;
   /** Addresses that sources may fetch from; only public ones by default. */
   fetchPolicy?: AddressPolicy;
+  /** The system user that sources run as; the service's own by default. */
+  runAs?: RunAs | undefined;
   /** Between SIGTERM and SIGKILL; 10 s by default. */
   killGraceMs?: number;
 }
@@ -166,6 +169,7 @@ async function start(attempt: Attempt): Promise<Run> {
     state: claimed.state,
     secrets,
     environment: deps.environment,
+    runAs: deps.runAs,
     log: deps.log,
     onLog: (line) => keep(line),
     onProgress: (said) => reporter.progress(said),

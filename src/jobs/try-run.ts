@@ -19,6 +19,7 @@ import { openStore } from '../store/open.ts';
 import type { ChangedRow, ChangesCursor } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import { type RunEnd, startRun } from '../workflows/sources/run.ts';
+import type { RunAs } from '../workflows/sources/run-as.ts';
 import { beginJob, copyPublished, type Scratch } from './trial-copy.ts';
 import { type SeenLines, stopwatch, watchLines } from './trial-lines.ts';
 
@@ -36,6 +37,8 @@ export interface TryRunInput {
   secrets: ReadonlyMap<string, string>;
   environment: ReadonlyMap<string, string>;
   fetchPolicy: AddressPolicy;
+  /** The system user that it runs as; undefined: this one. */
+  runAs: RunAs | undefined;
   /** The published records; undefined without a database, or if it has no such workflow. */
   current: { store: Store; place: Place; suppression: Suppression | undefined } | undefined;
   onLog(line: { level: LogLevel; text: string }): void;
@@ -172,7 +175,7 @@ async function runSource(
 ): Promise<Ran> {
   const { definition, signal } = input;
   const watch = stopwatch();
-  const { workflowsDirectory, team, workflowId, secrets, environment, fetchPolicy, onLog } = input;
+  const { workflowsDirectory, team, workflowId, secrets, environment, fetchPolicy, runAs, onLog } = input;
   const source = await startRun({
     workflowsDirectory,
     definition,
@@ -184,6 +187,7 @@ async function runSource(
     secrets,
     environment,
     fetchPolicy,
+    runAs,
     log: silentLogger,
     onLog,
     onProgress: () => {},

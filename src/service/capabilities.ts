@@ -98,6 +98,7 @@ export async function buildCapabilities(
       }),
     random,
     fetchPolicy: config.allowNetworks,
+    runAs: config.runAs,
     nodeId,
     ceilings,
     except: () => files?.foreign ?? [],

@@ -35,6 +35,7 @@ import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts
 import { DefinitionChecks } from '../workflows/definition-checks.ts';
 import type { ParseYaml } from '../workflows/load.ts';
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
+import { requireRunAs } from '../workflows/sources/run-as.ts';
 import { buildCapabilities } from './capabilities.ts';
 import { openFoundation } from './foundation.ts';
 import { startObservation } from './observation.ts';
@@ -103,6 +104,7 @@ export async function startService(
   });
 
   try {
+    await requireRunAs(config.runAs, config.workflowsDirectory);
     /** Registers a part to be stopped, in reverse order. */
     const kept = <Part extends { stop(): Promise<unknown> | unknown }>(part: Part): Part => {
       started.push(() => part.stop());
@@ -144,6 +146,7 @@ export async function startService(
       applyAtStart(authoredBy(store, localAuthor('file')), {
         directory: config.workflowsDirectory,
         isNamed: config.workflowsNamed,
+        runAs: config.runAs,
         log,
         signal: loading.signal,
         ...(parseYaml === undefined ? {} : { parseYaml }),

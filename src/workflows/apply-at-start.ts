@@ -5,6 +5,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
 import type { ParseYaml } from './load.ts';
+import type { RunAs } from './sources/run-as.ts';
 
 /** Files that can be read in this time are applied before the service listens. */
 const PATIENCE_MS = 3_000;
@@ -30,7 +31,14 @@ export async function isWithoutWorkflows(store: Store): Promise<boolean> {
  */
 export async function applyAtStart(
   store: Store,
-  input: { directory: string; isNamed: boolean; log: Logger; signal: AbortSignal; parseYaml?: ParseYaml },
+  input: {
+    directory: string;
+    isNamed: boolean;
+    runAs: RunAs | undefined;
+    log: Logger;
+    signal: AbortSignal;
+    parseYaml?: ParseYaml;
+  },
 ): Promise<ApplyReport | undefined> {
   const { isNamed, ...files } = input;
   const { directory, log, signal } = files;

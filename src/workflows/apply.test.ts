@@ -35,7 +35,7 @@ async function bench(t: TestContext, files: Record<string, string>): Promise<Ben
     store,
     directory,
     apply: ({ prune = false, force = false } = {}) =>
-      applyWorkflows(store, { directory, prune, force, log: silentLogger }),
+      applyWorkflows(store, { directory, prune, force, runAs: undefined, log: silentLogger }),
     write: async (file, text) => {
       await mkdir(dirname(join(directory, file)), { recursive: true });
       await writeFile(join(directory, file), text);

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
 import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
+import type { RunAs } from './sources/run-as.ts';
 
 /** Workflows applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;
@@ -38,6 +39,8 @@ export async function applyWorkflows(
     directory: string;
     prune: boolean;
     force: boolean;
+    /** The system user that modules are imported as; undefined: the service's own. */
+    runAs: RunAs | undefined;
     log: Logger;
     signal?: AbortSignal;
     parseYaml?: ParseYaml;
@@ -47,6 +50,7 @@ export async function applyWorkflows(
   const { found, mistakes, broken } = await loadWorkflows({
     directory: options.directory,
     known: (team, id) => stored.get(`${team}/${id}`)?.hash,
+    runAs: options.runAs,
     log: options.log,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     ...(options.parseYaml === undefined ? {} : { parseYaml: options.parseYaml }),

@@ -14,7 +14,12 @@ import { directoryOf, finish, TRIAL } from './sources/trial.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');
 
-const loaded = loadWorkflows({ directory: EXAMPLES, known: () => undefined, log: silentLogger });
+const loaded = loadWorkflows({
+  directory: EXAMPLES,
+  known: () => undefined,
+  runAs: undefined,
+  log: silentLogger,
+});
 
 async function definitionOf(id: string): Promise<Definition> {
   const { found, mistakes } = await loaded;

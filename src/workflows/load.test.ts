@@ -13,7 +13,12 @@ const MODULE = `console.log('prints'); export const workflow = { name: 'Named' }
 export default async function* () {}`;
 
 function load(directory: string, known: Record<string, string> = {}) {
-  return loadWorkflows({ directory, known: (team, id) => known[`${team}/${id}`], log: silentLogger });
+  return loadWorkflows({
+    directory,
+    known: (team, id) => known[`${team}/${id}`],
+    runAs: undefined,
+    log: silentLogger,
+  });
 }
 
 test('finds the workflows of each team and ignores everything else', async (t) => {
@@ -170,7 +175,12 @@ test('a module whose import hangs is killed and named, and the others are loaded
     'good.mts': MODULE,
   });
   const files = [join(directory, 'hangs.mts'), join(directory, 'good.mts')];
-  const settings = await readModuleSettings(files, { directory, log: silentLogger, importMs: 4_000 });
+  const settings = await readModuleSettings(files, {
+    directory,
+    runAs: undefined,
+    log: silentLogger,
+    importMs: 4_000,
+  });
   assert.match(JSON.stringify(settings.get(files[0] ?? '')), /did not end within 4 s/);
   assert.deepEqual(settings.get(files[1] ?? ''), { settings: { name: 'Named' } });
 });

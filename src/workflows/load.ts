@@ -7,6 +7,7 @@ import type { Mistake } from './check.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 import { type Broken, findWorkflowFiles, type WorkflowFile } from './files.ts';
 import { type ModuleSettings, readModuleSettings } from './sources/module-settings.ts';
+import type { RunAs } from './sources/run-as.ts';
 import { EXTENSIONS, findStrayFiles } from './stray-files.ts';
 
 export interface FoundWorkflow {
@@ -40,6 +41,8 @@ export async function loadWorkflows(input: {
   directory: string;
   known(team: string, id: string): string | undefined;
   log: Logger;
+  /** The system user that modules are imported as; undefined: the service's own. */
+  runAs: RunAs | undefined;
   /** Stops reading modules. */
   signal?: AbortSignal;
   parseYaml?: ParseYaml;
@@ -81,7 +84,7 @@ export interface LoadedFile {
 /** Loads one workflow file that need not be in the workflows directory, to check or try it before it is applied. */
 export async function loadWorkflowFile(
   path: string,
-  options: { log: Logger; signal?: AbortSignal },
+  options: { runAs: RunAs | undefined; log: Logger; signal?: AbortSignal },
 ): Promise<LoadedFile | { mistakes: Mistake[] }> {
   const full = resolve(path);
   const directory = dirname(dirname(full));
@@ -119,13 +122,19 @@ type Text = Pick<WorkflowFile, 'file' | 'text'>;
 /** Reads the settings of those files that are modules, which takes a child process, and returns a parser for all of them. */
 async function parserFor(
   files: readonly Pick<WorkflowFile, 'file'>[],
-  input: { directory: string; log: Logger; signal?: AbortSignal; parseYaml?: ParseYaml },
+  input: {
+    directory: string;
+    runAs: RunAs | undefined;
+    log: Logger;
+    signal?: AbortSignal;
+    parseYaml?: ParseYaml;
+  },
 ): Promise<(text: Text) => Parsed | Promise<Parsed>> {
-  const { directory, log, signal, parseYaml = parseYamlDefinition } = input;
+  const { directory, runAs, log, signal, parseYaml = parseYamlDefinition } = input;
   const modules = files.map(({ file }) => file).filter((file) => file.endsWith('.mts'));
   const settings = await readModuleSettings(
     modules.map((file) => join(directory, file)),
-    { directory, log, ...(signal === undefined ? {} : { signal }) },
+    { directory, runAs, log, ...(signal === undefined ? {} : { signal }) },
   );
   return ({ file, text }) =>
     file.endsWith('.mts')

@@ -90,6 +90,7 @@ export async function makeInstallation(
         directory: config.workflowsDirectory,
         prune: false,
         force: false,
+        runAs: undefined,
         log: silentLogger,
       });
     });

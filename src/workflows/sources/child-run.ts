@@ -7,9 +7,10 @@ import type { Run, RunEnd, RunInput } from './run.ts';
 /** The options that every child of a run has. */
 export function childOptions(
   input: RunInput,
-): Pick<ChildInput, 'temporaryPrefix' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
+): Pick<ChildInput, 'temporaryPrefix' | 'runAs' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
   return {
     temporaryPrefix: temporaryPrefix(input),
+    runAs: input.runAs,
     limits: input.definition.limits,
     secrets: input.secrets,
     listener: input,

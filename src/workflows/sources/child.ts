@@ -11,7 +11,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,6 +22,8 @@ import type { Logger } from '../../observe/log.ts';
 import { readLines } from './lines.ts';
 import { watchMemory } from './memory-watch.ts';
 import { groupGone, markOf, signalGroup } from './process-mark.ts';
+import type { RunAs } from './run-as.ts';
+import { handOver, makeRunDirectory, type RunDirectory, removeRunDirectory } from './run-directory.ts';
 import { followStderr, type Listener } from './stderr.ts';
 
 /** The file in TMPDIR that is its standard input. */
@@ -89,6 +91,8 @@ export interface ChildInput {
   harness: boolean;
   /** Receives the server's end of descriptor 5, over which our own program sends requests to the server. */
   channel?(end: Duplex): void;
+  /** The system user that it runs as; undefined: the service's own. */
+  runAs: RunAs | undefined;
   limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
   listener: Listener;
@@ -127,11 +131,11 @@ export interface ChildEnd {
 
 /** @throws Error that says why the program cannot be started */
 export async function startChild(input: ChildInput): Promise<Child> {
-  const temporary = await mkdtemp(join(tmpdir(), input.temporaryPrefix)).catch(refused);
+  const directory = await makeRunDirectory(input.temporaryPrefix, input.runAs).catch(refused);
   try {
-    return await startIn(temporary, await input.launch(temporary), input);
+    return await startIn(directory, await input.launch(directory.temporary), input);
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
+    await removeRunDirectory(directory.path);
     return refused(error);
   }
 }
@@ -153,8 +157,10 @@ function refused(cause: unknown): never {
   );
 }
 
-async function startIn(temporary: string, launch: Launch, input: ChildInput): Promise<Child> {
+async function startIn(directory: RunDirectory, launch: Launch, input: ChildInput): Promise<Child> {
+  const { temporary } = directory;
   if (!input.harness) await writeFile(join(temporary, STDIN), input.stdin, { mode: 0o600 });
+  await handOver(directory, input.runAs);
   const { child, pid } = await spawnShell(temporary, launch, input);
   const marking = markOf(pid);
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
@@ -219,7 +225,7 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
     await Promise.all([drained(stderr), resultPipe && drained(resultPipe)]);
     await log.over;
     await input.collect?.(temporary);
-    await rm(temporary, { recursive: true, force: true, maxRetries: 3 }).catch((error: Error) => {
+    await removeRunDirectory(directory.path).catch((error: Error) => {
       input.log.warn({ error: error.message }, 'run.temporary_remains: its directory could not be removed');
     });
     const over = await lines.over;
@@ -255,11 +261,18 @@ async function startIn(temporary: string, launch: Launch, input: ChildInput): Pr
 
 async function spawnShell(temporary: string, launch: Launch, input: ChildInput) {
   try {
-    const { harness } = input;
+    const { harness, runAs } = input;
     const script = harness ? [HARNESS, 'sh'] : [PLAIN, 'sh', join(temporary, STDIN)];
     const child = spawn('/bin/sh', ['-c', ...script, ...launch.argv], {
       cwd: input.directory,
-      env: { ...launch.environment, ...(input.harness ? compileCache() : {}), TMPDIR: temporary },
+      // The cache belongs to the service's user alone.
+      env: {
+        ...(runAs === undefined ? {} : { HOME: temporary }),
+        ...launch.environment,
+        ...(harness && runAs === undefined ? compileCache() : {}),
+        TMPDIR: temporary,
+      },
+      ...(runAs === undefined ? {} : { uid: runAs.uid, gid: runAs.gid }),
       detached: true,
       stdio: [
         harness ? 'pipe' : 'ignore',

@@ -23,7 +23,7 @@ export async function startCommand(
   const directory = resolve(input.workflowsDirectory, source.directory);
   await requireDirectory(directory);
   const environment: Record<string, string> = {
-    ...cleanEnvironment(input.environment),
+    ...cleanEnvironment(input.environment, input.runAs),
     ...fillSecrets(source.env, input),
     ...runEnvironment(input),
   };

@@ -3,6 +3,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { countWords } from '../../std/amounts.ts';
+import type { RunAs } from './run-as.ts';
 
 const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
@@ -11,12 +12,23 @@ const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
  * The only variables of the server that a child inherits: the server's settings hold secrets. The folder of this Node
  * comes last in PATH, so that `node` is always found.
  */
-export function cleanEnvironment(server: ReadonlyMap<string, string>): Record<string, string> {
+export function cleanEnvironment(
+  server: ReadonlyMap<string, string>,
+  runAs: RunAs | undefined,
+): Record<string, string> {
   const kept = [...server].filter(([name]) => KEPT.includes(name) || name.startsWith('LC_'));
+  const { HOME, USER, ...rest } = Object.fromEntries(kept);
+  const own = { ...(HOME === undefined ? {} : { HOME }), ...(USER === undefined ? {} : { USER }) };
   return {
-    ...Object.fromEntries(kept),
+    ...rest,
+    ...(runAs === undefined ? own : identity(runAs)),
     PATH: `${server.get('PATH') || DEFAULT_PATH}${delimiter}${dirname(process.execPath)}`,
   };
+}
+
+/** Without a HOME of its own, a run has its TMPDIR as one: see `child.ts`. */
+function identity({ user, home }: RunAs): Record<string, string> {
+  return { USER: user, ...(home === undefined ? {} : { HOME: home }) };
 }
 
 /** Tells a child which run it belongs to. */

@@ -1,9 +1,10 @@
 /** Cleans up after runs of an earlier process of this service: their processes and temporary directories. */
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProcessMark } from '../../model/job.ts';
 import { groupGone, isSameProcess, signalGroup } from './process-mark.ts';
+import { removeRunDirectory } from './run-directory.ts';
 
 /**
  * Kills the process group that a recorded process leads, if its pid has not been reused, and waits until the group is
@@ -27,6 +28,6 @@ export function temporaryPrefix(attempt: { jobId: string; attempt: number }): st
 export async function removeLeftoverFiles(attempt: { jobId: string; attempt: number }): Promise<void> {
   const prefix = temporaryPrefix(attempt);
   for (const name of await readdir(tmpdir())) {
-    if (name.startsWith(prefix)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+    if (name.startsWith(prefix)) await removeRunDirectory(join(tmpdir(), name));
   }
 }

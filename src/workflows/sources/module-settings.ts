@@ -6,6 +6,7 @@ import type { Logger } from '../../observe/log.ts';
 import { startChild } from './child.ts';
 import { cleanEnvironment } from './environment.ts';
 import type { SettingsInput, SettingsLine } from './module-settings-harness.ts';
+import type { RunAs } from './run-as.ts';
 
 /** How long the import of one module may take. */
 const IMPORT_MS = 10_000;
@@ -16,6 +17,8 @@ const PROGRAM = fileURLToPath(
 
 interface ReadOptions {
   directory: string;
+  /** The system user that modules are imported as; undefined: the service's own. */
+  runAs: RunAs | undefined;
   log: Logger;
   /** Stops reading. */
   signal?: AbortSignal;
@@ -58,11 +61,15 @@ async function readInOneChild(
 ): Promise<{ file?: string; error?: string }> {
   const input: SettingsInput = { files: [...files] };
   const child = await startChild({
-    launch: () => ({ argv: [process.execPath, PROGRAM], environment: cleanEnvironment(new Map()) }),
+    launch: () => ({
+      argv: [process.execPath, PROGRAM],
+      environment: cleanEnvironment(new Map(), options.runAs),
+    }),
     directory: options.directory,
     temporaryPrefix: 'flowhook-settings-',
     stdin: JSON.stringify(input),
     harness: true,
+    runAs: options.runAs,
     limits: DEFAULT_LIMITS,
     secrets: new Map(),
     listener: { onLog() {}, onProgress() {} },

@@ -37,7 +37,7 @@ export async function startModule(
   const child = await startChild({
     launch: () => ({
       argv: HARNESS_ARGV,
-      environment: { ...cleanEnvironment(input.environment), ...runEnvironment(input) },
+      environment: { ...cleanEnvironment(input.environment, input.runAs), ...runEnvironment(input) },
     }),
     directory: dirname(file),
     stdin: JSON.stringify(harnessInput),

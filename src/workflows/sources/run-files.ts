@@ -1,7 +1,7 @@
 /** The files in the TMPDIR of a command: its configuration, and its state, which it may change. */
 import { constants } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 const MAX_STATE_BYTES = 1 << 20;
 
@@ -72,6 +72,9 @@ async function readSmallFile(path: string): Promise<string | undefined> {
   try {
     const stats = await file.stat();
     if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return 'unusable';
+    // Where runs have a user of their own, the service reads this as root: only what that user could read itself.
+    const { uid } = await stat(dirname(path));
+    if (uid !== process.getuid?.() && stats.uid !== uid) return 'unusable';
     return await file.readFile('utf8');
   } catch {
     return 'unusable';

@@ -6,6 +6,7 @@ import type { Logger } from '../../observe/log.ts';
 import { startCommand } from './command.ts';
 import { startHttp } from './http/start.ts';
 import { startModule } from './module.ts';
+import type { RunAs } from './run-as.ts';
 
 export interface RunInput {
   workflowsDirectory: string;
@@ -21,6 +22,8 @@ export interface RunInput {
   secrets: ReadonlyMap<string, string>;
   /** The server's environment, of which a child inherits PATH, HOME, LANG, LC_*, TZ and USER. */
   environment: ReadonlyMap<string, string>;
+  /** The system user that it runs as; undefined: the service's own. */
+  runAs: RunAs | undefined;
   log: Logger;
   /** The addresses that modules and HTTP sources may connect to; only public ones by default. */
   fetchPolicy?: AddressPolicy;

@@ -29,6 +29,7 @@ export const TRIAL: Omit<RunInput, 'definition'> = {
   jobId: 'job_trial',
   attempt: 1,
   state: null,
+  runAs: undefined,
   secrets: new Map(),
   environment: new Map([['PATH', '/usr/bin:/bin']]),
   log: silentLogger,

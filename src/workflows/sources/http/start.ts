@@ -38,7 +38,7 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     launch: () => ({
       argv: HARNESS_ARGV,
       environment: {
-        ...cleanEnvironment(input.environment),
+        ...cleanEnvironment(input.environment, input.runAs),
         ...authorities(input.environment),
         ...runEnvironment(input),
       },
