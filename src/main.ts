@@ -1,6 +1,6 @@
 /** The entry point: loads the command that is called, runs it, prints its error and sets the exit code. */
 import { Command, CommanderError } from 'commander';
-import { finishCommands, refuseHelpOnNothing } from './cli/every-command.ts';
+import { finishCommands, refuseHelpOnNothing, refuseVerbWithoutNoun } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { warn } from './cli/say.ts';
 import { endedEarly } from './cli/until-interrupted.ts';
@@ -65,6 +65,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   const program = await programOf(argv[2]);
   try {
     refuseHelpOnNothing(program, argv.slice(2));
+    refuseVerbWithoutNoun(program, argv.slice(2));
     await program.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) {

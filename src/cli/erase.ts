@@ -54,7 +54,10 @@ export function addErase(program: Command): void {
 async function eraseData(options: Options): Promise<void> {
   const { workflow } = options as Record<string, string | undefined>;
   const { email, id } = personFrom(options);
-  if (options.team === undefined) throw new UsageError('--team is missing: the team that holds the data');
+  if (options.team === undefined)
+    throw new UsageError(
+      '--team is missing: the team that holds the data (`flowhook teams list` shows them)',
+    );
   await withStore(options, { make: false }, async (store, config) => {
     const [team] = (await findTeams(store, options.team)) as [Team];
     const deps = {

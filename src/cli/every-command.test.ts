@@ -105,6 +105,7 @@ for (const [args, code, sentence] of [
   [['server'], 2, /Did you mean serve\?/],
   [['job', 'list'], 2, /Did you mean jobs\?/],
   [['jobs', 'lst'], 2, /Did you mean list\?/],
+  [['validate'], 2, /Did you mean workflows validate\?/],
   [['help', 'nope'], 2, /there is no command 'nope' to help with/],
   [['help', 'job'], 2, /Did you mean jobs\?/],
   [['help', 'jobs', 'lst'], 2, /Did you mean list\?/],

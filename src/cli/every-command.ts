@@ -92,6 +92,16 @@ export function leavesOf(command: Command, path = ''): { path: string; command: 
     });
 }
 
+/** `flowhook validate`: says which noun has such a verb. Of other unknown words commander says what was meant. */
+export function refuseVerbWithoutNoun(program: Command, [verb]: readonly string[]): void {
+  if (verb === undefined || program.commands.some((command) => command.name() === verb)) return;
+  const meant = leavesOf(program)
+    .map(({ path }) => path)
+    .filter((path) => path.endsWith(` ${verb}`));
+  if (meant.length === 0 || verb === 'help') return;
+  program.error(`error: unknown command '${verb}'\n(Did you mean ${meant.join(' or ')}?)`);
+}
+
 /** `flowhook help nope` and `flowhook jobs help nope`: commander would print the help of all without a word. */
 export function refuseHelpOnNothing(program: Command, args: readonly string[]): void {
   const at = args.indexOf('help');

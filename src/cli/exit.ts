@@ -106,11 +106,13 @@ export function sentenceOf(error: unknown): string {
       return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
     case 'receives_push':
       return `${error.message}. \`flowhook data import FILE --workflow WORKFLOW\` publishes a file`;
-    // These two come from the server that a command has asked.
+    // These come from the server that a command has asked.
     case 'unauthorized':
       // For a key that lacks a scope, the server's own sentence says which.
       if (!error.message.includes('x-api-key')) return error.message;
       return 'The server refuses this API key. Give another one with --key or FLOWHOOK_KEY, or note one with `flowhook login`; `flowhook keys create` makes one there';
+    case 'route_not_found':
+      return 'This server has no such path. Give its address alone with --url, such as http://127.0.0.1:8080; an older server may not know this command';
     case 'unreachable':
       return `${error.message}. Start it there with \`flowhook serve\`, or correct --url, FLOWHOOK_URL or the profile that named it`;
     default:

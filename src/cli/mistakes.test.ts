@@ -61,6 +61,18 @@ for (const { mistake, args, code, says } of [
     says: /cannot be reached.*`flowhook serve`, or correct --url/,
   },
   {
+    mistake: 'a path behind the address of the server',
+    args: () => ['jobs', 'list', '--url', `${service.url}/api`, '--key', service.key],
+    code: 3,
+    says: /no such path\. Give its address alone with --url/,
+  },
+  {
+    mistake: 'a version that was never published',
+    args: () => ['data', 'get', 'people', '--at', '9', '--data', join(service.directory, 'data')],
+    code: 3,
+    says: /No such version: 9 was never published, nothing has been published yet\. Leave --at out/,
+  },
+  {
     mistake: 'an argument that is missing',
     args: () => ['webhooks', 'subscribe'],
     code: 2,
@@ -77,7 +89,7 @@ for (const { mistake, args, code, says } of [
       join(service.directory, 'data'),
     ],
     code: 2,
-    says: /The URL "localhost:9000" must be an absolute http:\/\/ or https:\/\/ URL/,
+    says: /The URL "localhost:9000" must be an absolute http:\/\/ or https:\/\/ URL.* Did you mean http:\/\/localhost:9000\?/,
   },
   {
     mistake: 'a workflow that is not there',

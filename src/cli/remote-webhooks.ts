@@ -7,7 +7,7 @@ import { say } from './say.ts';
 import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
 import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
-import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
+import { eventNames, overlapHoursFrom, refuseWrongUrl, settingsFrom } from './webhook-flags.ts';
 import { WEBHOOK_HEADS, webhookCells } from './webhook-words.ts';
 
 export async function listWebhooksAt(server: Flowhook, options: Options): Promise<void> {
@@ -32,6 +32,7 @@ export async function subscribeAtServer(
   options: Options,
 ): Promise<void> {
   const events = eventNames(options);
+  refuseWrongUrl(second ?? first);
   if (second === undefined) {
     const webhook = await server.webhooks.subscribeToAll({ url: first, events });
     return print(options, webhook, [webhook.id]);

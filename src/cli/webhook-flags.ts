@@ -2,6 +2,7 @@
 import type { WebhookSettings } from 'flowhook-client';
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../model/delivery.ts';
 import { eventNamesMistake } from '../model/event.ts';
+import { MAX_EVENTS, urlMistake } from '../model/webhook.ts';
 import { changesFrom } from '../webhooks/change.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../webhooks/rotate.ts';
 import { UsageError } from './exit.ts';
@@ -17,9 +18,19 @@ export function eventNames(options: Options): string[] {
   const names = String(options.events ?? '*')
     .split(',')
     .map((name) => name.trim());
+  if (names.length > MAX_EVENTS) throw new UsageError(`--events takes at most ${MAX_EVENTS} names`);
   const mistake = eventNamesMistake(names);
   if (mistake !== undefined) throw new UsageError(`--events: ${mistake}`);
   return names;
+}
+
+/** @throws UsageError unless a webhook can have this URL */
+export function refuseWrongUrl(url: string): void {
+  const mistake = urlMistake(url)?.replace('`webhookUrl`', `The URL "${url}"`);
+  if (mistake === undefined) return;
+  const whole = `http://${url}`;
+  const advice = !url.includes('://') && urlMistake(whole) === undefined ? `. Did you mean ${whole}?` : '';
+  throw new UsageError(mistake + advice);
 }
 
 /** What `set` changes; what is not named stays as it is. @throws UsageError; Problem `field_invalid` */

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
 import { Problem } from '../model/error.ts';
-import { eventsMistake, reasonMistake, urlMistake, type Webhook } from '../model/webhook.ts';
+import { reasonMistake, type Webhook } from '../model/webhook.ts';
 import { createResolver } from '../net/resolver.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
@@ -28,7 +28,7 @@ import type { Options } from './settings.ts';
 import { columns, table } from './table.ts';
 import { confirmRotating, confirmUnsubscribing, MOST_COUNTED } from './webhook-confirm.ts';
 import { addWebhookDeliveries } from './webhook-deliveries.ts';
-import { eventNames, overlapHoursFrom, settingsFrom } from './webhook-flags.ts';
+import { eventNames, overlapHoursFrom, refuseWrongUrl, settingsFrom } from './webhook-flags.ts';
 import { standWords, WEBHOOK_HEADS, webhookCells } from './webhook-words.ts';
 
 const BY = 'Paused at the command line';
@@ -181,9 +181,7 @@ async function subscribeAt(
       `Say where to: subscribe ${target.url} https://…, or the URL alone for all workflows`,
     );
   }
-  const mistake =
-    urlMistake(target.url)?.replace('`webhookUrl`', `The URL "${target.url}"`) ?? eventsMistake(events);
-  if (mistake !== undefined) throw new UsageError(mistake);
+  refuseWrongUrl(target.url);
   const place =
     target.workflow === undefined
       ? { teamId: await soleTeam(store, options.team), workflowId: null }

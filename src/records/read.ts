@@ -56,8 +56,8 @@ export async function openVersion(
       ? undefined
       : await store.records.versionAt({ ...place, version: number });
   if (older === undefined) {
-    const why =
-      number > newest.number ? `was never published, the newest is ${newest.number}` : 'is no longer kept';
+    const never = newest.number === 0 ? 'nothing has been published yet' : `the newest is ${newest.number}`;
+    const why = number > newest.number ? `was never published, ${never}` : 'is no longer kept';
     throw new Problem('version_not_found', { sentence: `No such version: ${number} ${why}. ${instead}` });
   }
   return older;
