@@ -36,7 +36,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   const tested = await run('test', receiver.url, '--wait');
   assert.match(
     tested.stdout,
-    /^Delivered: the receiver answered 204\n[\d.]+ m?s: waited [^\n]*first byte [^\n]*\n$/,
+    /^Delivered: the receiver answered 204\n[\d.]+ m?s after waiting [\d.]+ m?s: [^\n]*first byte [^\n]*\n$/,
   );
   assert.equal(receiver.received[0]?.event.type, 'webhook_test');
 
