@@ -37,7 +37,8 @@ export function ReplayDialog(props: ReplayDialogProps) {
 }
 
 function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
-  const { id, failingSince } = webhook;
+  const { id } = webhook;
+  const failingSince = failingFrom(webhook);
   const [period, setPeriod] = useState(failingSince === null ? '24h' : FAILING);
   const [from, setFrom] = useState(() =>
     absolute(new Date().toISOString(), 'local').slice(0, 16).replace(' ', 'T'),
@@ -46,7 +47,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
   const options = [
     ...(failingSince === null
       ? []
-      : [{ value: FAILING, label: `Since it began to fail (${absolute(failingSince, 'local')})` }]),
+      : [{ value: FAILING, label: `Since it began to fail (after ${absolute(failingSince, 'local')})` }]),
     ...PERIODS.map(({ value, label }) => ({ value, label })),
     { value: CUSTOM, label: 'Since …' },
   ];
@@ -139,6 +140,13 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       </Stack>
     </form>
   );
+}
+
+/** Every attempt has failed at deliveries that were created since then; null while some succeed. */
+function failingFrom({ failingSince, lastSuccessAt, createdAt }: WebhookDetail): string | null {
+  if (failingSince === null) return null;
+  // What failed first was created before it failed; the last success is known to a minute.
+  return lastSuccessAt === null ? createdAt : new Date(Date.parse(lastSuccessAt) - 60_000).toISOString();
 }
 
 /** Undefined while no time is given. */
