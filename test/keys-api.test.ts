@@ -56,6 +56,7 @@ test('a key of any scope learns who it is, and no key learns nothing', async () 
       maxWebhooksPerWorkflow: 1_000,
       maxWorkflows: null,
       maxWebhooks: null,
+      maxKeys: 1_000,
       maxRecords: null,
       maxStoredBytes: null,
       maxRunningJobs,
@@ -298,4 +299,41 @@ test('the signing keys without a team are those of `default`, and do not tell wh
   assert.equal((JSON.parse(before.body) as { keys: Json[] }).keys.length, 1);
   await service.store.teams.ensure({ slug: 'yet-another' });
   assert.deepEqual(await read(), before);
+});
+
+test('a key that expires makes and rotates no key that lives longer', async () => {
+  const until = Date.now() + ahead + 3_600_000;
+  const expiresAt = new Date(until).toISOString();
+  const { key } = (await make({ scopes: ['admin'], expiresAt })).body as { key: { id: string } };
+  const short = String(((await make({ scopes: ['admin'], expiresAt })).body as Json).apiKey);
+  const same = await make({}, short);
+  assert.deepEqual([same.status, keyIn(same).expiresAt], [200, expiresAt]);
+  const sooner = new Date(until - 1).toISOString();
+  assert.equal(keyIn(await make({ expiresAt: sooner }, short)).expiresAt, sooner);
+  for (const later of [null, new Date(until + 1).toISOString()]) {
+    refused(await make({ expiresAt: later }, short), 400, /expires sooner than this one would/);
+  }
+  const lasting = keyIn(await make({}));
+  refused(await as(short, 'POST', `/v1/keys/${lasting.id}/rotate`), 400, /expires sooner/);
+  assert.equal((await as(short, 'POST', `/v1/keys/${key.id}/rotate`)).status, 200);
+  assert.equal(keyIn(await make({ expiresAt: null })).expiresAt, null, 'one that does not expire may');
+});
+
+test('a team has as many keys as its quota, and pages through them', async () => {
+  const few = await keyOf('few', ['admin']);
+  const { id: teamId } = await service.store.teams.ensure({ slug: 'few' });
+  await service.store.teams.setQuotas({ teamId, quotas: { keys: 3 } });
+  const second = keyIn(await make({}, few.key));
+  await make({}, few.key);
+  refused(await make({}, few.key), 400, /as many keys as it may have \(3\)\. Revoke one first/);
+  assert.equal((await as(few.key, 'POST', `/v1/keys/${second.id}/rotate`)).status, 200);
+  const ids: unknown[] = [];
+  for (let path: string | undefined = '/v1/keys?limit=2'; path !== undefined; ) {
+    const page: Answer = await as(few.key, 'GET', path);
+    const { keys } = page.body as { keys: Json[] };
+    assert.ok(keys.length <= 2);
+    ids.push(...keys.map(({ id }) => id));
+    path = /<([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1];
+  }
+  assert.deepEqual([new Set(ids).size, ids[0]], [4, few.id]);
 });

@@ -41,6 +41,8 @@ export interface Me {
     /** Of the team; null: any number. */
     maxWorkflows: number | null;
     maxWebhooks: number | null;
+    /** Neither revoked nor expired. */
+    maxKeys: number | null;
     /** In the current versions of its workflows. */
     maxRecords: number | null;
     /** Of those, as JSON text in UTF-8. */

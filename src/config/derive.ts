@@ -50,6 +50,7 @@ export function derive(values: SettingValues, isGiven: (name: SettingName) => bo
     quotas: {
       workflows: values.maxWorkflowsPerTeam ?? null,
       webhooks: values.maxWebhooksPerTeam ?? null,
+      keys: values.maxKeysPerTeam,
       records: values.maxRecordsPerTeam ?? null,
       storedBytes: values.maxStoredBytesPerTeam ?? null,
       runningJobs: values.maxRunningJobsPerTeam ?? maxRunningJobs,

@@ -213,6 +213,12 @@ export const TABLE = {
       unset('any number', '100'),
       'How many webhooks a team may have, in all its workflows.',
     ),
+    maxKeysPerTeam: whole(
+      1,
+      1_000_000,
+      1_000,
+      'How many API keys a team may have that are neither revoked nor expired.',
+    ),
     maxRecordsPerTeam: whole(
       0,
       1_000_000_000_000,

@@ -45,6 +45,10 @@ export const ERRORS = {
     400,
     'This is the key that you call with: whoever holds it would be locked out. To revoke it all the same, add ?self=true',
   ],
+  key_lives_longer: [
+    400,
+    'The key that you call with expires sooner than this one would: call with one that lives as long, or use `flowhook keys`',
+  ],
   key_of_operator: [
     400,
     'This key has the scope `operator`: such keys are made and revoked with `flowhook keys`, not over the API',

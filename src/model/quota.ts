@@ -2,11 +2,11 @@
 import { bytesWords } from '../std/amounts.ts';
 import { Problem } from './error.ts';
 
-export const QUOTAS = ['workflows', 'webhooks', 'records', 'storedBytes', 'runningJobs'] as const;
+export const QUOTAS = ['workflows', 'webhooks', 'keys', 'records', 'storedBytes', 'runningJobs'] as const;
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * How much of each a team may have; null: any number. `records` counts those of the current versions, `storedBytes` the
+ * How much of each a team may have; null: any number. `keys` counts those that may be used, `records` those of the current versions, `storedBytes` the
  * bytes of their JSON text in UTF-8; older versions, logs and events do not count. Jobs beyond `runningJobs` wait.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
@@ -20,6 +20,7 @@ export type Holdings = Readonly<Record<Quota, number>>;
 export const NO_QUOTAS: Quotas = {
   workflows: null,
   webhooks: null,
+  keys: null,
   records: null,
   storedBytes: null,
   runningJobs: null,
@@ -43,11 +44,19 @@ export function parseQuota(text: string): number | null | undefined | 'mistake' 
 
 const ASK = 'or ask the operator for more (`flowhook teams set-quota`)';
 
+/** Quotas that are checked when something is made. */
+export type MadeQuota = 'workflows' | 'webhooks' | 'keys';
+
+const WAYS: Readonly<Record<MadeQuota, string>> = {
+  workflows: 'Archive one first',
+  webhooks: 'Unsubscribe one first',
+  keys: 'Revoke one first',
+};
+
 /** The refusal to make one more than the team may have. */
-export function quotaReached(quota: 'workflows' | 'webhooks', most: number): Problem {
-  const way = quota === 'workflows' ? 'Archive one first' : 'Unsubscribe one first';
+export function quotaReached(quota: MadeQuota, most: number): Problem {
   return new Problem('quota_reached', {
-    sentence: `The team has as many ${quota} as it may have (${most}). ${way}, ${ASK}`,
+    sentence: `The team has as many ${quota} as it may have (${most}). ${WAYS[quota]}, ${ASK}`,
   });
 }
 

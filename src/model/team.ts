@@ -46,6 +46,11 @@ export function isUsable(key: ApiKey, nowMs: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 
+/** Whether a key that expires at `one` works longer than a key that expires at `other`; null: never. */
+export function livesLonger(one: number | null, other: number | null): boolean {
+  return other !== null && (one === null || one > other);
+}
+
 /** A key that was not used for this long may no longer be needed. */
 export const UNUSED_MS = 90 * 86_400_000;
 /** Owners are warned this long before a key expires, or a fifth of its life when that is less. */

@@ -142,6 +142,8 @@ export interface KeyOperations {
   /**
    * Stores a key. If the hash is already stored, nothing changes and the stored key is returned; so is, for 24 h, the key
    * that the first call with an idempotency key has made.
+   *
+   * @throws Problem `quota_reached`
    */
   create(input: {
     teamId: string;
@@ -154,8 +156,10 @@ export interface KeyOperations {
   }): Promise<ApiKey>;
   /** The key with this SHA-256, even if it is revoked or expired. */
   byHash(input: { hash: string }): Promise<ApiKey | undefined>;
-  /** The keys of one team, or of all teams; oldest first, revoked ones included. */
-  list(input: { teamId?: string }): Promise<ApiKey[]>;
+  /** A key of the team, even if it is revoked or expired. */
+  get(input: { teamId: string; id: string }): Promise<ApiKey | undefined>;
+  /** The keys of one team, or of all teams, after one of them; in the order of their ids, revoked ones included. */
+  list(input: { teamId?: string; afterId?: string | undefined; limit?: number }): Promise<ApiKey[]>;
   /**
    * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
    * twice is harmless.

@@ -16,9 +16,9 @@ export async function mintFirstKey(
   store: Store,
   { team, nodeId }: { team: Team; nodeId: string },
 ): Promise<{ key: string; record: ApiKey } | undefined> {
-  if ((await store.keys.list({})).length > 0) return undefined;
+  if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
   // Of several nodes that start on a new database, one creates it; if that one dies, a later start does.
   if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
-  if ((await store.keys.list({})).length > 0) return undefined;
+  if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
   return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
 }

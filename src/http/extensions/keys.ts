@@ -1,6 +1,14 @@
 /** The API keys of a team: listing, creating, rotating and revoking them. */
 import { Problem } from '../../model/error.ts';
-import { type ApiKey, DEFAULT_SCOPES, MAX_KEY_NAME, type Scope, TEAM_SCOPES } from '../../model/team.ts';
+import {
+  type ApiKey,
+  DEFAULT_SCOPES,
+  livesLonger,
+  MAX_KEY_NAME,
+  type Scope,
+  TEAM_SCOPES,
+} from '../../model/team.ts';
+import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../body.ts';
@@ -40,10 +48,8 @@ export const listKeys: Operation<KeyedCall> = {
   async handle({ services, caller: { teamId }, query, reply }) {
     const limit = pageLimit(query);
     const after = idCursorFrom(query, (text) => isGeneratedId('key', text));
-    const all = await services.store.keys.list({ teamId });
-    // Keys are never deleted, so the one in the cursor is there, unless somebody made the cursor up.
-    const rest = after === undefined ? all : all.slice(all.findIndex(({ id }) => id === after) + 1);
-    const page = onePage({ query, reply }, rest, { limit, path: '/v1/keys', cursorOf: idCursor });
+    const found = await services.store.keys.list({ teamId, afterId: after, limit: limit + 1 });
+    const page = onePage({ query, reply }, found, { limit, path: '/v1/keys', cursorOf: idCursor });
     const now = services.store.now();
     return { keys: page.map((key) => shownKey(key, now)) };
   },
@@ -78,7 +84,9 @@ export const createKey: Operation<KeyedCall> = {
         expiresAt: {
           type: ['string', 'null'],
           format: 'date-time',
-          description: 'From then on it is refused; null: never',
+          description:
+            'From then on it is refused; null: never. It is not later than that of the key that makes this call, and by ' +
+            'default the same',
         },
       },
     },
@@ -92,7 +100,7 @@ export const createKey: Operation<KeyedCall> = {
   ],
   answer: jsonResponse('The key', minted),
   refusals: {
-    field_invalid: 'A field is not valid',
+    field_invalid: 'A field is not valid, or the key would expire later than the one that makes this call',
     key_made_before: 'A call with this `idempotency-key` has made a key',
     idempotency_key_reused: 'A call with this `idempotency-key` has asked for another key',
   },
@@ -100,10 +108,13 @@ export const createKey: Operation<KeyedCall> = {
   async handle(call) {
     const {
       services: { store },
-      caller: { teamId },
+      caller: { teamId, keyId },
     } = call;
     const fields = await bodyFields(call);
-    const wanted = keyFrom(fields, store.now());
+    const own = await store.keys.get({ teamId, id: keyId });
+    const wanted = keyFrom({ expiresAt: toIsoOrNull(own?.expiresAt ?? null), ...fields }, store.now());
+    if (own !== undefined && livesLonger(wanted.expiresAt, own.expiresAt))
+      throw new Problem('key_lives_longer');
     const idempotencyKey = keyOfFields(call, fields);
     const { key, record } = await mintKeyOnce(store, { teamId, ...wanted, idempotencyKey });
     if (key === undefined) {
@@ -142,18 +153,21 @@ export const rotateKey: Operation<KeyedCall> = {
   ),
   answer: jsonResponse('The new key', minted),
   refusals: {
-    field_invalid: '`overlapSeconds` is not valid, or the key has the scope `operator`',
+    field_invalid:
+      '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the one that makes this call',
     key_not_found: 'No key found, or it is revoked or expired',
   },
 
   async handle(call) {
     const {
       services: { store },
-      caller: { teamId },
+      caller: { teamId, keyId },
       params,
     } = call;
     const overlapMs = overlapFrom(await bodyFields(call)) * 1_000;
-    const { id } = await teamKey(store, teamId, params.keyId);
+    const { id, expiresAt } = await teamKey(store, teamId, params.keyId);
+    const own = await store.keys.get({ teamId, id: keyId });
+    if (own !== undefined && livesLonger(expiresAt, own.expiresAt)) throw new Problem('key_lives_longer');
     const made = await rotate(store, { teamId, id, overlapMs });
     if (made === undefined) throw new Problem('key_not_found');
     return {
@@ -201,8 +215,7 @@ export const revokeKey: Operation<KeyedCall> = {
  * @throws Problem `key_not_found`; `key_of_operator`, which an `admin` may not change
  */
 async function teamKey(store: Store, teamId: string, id: string | undefined): Promise<ApiKey> {
-  const keys = isGeneratedId('key', id) ? await store.keys.list({ teamId }) : [];
-  const key = keys.find((one) => one.id === id);
+  const key = isGeneratedId('key', id) ? await store.keys.get({ teamId, id }) : undefined;
   if (key === undefined) throw new Problem('key_not_found');
   if (key.scopes.includes('operator')) throw new Problem('key_of_operator');
   return key;

@@ -48,6 +48,7 @@ export const readMe: Operation<KeyedCall> = {
           'maxWebhooksPerWorkflow',
           'maxWorkflows',
           'maxWebhooks',
+          'maxKeys',
           'maxRecords',
           'maxStoredBytes',
           'maxRunningJobs',
@@ -59,6 +60,7 @@ export const readMe: Operation<KeyedCall> = {
           maxWebhooksPerWorkflow: integer('Active ones'),
           maxWorkflows: quota('Of the team'),
           maxWebhooks: quota('Of the team, over all its workflows'),
+          maxKeys: quota('Of the team, neither revoked nor expired'),
           maxRecords: quota('Of the team, in the current versions of its workflows'),
           maxStoredBytes: quota(
             'Of the records in the current versions of its workflows, as JSON text in UTF-8',
@@ -72,10 +74,10 @@ export const readMe: Operation<KeyedCall> = {
   async handle({ services: { store, webhooks, quotas }, caller: { teamId, keyId } }) {
     const team = await store.teams.get({ teamId });
     const own = await store.teams.quotas({ teamId });
-    const key = (await store.keys.list({ teamId })).find(({ id }) => id === keyId);
+    const key = await store.keys.get({ teamId, id: keyId });
     // Both were there a moment ago: the team may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
-    const { workflows, webhooks: hooks, records, storedBytes, runningJobs } = { ...quotas, ...own };
+    const { workflows, webhooks: hooks, keys, records, storedBytes, runningJobs } = { ...quotas, ...own };
     return {
       team: { id: team.id, slug: team.slug },
       key: {
@@ -92,6 +94,7 @@ export const readMe: Operation<KeyedCall> = {
         maxWebhooksPerWorkflow: webhooks.limit,
         maxWorkflows: workflows,
         maxWebhooks: hooks,
+        maxKeys: keys,
         maxRecords: records,
         maxStoredBytes: storedBytes,
         maxRunningJobs: runningJobs,

@@ -335,6 +335,7 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
       maxWebhooksPerWorkflow: 1_000,
       maxWorkflows: 100,
       maxWebhooks: null,
+      maxKeys: 1_000,
       maxRecords: 5_000_000,
       maxStoredBytes: 10_000_000_000,
       maxRunningJobs: 4,

@@ -91,6 +91,24 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).webhooks, 2);
   });
 
+  it('makes keys up to the quota; those that are revoked or expired do not count', async ({
+    store,
+    advance,
+  }) => {
+    const teamId = await teamWith(store, { keys: 2 });
+    const key = { teamId, name: '', prefix: 'fh', scopes: ['read'] as const, expiresAt: null };
+    const { id } = await store.keys.create({ ...key, hash: 'a' });
+    await store.keys.create({ ...key, hash: 'b', expiresAt: store.now() + 5 });
+    await assert.rejects(store.keys.create({ ...key, hash: 'c' }), { ...REACHED, message: /keys .*\(2\)/ });
+    assert.equal((await store.keys.create({ ...key, hash: 'a' })).id, id, 'it is there already');
+    assert.ok(await store.keys.rotate({ teamId, id, hash: 'd', prefix: 'fh', overlapMs: 1 }));
+    advance(2);
+    await assert.rejects(store.keys.create({ ...key, hash: 'c' }), REACHED);
+    advance(5);
+    await store.keys.create({ ...key, hash: 'c' });
+    assert.equal((await store.teams.holdings({ teamId })).keys, 2);
+  });
+
   it('publishes records up to the quota, over all workflows, and always fewer', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });

@@ -6,6 +6,26 @@ import { caseWith, type Open } from './setup.ts';
 export function testTeams(open: Open): void {
   const it = caseWith(open);
 
+  it('lists the keys of a team, or of all, page by page', async ({ store }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+    const { id: other } = await store.teams.ensure({ slug: 'other' });
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) {
+      const of = n % 2 === 0 ? teamId : other;
+      const key = { name: '', prefix: 'fh', scopes: ['read'] as const, expiresAt: null };
+      ids.push((await store.keys.create({ ...key, teamId: of, hash: `${n}` })).id);
+    }
+    const listed = async (input: Parameters<typeof store.keys.list>[0]) =>
+      (await store.keys.list(input)).map(({ id }) => ids.indexOf(id));
+    assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5]);
+    assert.deepEqual(await listed({ limit: 1 }), [0]);
+    assert.deepEqual(await listed({ teamId }), [0, 2, 4]);
+    assert.deepEqual(await listed({ teamId, limit: 2 }), [0, 2]);
+    assert.deepEqual(await listed({ teamId, limit: 2, afterId: ids[2] }), [4]);
+    assert.equal((await store.keys.get({ teamId, id: ids[2] as string }))?.id, ids[2]);
+    assert.equal(await store.keys.get({ teamId, id: ids[1] as string }), undefined);
+  });
+
   it('keeps the first value that is claimed under a name', async ({ store }) => {
     assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'a' }), 'a');
     assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'b' }), 'a');

@@ -3,6 +3,7 @@ import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
 import { once } from './idempotency.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
@@ -18,7 +19,10 @@ const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at
 export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   const { teamId, idempotencyKey = null } = input;
   const call = { teamId, operation: 'keys.create', target: '', idempotencyKey } as const;
-  const id = await once(tx, call, async () => (await insert(tx, input)).id);
+  const id = await once(tx, call, async () => {
+    if ((await byHash(tx, input)) === undefined) await requireRoom(tx, teamId, 'keys');
+    return (await insert(tx, input)).id;
+  });
   return (await byId(tx, id as string)) as ApiKey;
 }
 
@@ -52,11 +56,28 @@ export async function byId(view: View, id: string): Promise<ApiKey | undefined> 
   return row && toKey(row);
 }
 
-export async function list(view: View, { teamId }: Input<'list'>): Promise<ApiKey[]> {
-  const rows = await view.db.all<KeyRow>(
-    `select ${COLUMNS} from api_key where team_id = coalesce($1, team_id) order by created_at, id`,
-    teamId ?? null,
+export async function get(view: View, { teamId, id }: Input<'get'>): Promise<ApiKey | undefined> {
+  const row = await view.db.get<KeyRow>(
+    `select ${COLUMNS} from api_key where team_id = $1 and id = $2`,
+    teamId,
+    id,
   );
+  return row && toKey(row);
+}
+
+export async function list(view: View, { teamId, afterId = '', limit }: Input<'list'>): Promise<ApiKey[]> {
+  const from = [afterId, limit ?? null];
+  const rows =
+    teamId === undefined
+      ? await view.db.all<KeyRow>(
+          `select ${COLUMNS} from api_key where id > $1 order by id limit $2`,
+          ...from,
+        )
+      : await view.db.all<KeyRow>(
+          `select ${COLUMNS} from api_key where id > $1 and team_id = $3 order by id limit $2`,
+          ...from,
+          teamId,
+        );
   return rows.map(toKey);
 }
 
@@ -88,7 +109,7 @@ export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | u
   const old = row && toKey(row);
   if (old === undefined || !isUsable(old, tx.now)) return undefined;
   const { name, scopes, expiresAt } = old;
-  const key = await create(tx, { teamId, name, scopes, expiresAt, hash, prefix });
+  const key = await insert(tx, { teamId, name, scopes, expiresAt, hash, prefix });
   if (overlapMs === 0) await revoke(tx, { id });
   else {
     await tx.db.run(

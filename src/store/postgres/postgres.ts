@@ -156,6 +156,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     keys: {
       create: write(keys.create),
       byHash: read(keys.byHash),
+      get: read(keys.get),
       list: read(keys.list),
       revoke: write(keys.revoke),
       rotate: write(keys.rotate),

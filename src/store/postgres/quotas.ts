@@ -1,6 +1,7 @@
 /** Quotas of teams: their own settings, how much they have, and whether they may have more. */
 import {
   type Holdings,
+  type MadeQuota,
   type OwnQuotas,
   type PublishedQuota,
   type Quota,
@@ -38,6 +39,7 @@ export async function holdings(view: View, { teamId }: { teamId: string }): Prom
   return {
     workflows: await count(view, WORKFLOWS, teamId),
     webhooks: await count(view, WEBHOOKS, teamId),
+    keys: await countMade(view, 'keys', teamId),
     records: await count(view, IN_CURRENT.records, teamId, ''),
     storedBytes: await count(view, IN_CURRENT.storedBytes, teamId, ''),
     runningJobs: await count(view, RUNNING, teamId),
@@ -55,11 +57,11 @@ export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<numb
 }
 
 /** Throws a Problem unless the team may have one more. Locks the team, so that nobody else makes one until the commit. */
-export async function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): Promise<void> {
+export async function requireRoom(tx: Tx, teamId: string, name: MadeQuota): Promise<void> {
   const most = await quotaOf(tx, teamId, name);
   if (most === null) return;
   await lockTeam(tx, teamId);
-  const held = await count(tx, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+  const held = await countMade(tx, name, teamId);
   if (held >= most) throw quotaReached(name, most);
 }
 
@@ -103,6 +105,9 @@ async function lockTeam(tx: Tx, teamId: string): Promise<void> {
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
 const WEBHOOKS = "select count(*) as held from webhook where team_id = $1 and state <> 'deleted'";
+const KEYS = `
+  select count(*) as held from api_key
+  where team_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`;
 const inCurrent = (column: 'total' | 'bytes') => `
   select coalesce(sum(version.${column}), 0)::bigint as held
   from workflow join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
@@ -111,6 +116,11 @@ const inCurrent = (column: 'total' | 'bytes') => `
 const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes') };
 const RUNNING = "select count(*) as held from job where team_id = $1 and state = 'running'";
 
-async function count(view: View, sql: string, ...at: string[]): Promise<number> {
+function countMade(view: View, name: MadeQuota, teamId: string): Promise<number> {
+  if (name === 'keys') return count(view, KEYS, teamId, view.now);
+  return count(view, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+}
+
+async function count(view: View, sql: string, ...at: (string | number)[]): Promise<number> {
   return (await view.db.get<{ held: number }>(sql, ...at))?.held ?? 0;
 }

@@ -3,6 +3,7 @@ import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
 import { once } from './idempotency.ts';
+import { requireRoom } from './quotas.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
@@ -24,7 +25,11 @@ interface KeyRow {
 export function create(tx: Tx, input: Input<'create'>): ApiKey {
   const { teamId, idempotencyKey = null } = input;
   const call = { teamId, operation: 'keys.create', target: '', idempotencyKey } as const;
-  return byId(tx, once(tx, call, () => insert(tx, input).id) as string) as ApiKey;
+  const id = once(tx, call, () => {
+    if (byHash(tx, input) === undefined) requireRoom(tx, teamId, 'keys');
+    return insert(tx, input).id;
+  });
+  return byId(tx, id as string) as ApiKey;
 }
 
 function insert(tx: Tx, input: Input<'create'>): ApiKey {
@@ -57,13 +62,22 @@ export function byId(view: View, id: string): ApiKey | undefined {
   return row && toKey(row);
 }
 
-export function list(view: View, { teamId }: Input<'list'>): ApiKey[] {
-  return view.db
-    .all<KeyRow>(
-      'select * from api_key where team_id = coalesce(?, team_id) order by created_at, id',
-      teamId ?? null,
-    )
-    .map(toKey);
+export function get(view: View, { teamId, id }: Input<'get'>): ApiKey | undefined {
+  const row = view.db.get<KeyRow>('select * from api_key where team_id = ? and id = ?', teamId, id);
+  return row && toKey(row);
+}
+
+export function list(view: View, { teamId, afterId = '', limit = -1 }: Input<'list'>): ApiKey[] {
+  const rows =
+    teamId === undefined
+      ? view.db.all<KeyRow>('select * from api_key where id > ? order by id limit ?', afterId, limit)
+      : view.db.all<KeyRow>(
+          'select * from api_key indexed by api_key_team where team_id = ? and id > ? order by id limit ?',
+          teamId,
+          afterId,
+          limit,
+        );
+  return rows.map(toKey);
 }
 
 export function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): ApiKey | undefined {
@@ -89,7 +103,7 @@ export function rotate(tx: Tx, { teamId, id, hash, prefix, overlapMs }: Input<'r
   const old = row && toKey(row);
   if (old === undefined || !isUsable(old, tx.now)) return undefined;
   const { name, scopes, expiresAt } = old;
-  const key = create(tx, { teamId, name, scopes, expiresAt, hash, prefix });
+  const key = insert(tx, { teamId, name, scopes, expiresAt, hash, prefix });
   if (overlapMs === 0) revoke(tx, { id });
   else {
     const until = tx.now + overlapMs;

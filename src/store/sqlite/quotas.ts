@@ -1,6 +1,7 @@
 /** Quotas of teams: their limits, how much of them is used, and whether there is room for more. */
 import {
   type Holdings,
+  type MadeQuota,
   type OwnQuotas,
   type PublishedQuota,
   type Quota,
@@ -31,6 +32,7 @@ export function holdings(view: View, { teamId }: { teamId: string }): Holdings {
   return {
     workflows: count(view, WORKFLOWS, teamId),
     webhooks: count(view, WEBHOOKS, teamId),
+    keys: countMade(view, 'keys', teamId),
     records: count(view, IN_CURRENT.records, teamId, ''),
     storedBytes: count(view, IN_CURRENT.storedBytes, teamId, ''),
     runningJobs: count(view, RUNNING, teamId),
@@ -48,10 +50,10 @@ export function quotaOf(tx: Tx, teamId: string, name: Quota): number | null {
 }
 
 /** Throws a Problem if the team's quota is used up. */
-export function requireRoom(tx: Tx, teamId: string, name: 'workflows' | 'webhooks'): void {
+export function requireRoom(tx: Tx, teamId: string, name: MadeQuota): void {
   const most = quotaOf(tx, teamId, name);
   if (most === null) return;
-  const held = count(tx, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+  const held = countMade(tx, name, teamId);
   if (held >= most) throw quotaReached(name, most);
 }
 
@@ -87,6 +89,9 @@ const WORKFLOWS = 'select count(*) as held from workflow where team_id = ? and a
 // Names the index of webhooks that are not deleted, because the planner would scan all of the team's.
 const WEBHOOKS =
   "select count(*) as held from webhook indexed by webhook_same where team_id = ? and state <> 'deleted'";
+const KEYS = `
+  select count(*) as held from api_key indexed by api_key_team
+  where team_id = ? and revoked_at is null and (expires_at is null or expires_at > ?)`;
 const inCurrent = (column: 'total' | 'bytes') => `
   select coalesce(sum(version.${column}), 0) as held
   from workflow cross join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
@@ -96,6 +101,11 @@ const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes'
 const RUNNING = `
   select count(*) as held from job indexed by job_running where team_id = ? and state = 'running'`;
 
-function count(view: View, sql: string, ...at: string[]): number {
+function countMade(view: View, name: MadeQuota, teamId: string): number {
+  if (name === 'keys') return count(view, KEYS, teamId, view.now);
+  return count(view, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+}
+
+function count(view: View, sql: string, ...at: (string | number)[]): number {
   return view.db.get<{ held: number }>(sql, ...at)?.held ?? 0;
 }

@@ -155,6 +155,7 @@ function compose(parts: {
     keys: {
       create: write('keys.create'),
       byHash: read(keys.byHash),
+      get: read(keys.get),
       list: read(keys.list),
       revoke: write('keys.revoke'),
       rotate: write('keys.rotate'),
