@@ -40,6 +40,7 @@ const LOGGED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'not_ready',
   'disk_full',
   'disk_failed',
+  'data_moved',
 ]);
 
 /** Whether a log line for each answer with this error would add nothing. */

@@ -56,6 +56,7 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'database_busy',
   'disk_full',
   'disk_failed',
+  'data_moved',
   'overloaded',
 ]);
 

@@ -101,6 +101,10 @@ export const ERRORS = {
   overloaded: [503, 'The service is overloaded. Try again shortly'],
   database_unavailable: [503, 'The database cannot be reached. Try again shortly'],
   database_busy: [503, 'Something else holds what this needs in the database. Try again shortly'],
+  data_moved: [
+    503,
+    'The files of the database were moved, deleted or replaced while the service ran: nothing is written. The operator has to put them back, or to restart the service',
+  ],
   disk_full: [
     503,
     'The disk of the data directory is full: nothing can be written, and reads go on. The operator has to free space or to grow it; writing then goes on by itself',

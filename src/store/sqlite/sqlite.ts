@@ -13,6 +13,7 @@ import { abandoned } from './attempts.ts';
 import { list as listAudit } from './audit.ts';
 import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
+import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
 import * as deliveries from './deliveries.ts';
 import { explainUnusable } from './disk-trouble.ts';
@@ -32,6 +33,7 @@ import { dueLanes, firstDueAt, lane, lanePages, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
+import { OwnFiles } from './own-files.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { prunable } from './prune.ts';
 import * as quotas from './quotas.ts';
@@ -73,6 +75,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   let reader: Database | undefined;
   try {
     ownership = options.own ? takeOwnership(path) : undefined;
+    if (options.own) tellDamage(path, log);
     migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
     const listeners = new Set<(touched: Touched) => void>();
@@ -84,13 +87,29 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       quotas: options.quotas,
       log,
       onTouched: (touched) => notify(listeners, touched, log),
+      obstacle: () => files?.problem,
     });
-    return compose({ path, reader, writer, clock, listeners, ownership });
+    const files = ownership && new OwnFiles({ path, ownership, log });
+    return compose({ path, reader, writer, clock, listeners, ownership: files });
   } catch (error) {
     reader?.close();
     ownership?.release();
     throw explainUnusable(error, path);
   }
+}
+
+/** Before SQLite opens the log: afterwards the commits behind the damage are overwritten. */
+function tellDamage(path: string, log: Logger): void {
+  const damage = findDamage(path);
+  if (damage === undefined) return;
+  const lost =
+    damage.commits === null
+      ? 'its header cannot be read, so all that it held is lost'
+      : `${damage.commits} commits behind the damage are lost`;
+  log.error(
+    { path: `${path}-wal`, commits: damage.commits },
+    `log.damaged: ${lost}. Check the disk; \`flowhook backup list\` shows the backups`,
+  );
 }
 
 function compose(parts: {
@@ -99,7 +118,7 @@ function compose(parts: {
   writer: Writer;
   clock: Clock;
   listeners: Set<(touched: Touched) => void>;
-  ownership: Ownership | undefined;
+  ownership: OwnFiles | undefined;
 }): Store {
   const { path, reader, writer, clock, listeners, ownership } = parts;
   let closing: Promise<void> | undefined;

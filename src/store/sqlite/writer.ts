@@ -39,6 +39,8 @@ export interface WriterOptions extends WriterData {
   clock: Clock;
   publicUrl: () => string;
   log: Logger;
+  /** Why nothing may be written at the moment, besides what the thread finds out. */
+  obstacle?: () => Problem | undefined;
   /** Called after every commit that touched something, and after commits of other processes. */
   onTouched: (touched: Touched) => void;
   /** How many operations may wait; 20,000 by default. */
@@ -107,11 +109,13 @@ export class Writer {
 
   /**
    * Performs an operation; resolves after its commit. Rejects with what the operation threw, or with a Problem:
-   * `overloaded`, `stopping`, `database_unavailable`, `disk_full`, `disk_failed`.
+   * `overloaded`, `stopping`, `database_unavailable`, `data_moved`, `disk_full`, `disk_failed`.
    */
   call(name: Call['name'], input: unknown): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#thread === undefined) return Promise.reject(new Problem('database_unavailable'));
+    const obstacle = this.#options.obstacle?.();
+    if (obstacle !== undefined) return Promise.reject(obstacle);
     if (this.#waiting.length >= this.#maxWaiting) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ name, input, at: performance.now(), resolve, reject });
@@ -124,7 +128,7 @@ export class Writer {
   /** Why writes fail at the moment; undefined if none is known to. */
   get trouble(): Problem | undefined {
     if (this.#ended !== undefined || this.#thread === undefined) return new Problem('database_unavailable');
-    return this.#trouble === undefined ? undefined : new Problem(this.#trouble);
+    return this.#trouble === undefined ? this.#options.obstacle?.() : new Problem(this.#trouble);
   }
 
   /** How long the oldest unanswered operation has waited, in milliseconds. */

@@ -1,0 +1,131 @@
+/** Files that are moved, deleted or damaged below a server: it writes nothing into the void, and says what it finds. */
+import assert from 'node:assert/strict';
+import { copyFile, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { until } from '../../../test/support/until.ts';
+import { InUseError, Problem } from '../../model/error.ts';
+import { type Logger, silentLogger } from '../../observe/log.ts';
+import { openStore } from '../open.ts';
+import type { Store } from '../store.ts';
+import { takeOwnership } from './owner.ts';
+
+interface Line {
+  level: 'warn' | 'error';
+  message: string;
+}
+
+async function openIn(directory: string): Promise<{ store: Store; lines: Line[] }> {
+  const lines: Line[] = [];
+  const log = {
+    ...silentLogger,
+    warn: (_: object, message: string) => void lines.push({ level: 'warn', message }),
+    error: (_: object, message: string) => void lines.push({ level: 'error', message }),
+  } as unknown as Logger;
+  const store = await openStore(`sqlite:${join(directory, 'flowhook.db')}`, {
+    publicUrl: () => '',
+    log,
+    own: true,
+  });
+  return { store, lines };
+}
+
+async function place(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-files-'));
+  t.after(() => rm(directory, { recursive: true }));
+  return directory;
+}
+
+const isMoved = (file: string) => (error: unknown) =>
+  error instanceof Problem && error.code === 'data_moved' && error.message.includes(file);
+/** Lets the last look grow old. */
+const later = (store: Store) =>
+  until('the files are looked at again', () =>
+    store.check().then(
+      () => false,
+      () => true,
+    ),
+  );
+
+for (const file of ['flowhook.db', 'flowhook.db-wal']) {
+  test(`nothing is written while ${file} is not where it was, and then it goes on`, async (t) => {
+    const directory = await place(t);
+    const { store, lines } = await openIn(directory);
+    t.after(() => store.close());
+    await store.teams.ensure({ slug: 'before' });
+    await rename(join(directory, file), join(directory, 'elsewhere'));
+    await later(store);
+    await assert.rejects(store.teams.ensure({ slug: 'during' }), isMoved(file));
+    await assert.rejects(store.check(), isMoved(file), 'the service is not ready');
+    assert.equal(lines.filter(({ level }) => level === 'error').length, 1, JSON.stringify(lines));
+    await rename(join(directory, 'elsewhere'), join(directory, file));
+    await until('it is found again', () =>
+      store.check().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await store.teams.ensure({ slug: 'after' });
+    assert.deepEqual((await store.teams.list()).map(({ slug }) => slug).sort(), ['after', 'before']);
+  });
+}
+
+test('a server whose owner.db is deleted takes its directory again, so that no second one can', async (t) => {
+  const directory = await place(t);
+  const { store, lines } = await openIn(directory);
+  t.after(() => store.close());
+  await rm(join(directory, 'owner.db'));
+  await until('it is taken again', () => lines.some(({ message }) => message.startsWith('owner.retaken')));
+  await assert.rejects(openIn(directory), InUseError);
+  await store.teams.ensure({ slug: 'still' });
+});
+
+test('where a second server was quicker, the first one writes nothing more until that one is gone', async (t) => {
+  const directory = await place(t);
+  const { store } = await openIn(directory);
+  t.after(() => store.close());
+  await rm(join(directory, 'owner.db'));
+  const second = takeOwnership(join(directory, 'flowhook.db'));
+  await later(store);
+  await assert.rejects(store.teams.ensure({ slug: 'a' }), isMoved('another server has taken the directory'));
+  second.release();
+  await until('it has the directory again', () =>
+    store.check().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await store.teams.ensure({ slug: 'a' });
+});
+
+test('commits behind a damaged page of the log are reported, and a whole log is not', async (t) => {
+  const directory = await place(t);
+  const { store } = await openIn(directory);
+  t.after(() => store.close());
+  const start = (await readFile(join(directory, 'flowhook.db-wal'))).length;
+  for (let n = 0; n < 20; n++) await store.teams.ensure({ slug: `team-${n}` });
+  const reopened = async (at: number | undefined) => {
+    const copy = await place(t);
+    for (const name of ['flowhook.db', 'flowhook.db-wal']) {
+      await copyFile(join(directory, name), join(copy, name));
+    }
+    if (at !== undefined) {
+      const file = await open(join(copy, 'flowhook.db-wal'), 'r+');
+      await file.write(Buffer.alloc(64, 0x41), 0, 64, at);
+      await file.close();
+    }
+    const { store: opened, lines } = await openIn(copy);
+    const teams = (await opened.teams.list()).length;
+    await opened.close();
+    return { teams, damage: lines.filter(({ message }) => message.startsWith('log.damaged')) };
+  };
+  assert.deepEqual(await reopened(undefined), { teams: 20, damage: [] });
+  const inside = await reopened(start + 8_000);
+  assert.ok(inside.teams < 20);
+  assert.match(inside.damage[0]?.message ?? '', /\d+ commits behind the damage are lost/);
+  const header = await reopened(8);
+  assert.match(header.damage[0]?.message ?? '', /header cannot be read/);
+  const { length } = await readFile(join(directory, 'flowhook.db-wal'));
+  assert.deepEqual((await reopened(length - 100)).damage, [], 'as a power cut leaves it');
+});

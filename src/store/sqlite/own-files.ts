@@ -1,0 +1,90 @@
+/**
+ * Notices when the files of a running server are moved away, deleted or replaced. Writes would go on in files that nobody
+ * finds again, and without `owner.db` a second server could start on the same data.
+ */
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { InUseError, Problem } from '../../model/error.ts';
+import type { Logger } from '../../observe/log.ts';
+import { type Ownership, takeOwnership } from './owner.ts';
+
+/** How old the last look may be when something is written: a look takes some 10 µs. */
+const FRESH_MS = 50;
+/** How often somebody looks while nothing is written. */
+const EVERY_MS = 1_000;
+
+export class OwnFiles {
+  readonly #path: string;
+  readonly #log: Logger;
+  readonly #seen = new Map<string, string>();
+  /** The last one holds the file that is there; earlier ones hold files that are gone. */
+  readonly #owned: Ownership[];
+  readonly #timer: NodeJS.Timeout;
+  #problem: Problem | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** Call it when the database is open, so that all its files are there. */
+  constructor({ path, ownership, log }: { path: string; ownership: Ownership; log: Logger }) {
+    this.#path = path;
+    this.#log = log;
+    this.#owned = [ownership];
+    this.#look();
+    this.#timer = setInterval(() => this.#look(), EVERY_MS).unref();
+  }
+
+  /** Why nothing may be written at the moment; undefined while all files are the ones that were opened. */
+  get problem(): Problem | undefined {
+    if (performance.now() - this.#lookedAt > FRESH_MS) this.#look();
+    return this.#problem;
+  }
+
+  release(): void {
+    clearInterval(this.#timer);
+    for (const ownership of this.#owned) ownership.release();
+  }
+
+  #look(): void {
+    this.#lookedAt = performance.now();
+    const gone = [this.#path, `${this.#path}-wal`].find((file) => !this.#isSame(file));
+    const sentence = gone === undefined ? this.#ownerMistake() : moved(gone);
+    if (sentence === this.#problem?.message) return;
+    this.#problem = sentence === undefined ? undefined : new Problem('data_moved', { sentence });
+    if (sentence === undefined) this.#log.warn({ path: this.#path }, 'files.back: writing goes on');
+    else this.#log.error({ path: this.#path, why: sentence }, 'files.gone: nothing is written');
+  }
+
+  /** Whether the file is the one that was there first. */
+  #isSame(file: string): boolean {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    const identity = found === undefined ? undefined : `${found.dev}:${found.ino}`;
+    const first = this.#seen.get(file);
+    if (first === undefined && identity !== undefined) this.#seen.set(file, identity);
+    return first === undefined || first === identity;
+  }
+
+  /** Takes the lock again where its file was deleted or replaced; a sentence when another server was quicker. */
+  #ownerMistake(): string | undefined {
+    const file = join(dirname(this.#path), 'owner.db');
+    if (this.#isSame(file)) return undefined;
+    try {
+      this.#owned.push(takeOwnership(this.#path));
+    } catch (error) {
+      const why =
+        error instanceof InUseError
+          ? 'another server has taken the directory. Stop one of the two'
+          : `cannot be made again: ${(error as Error).message}. Restart the service`;
+      return `The file owner.db of the data directory was deleted or replaced, and ${why}`;
+    }
+    this.#seen.delete(file);
+    this.#isSame(file);
+    this.#log.warn({ file }, 'owner.retaken: the file was deleted or replaced while the server ran');
+    return undefined;
+  }
+}
+
+function moved(file: string): string {
+  return (
+    `The file ${file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db'} was moved, deleted or replaced while the ` +
+    'server ran: nothing is written. Put the same file back, or stop the server before its files are touched'
+  );
+}
