@@ -14,6 +14,8 @@ export const queueJob: Operation<KeyedCall> = {
     pathParameter('workflowId', 'Workflow ID'),
     {
       ...IDEMPOTENCY_KEY,
+      // An empty one counts as none: the contract knows no such header.
+      schema: { ...IDEMPOTENCY_KEY.schema, minLength: 0 },
       description:
         'A call with the same key within 24 hours answers with the job of the first, and queues none',
     },

@@ -54,7 +54,7 @@ export const ready: Operation<Call> = {
       name: 'verbose',
       in: 'query',
       description: 'Says what was looked at',
-      schema: { type: 'string' },
+      schema: { type: 'string', minLength: 0 },
     },
   ],
   answer: jsonResponse('Yes', {

@@ -14,6 +14,7 @@ import { shownPlan, shownReplay } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
 const MAX_NAMED = 100;
+const DELIVERY_ID = { type: 'string', pattern: '^dlv_[0-9a-z]+$' };
 const FORMS = 'Give either `deliveryIds`, or `since` with optional `until`, `states` and `dryRun`';
 
 /** POST /v1/integrations/webhooks/{webhookId}/replay */
@@ -33,7 +34,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
         type: 'object',
         required: ['deliveryIds'],
         properties: {
-          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: { type: 'string' } },
+          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: DELIVERY_ID },
         },
       },
       {

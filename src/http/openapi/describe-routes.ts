@@ -80,12 +80,21 @@ function describe(route: Route): object {
       ...(operation.tagged
         ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
         : {}),
-      ...refusedBy(route),
-      ...Object.fromEntries(
-        SHARED.map(({ code, name }) => [statusOf(code), { $ref: `#/components/responses/${name}` }]),
-      ),
+      ...(operation.otherAnswers?.default === undefined
+        ? { ...refusedBy(route), ...SHARED_BY_STATUS }
+        : anyOf(operation.otherAnswers.default, { ...refusedBy(route), ...SHARED_IN_PLACE })),
     },
   };
+}
+
+/** The errors of a route that may answer with any status on purpose as well, whose answer then is no error. */
+function anyOf(answer: { content?: object }, errors: Record<number, object>): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(errors as Record<string, { content: object }>).map(([status, error]) => [
+      status,
+      { ...error, content: { ...error.content, ...answer.content } },
+    ]),
+  );
 }
 
 /** The errors of a route by status: its own, and those that every route of its kind may answer with. */
@@ -182,6 +191,13 @@ const METHOD_NOT_ALLOWED: SharedRefusal = {
     headers: { allow: 'The methods that it takes' },
   },
 };
+
+const SHARED_BY_STATUS = Object.fromEntries(
+  SHARED.map(({ code, name }) => [statusOf(code), { $ref: `#/components/responses/${name}` }]),
+);
+const SHARED_IN_PLACE = Object.fromEntries(
+  SHARED.map(({ code, refusal }) => [statusOf(code), refused([refusal])]),
+);
 
 function withHeaders(
   answer: { description?: string; headers?: object; content?: object },
