@@ -71,3 +71,9 @@ test('a URL that is too long keeps its end', () => {
   const url = `https://hooks.example.com/${'a'.repeat(60)}/42`;
   assert.match(table([[ID, url]], 60)[0] ?? '', /https:\/\/hooks.*….*\/42$/);
 });
+
+test('a long text is cut before a column is left out for it', () => {
+  const heads = [{ name: 'workflow' }, { name: 'records', drop: 1 }, { name: 'last job' }];
+  const [, line = ''] = table([['default/people', 'no records yet', `failed: ${'x'.repeat(90)}`]], 80, heads);
+  assert.match(line, /^default\/people {2}no records yet {2}failed: x+…$/);
+});

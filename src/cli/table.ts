@@ -59,6 +59,8 @@ export function table(
 const LEAST_WIDTH = 12;
 /** Of a column that may be left out: fewer characters say nothing. */
 const WORTH_SHOWING = 20;
+/** Of a column that stays: a whole id, and the beginning of a sentence. */
+const ENOUGH = 32;
 
 function fitted(rows: readonly (readonly string[])[], width: number): string[] {
   const widths = widthsOf(rows);
@@ -85,9 +87,9 @@ function withoutDropped(
   for (const { at } of order) {
     const left = widthsOf(kept);
     const places = heads.flatMap((head, place) => (gone.includes(place) ? [] : [head]));
-    // What may go is cut before anything goes, down to what still says something.
+    // Long texts are cut before anything goes, down to what still says something.
     const least = left.map((one, place) =>
-      places[place]?.drop === undefined ? one : Math.min(one, WORTH_SHOWING),
+      Math.min(one, places[place]?.drop === undefined ? ENOUGH : WORTH_SHOWING),
     );
     if (total(least) <= width) break;
     gone.push(at);
