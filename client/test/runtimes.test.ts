@@ -39,7 +39,7 @@ async function* rows() {
   for (let id = 1; id <= 2_000; id += 1) yield { id, text: 'ä'.repeat(100) };
 }
 seen.pushed = (await flowhook.workflows.push('inbox', rows())).records.total;
-seen.again = (await flowhook.workflows.push('inbox', [{ id: 1 }])).records;
+seen.again = (await flowhook.workflows.push('inbox', [{ id: 1 }], { allowDrop: true })).records;
 let read = 0;
 for await (const record of flowhook.workflows.readData('inbox', { version: 1 })) {
   read += record.id.length > 0 ? 1 : 0;
