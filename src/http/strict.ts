@@ -51,8 +51,9 @@ export function refuseUnknownFields(operation: Declared, fields: Readonly<Record
   }
   if (!isStrict(operation)) return;
   const schema = bodySchema(operation) ?? { properties: {}, additionalProperties: false };
+  const inQuery = queryNames(operation);
   for (const name of Object.keys(fields)) {
-    if (!queryNames(operation).includes(name) || isKnown(schema, name)) continue;
+    if (!inQuery.includes(name) || isKnown(schema, name)) continue;
     invalid(`There is no field ${shown(name)}. It is a query parameter: ?${name}=…`);
   }
   refuseUnknownIn(schema, fields, '');
