@@ -66,3 +66,34 @@ test('runs of one team that never end leave a place for another team', async () 
   await reaches(jobs[1] as string, 'queued');
   for (const job of jobs) await call('POST', `jobs/${job}/cancel`);
 });
+
+test('a loop of webhooks through the service itself ends after five rounds', async () => {
+  await call('PUT', 'workflows/round', { source: { type: 'push' }, mode: 'upsert', onInvalid: 'skip' });
+  const subscribed = await call('POST', 'integrations/webhooks/subscribe', {
+    workflowId: 'round',
+    webhookUrl: `${service.url}/v1/workflows/round/queue`,
+    events: ['workflow_finished'],
+  });
+  const push = (hops: string) =>
+    service.call('POST', '/v1/workflows/round/push', [{ id: hops }], { 'flowhook-hops': hops });
+  const webhook = subscribed.headers.get('x-webhook-id') ?? '';
+  assert.equal((await push('5')).status, 200);
+  const refused = await push('6');
+  assert.deepEqual([refused.status, refused.headers.get('x-error-code')], [400, 'webhook_loop']);
+  const changed = await service.call(
+    'PUT',
+    '/v1/workflows/x',
+    { source: { type: 'push' } },
+    {
+      'flowhook-hops': '1',
+    },
+  );
+  assert.match((changed.body as { error: string }).error, /can only queue jobs and push records/);
+  const sent = await until('the event of the fifth push was delivered', async () => {
+    const { body } = await call('GET', `integrations/webhooks/${webhook}/deliveries?limit=1`);
+    const [delivery] = (body as { deliveries: { id: string }[] }).deliveries;
+    const { body: whole } = await call('GET', `deliveries/${delivery?.id}`);
+    return (whole as { attempts: { details: { requestHeaders: Record<string, string> } }[] }).attempts[0];
+  });
+  assert.equal(sent.details.requestHeaders['flowhook-hops'], '6');
+});

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Problem } from '../model/error.ts';
-import { type Traced, toTraceparent, UNTRACED } from '../observe/trace-context.ts';
+import { storedTrace, type Traced, UNTRACED } from '../observe/trace-context.ts';
 import { METHODS } from '../std/http-names.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import { observeEnd } from './access-log.ts';
@@ -13,6 +13,7 @@ import { type Answering, answerConnect, createClientErrorHandler } from './clien
 import { compressAnswers } from './compression.ts';
 import { holdContinue, isUninvited } from './continue.ts';
 import { corsHeaders } from './cors.ts';
+import { hopsTo } from './limits/hops.ts';
 import { UNKNOWN_TEAM } from './limits/in-flight.ts';
 import { boundUnread } from './limits/linger.ts';
 import { retryAfter } from './limits/overload.ts';
@@ -249,7 +250,8 @@ async function callOperation(input: {
 }): Promise<unknown> {
   const { services, turns, route, arrival, request, reply } = input;
   const { query, traced } = arrival;
-  const trace = traced.trace && toTraceparent(traced.trace);
+  const hops = route.scope === null ? 0 : hopsTo(request.raw, route);
+  const trace = storedTrace(traced.trace, hops);
   const { operation } = route;
   const { weight = 'brief' } = operation;
   const call = { services, operation, params: arrival.match?.params ?? {}, query, trace, request, reply };

@@ -58,6 +58,10 @@ export const ERRORS = {
   body_too_large: [413, 'The request body is larger than 64 KiB', 400],
   field_invalid: [400, 'A field of the request is not valid'],
   path_invalid: [400, 'The path is not valid percent-encoded UTF-8'],
+  webhook_loop: [
+    400,
+    'Webhooks of Flowhook led to this request one after the other, too many in a row: this looks like a loop. Unsubscribe one of them, or narrow its events',
+  ],
   request_malformed: [400, 'The request is not valid HTTP'],
   http_version_unsupported: [505, 'This version of HTTP is not spoken here: send HTTP/1.1'],
   transfer_unsupported: [

@@ -1,5 +1,5 @@
 /** Trace contexts (W3C Trace Context, `00-traceId-spanId-flags`): parsing, formatting, and the spans of job attempts. */
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 export interface TraceContext {
   /** 32 hexadecimal digits. */
@@ -7,6 +7,8 @@ export interface TraceContext {
   /** 16 hexadecimal digits; `NO_SPAN` while the trace has no span yet. */
   spanId: string;
   isSampled: boolean;
+  /** How many webhooks led here; only in tables, never in a header of others. Undefined for none. */
+  hops?: number;
 }
 
 /** The span of a unit of work and its parent span; both null when it is not traced. */
@@ -33,16 +35,37 @@ export function fromTraceparent(header: string | undefined): TraceContext | null
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
 }
 
-export function toTraceparent({ traceId, spanId, isSampled }: TraceContext): string {
-  return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
+/** As a header, or as a table has it: there `hops` are in the flags above the one that says that it is sampled. */
+export function toTraceparent({ traceId, spanId, isSampled, hops = 0 }: TraceContext): string {
+  const flags = (hops << 1) | (isSampled ? SAMPLED : 0);
+  return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
+}
+
+/** The header of a delivery that says how many webhooks led to it, itself included. */
+export const HOPS_HEADER = 'flowhook-hops';
+/** A chain of webhooks is at most this long. Each may fire for several events of a job, so a chain may grow threefold. */
+export const MAX_HOPS = 5;
+
+/** How many webhooks led to what has this trace in its row. */
+export function hopsOf(stored: string | null): number {
+  return fromStored(stored)?.hops ?? 0;
+}
+
+/** The trace to store for what a request leads to that so many webhooks led to; one is begun if there is none. */
+export function storedTrace(trace: TraceContext | null, hops: number): string | null {
+  if (hops === 0) return trace && toTraceparent(trace);
+  const begun = { traceId: randomBytes(16).toString('hex'), spanId: NO_SPAN, isSampled: false };
+  return toTraceparent({ ...(trace ?? begun), hops });
 }
 
 /** Parses what `toTraceparent` has written into a table; unlike in a header, the span id may be `NO_SPAN`. */
 export function fromStored(stored: string | null): TraceContext | null {
   const found = stored === null ? null : VERSION_00.exec(stored);
   if (found === null) return null;
-  const [, traceId = '', spanId = '', flags] = found;
-  return { traceId, spanId, isSampled: flags === '01' };
+  const [, traceId = '', spanId = '', flags = ''] = found;
+  const bits = Number.parseInt(flags, 16);
+  const hops = bits >> 1;
+  return { traceId, spanId, isSampled: (bits & SAMPLED) === SAMPLED, ...(hops === 0 ? {} : { hops }) };
 }
 
 /** For a node that does not trace: the trace of the cause is kept for the log, without a span of its own. */

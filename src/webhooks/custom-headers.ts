@@ -9,7 +9,7 @@ const MAX_HEADERS = 20;
 const MAX_CHARACTERS = 4_096;
 /** Names that frame the message, that the service sets itself, or that a proxy on the way would act upon. */
 const DENIED =
-  /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy)-.*)$/;
+  /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy|flowhook)-.*)$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
 

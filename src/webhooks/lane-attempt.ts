@@ -4,7 +4,7 @@ import { Problem } from '../model/error.ts';
 import type { TeamDispatchers } from '../net/team-dispatchers.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
-import { toTraceparent, tracedByOthers } from '../observe/trace-context.ts';
+import { hopsOf, toTraceparent, tracedByOthers } from '../observe/trace-context.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { Store } from '../store/store.ts';
@@ -61,6 +61,7 @@ export function createAttemptDelivery(input: {
           eventId: delivery.eventId,
           eventType: delivery.eventType,
           attempt: delivery.attempt + 1,
+          hops: hopsOf(delivery.trace),
           body: delivery.body,
           signal,
           ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),

@@ -150,6 +150,7 @@ test('logs the request without its secrets, the response, the address and the ti
       'webhook-signature': '',
       'webhook-event': 'workflow_finished',
       'webhook-attempt': '3',
+      'flowhook-hops': '1',
     },
   );
   assert.ok(!JSON.stringify(first).includes('hush') && !JSON.stringify(first).includes('pass'));

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
 import { connectionOf } from '../net/connection.ts';
 import { retryAfterMs } from '../net/retry-after.ts';
+import { HOPS_HEADER } from '../observe/trace-context.ts';
 import type { Clock } from '../std/clock.ts';
 import { onAbort } from '../std/on-abort.ts';
 import type { Destination } from './destination.ts';
@@ -34,6 +35,8 @@ export interface Outgoing {
   attempt: number;
   /** Sent exactly as it is. Not empty. */
   body: string;
+  /** How many webhooks led to the event; 0 by default. */
+  hops?: number;
   /** The trace context of the attempt (W3C Trace Context). */
   traceparent?: string;
   /** Aborts the attempt. The outcome then says nothing about the endpoint. */
@@ -64,6 +67,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     'webhook-signature': signature,
     'webhook-event': outgoing.eventType,
     'webhook-attempt': String(outgoing.attempt),
+    [HOPS_HEADER]: String((outgoing.hops ?? 0) + 1),
   };
   const { traceparent } = outgoing;
   // Not if a custom header has this name.
