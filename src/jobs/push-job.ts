@@ -17,6 +17,7 @@ import { tracedAttempt } from '../observe/trace-context.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import type { SkippedRecord } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
+import { Shares } from '../std/fair-share.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
@@ -32,9 +33,8 @@ import { jobHeaders } from './submit.ts';
 
 /** How long a push waits for an unfinished job of its workflow. */
 const WAIT_MS = 30_000;
-/** How many pushes wait at a time, in all and of one team; further ones are refused as `push_busy`. */
+/** How many pushes wait at a time, shared between teams; further ones are refused as `push_busy`. */
 const MAX_WAITING = 64;
-const MAX_WAITING_OF_TEAM = 32;
 /** How often a waiting push reads whether that job has ended, and how often it tries to begin in any case. */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
@@ -92,8 +92,8 @@ export interface Pushed {
 interface PushSurroundings extends PushDeps {
   /** Functions that renew the lease of a running push, by job id. */
   beats: Map<string, () => void>;
-  /** Pushes that wait for an unfinished job. */
-  waiting: Set<Push>;
+  /** Pushes that wait for an unfinished job, by team. */
+  waiting: Shares;
   /** Ends all waits. */
   turnedAway: AbortController;
   /** Functions that write the end of a push, which the store refused before, for instance because its disk was full. */
@@ -112,7 +112,7 @@ export class PushJobs {
     this.#deps = {
       ...deps,
       beats,
-      waiting: new Set(),
+      waiting: new Shares(),
       turnedAway: new AbortController(),
       unended: new Set(),
     };
@@ -201,6 +201,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
   const giveUpAt = performance.now() + waitMs;
+  let isWaiting = false;
   await writeEnds(deps);
   try {
     for (;;) {
@@ -214,8 +215,11 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
         trace,
       });
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
-      if (!waiting.has(push) && !mayWait(waiting, teamId)) return begun;
-      waiting.add(push);
+      if (!isWaiting) {
+        if (!waiting.admits(teamId, MAX_WAITING)) return begun;
+        waiting.add(teamId);
+        isWaiting = true;
+      }
       // Looking is a read, trying to begin is a write.
       for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
         await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -224,13 +228,8 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
       }
     }
   } finally {
-    waiting.delete(push);
+    if (isWaiting) waiting.remove(teamId);
   }
-}
-
-function mayWait(waiting: ReadonlySet<Push>, teamId: string): boolean {
-  const ofTeam = [...waiting].filter((push) => push.teamId === teamId).length;
-  return waiting.size < MAX_WAITING && ofTeam < MAX_WAITING_OF_TEAM;
 }
 
 /** Tries again to write the ends of earlier pushes; those that the store refuses again are kept. */

@@ -3,10 +3,11 @@
  *
  * There are two budgets. Requests of slow lanes get at most half of all slots, and every request that has been under way
  * for more than a second counts as slow too. So when many endpoints begin to hang at once, their slots are free for
- * others a second later, while their requests go on. A team may use more than a quarter of a budget only while another
- * quarter of it stays free.
+ * others a second later, while their requests go on. How much of a budget a team may use is decided by
+ * `std/fair-share.ts`.
  */
 import { SLOW_MS } from '../model/lane.ts';
+import { mayTake } from '../std/fair-share.ts';
 
 const SLOTS = 512;
 const SLOW_SLOTS = SLOTS / 2;
@@ -58,7 +59,9 @@ export class Slots<Holder> {
     if (team === undefined) return true;
     const used = this.#used;
     if (used >= SLOTS) return false;
-    return slow ? fits(team.slow, this.#all.slow, SLOW_SLOTS) : fits(team.quick, used, SLOTS);
+    return slow
+      ? mayTake({ held: team.slow, free: SLOW_SLOTS - this.#all.slow })
+      : mayTake({ held: team.quick, free: SLOTS - used });
   }
 
   begin(flight: Flight<Holder>): Flight<Holder> {
@@ -97,8 +100,4 @@ export class Slots<Holder> {
     }
     return aged;
   }
-}
-
-function fits(ofTeam: number, all: number, budget: number): boolean {
-  return all < budget && (ofTeam < budget / 4 || all < (budget * 3) / 4);
 }

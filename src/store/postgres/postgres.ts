@@ -39,7 +39,7 @@ import * as sessions from './sessions.ts';
 import { stage } from './stage.ts';
 import * as status from './status.ts';
 import { remove, sweep } from './sweep.ts';
-import { TeamShares } from './team-shares.ts';
+import { TeamTurns } from './team-turns.ts';
 import * as teams from './teams.ts';
 import type { Tx, View } from './transaction.ts';
 import { unusable } from './unusable.ts';
@@ -51,9 +51,6 @@ import { writingInBatches } from './write-batches.ts';
 
 /** Renewing leases and polling for key changes have connections of their own, so that they never wait for others. */
 const LEASE_POOL_SIZE = 2;
-
-/** The calls of one team, which may wait for each other's locks, leave a quarter of the connections to other teams. */
-const PART_OF_OTHERS = 4;
 
 export interface PostgresOptions {
   url: string;
@@ -114,15 +111,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const now = clock ?? (measured?.now as Clock);
 
   const forWriting = { now, publicUrl, quotas: options.quotas, onTouched };
-  const shares = new TeamShares(Math.max(1, poolSize - Math.ceil(poolSize / PART_OF_OTHERS)));
+  const turns = new TeamTurns(poolSize);
   /** Refuses calls once the store is closing, and lets closing wait for those under way. */
   const guarded =
     <Input, Result>(run: (input: Input) => Promise<Result>) =>
     (input: Input): Promise<Result> =>
       closing === undefined ? follow(run(input)) : Promise.reject(new Problem('stopping'));
-  const performing = writing({ ...forWriting, pool, shares });
-  const batched = writingInBatches({ ...forWriting, pool, shares });
-  const leasing = writing({ ...forWriting, pool: leasePool, shares: undefined });
+  const performing = writing({ ...forWriting, pool, turns });
+  const batched = writingInBatches({ ...forWriting, pool, turns });
+  const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
   type Operation<Input, Result> = (tx: Tx, input: Input) => Promise<Result>;
   const write = <Input, Result>(operation: Operation<Input, Result>) => guarded(performing(operation));
   const lease = <Input, Result>(operation: Operation<Input, Result>) => guarded(leasing(operation));

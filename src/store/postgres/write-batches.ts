@@ -7,7 +7,7 @@
  *                                            └── failed: each again by itself, so that one cannot fail the others
  */
 import { Problem } from '../../model/error.ts';
-import type { TeamShares } from './team-shares.ts';
+import type { TeamTurns } from './team-turns.ts';
 import type { Tx } from './transaction.ts';
 import { committed, type Writing, writing } from './write.ts';
 
@@ -18,8 +18,8 @@ const MAX_BATCH = 64;
  * Makes an operation whose calls share a transaction with the calls of the same team that are waiting for a connection.
  * Not for operations that are audited: audit lines are made from the input of one call.
  */
-export function writingInBatches(options: Writing & { shares: TeamShares }) {
-  const { shares } = options;
+export function writingInBatches(options: Writing & { turns: TeamTurns }) {
+  const { turns } = options;
   return <Input extends { teamId: string; workflowId: string }, Result>(
     operation: (tx: Tx, input: Input) => Promise<Result>,
   ) => {
@@ -85,7 +85,7 @@ export function writingInBatches(options: Writing & { shares: TeamShares }) {
         const call = { input, resolve, reject };
         const calls = waiting.get(input.teamId) ?? new Set();
         waiting.set(input.teamId, calls.add(call));
-        shares
+        turns
           .run(input.teamId, () => run(call))
           .catch((error) => {
             if (dequeue(call)) reject(error);

@@ -8,7 +8,7 @@ import type { Clock } from '../../std/clock.ts';
 import { untouched } from '../touched.ts';
 import { note } from './audit.ts';
 import { inTransaction, isBusy, isFull, isOutside, isTransient } from './database.ts';
-import { type TeamShares, teamOf } from './team-shares.ts';
+import { type TeamTurns, teamOf } from './team-turns.ts';
 import type { Tx } from './transaction.ts';
 
 const MAX_TRIES = 8;
@@ -22,7 +22,7 @@ export interface Writing {
   /** Called after every commit that touched something. */
   onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
   /** Limits how many connections one team holds; undefined for pools that teams do not compete for. */
-  shares: TeamShares | undefined;
+  turns: TeamTurns | undefined;
 }
 
 /**
@@ -30,11 +30,11 @@ export interface Writing {
  * transaction was committed is then unknown, as with every database that is reached over a network.
  */
 export function writing(options: Writing) {
-  const { shares } = options;
+  const { turns } = options;
   return <Input, Result>(operation: (tx: Tx, input: Input) => Promise<Result>) =>
     (input: Input): Promise<Result> => {
       const call = () => committed(options, operation, input);
-      return shares === undefined ? call() : shares.run(teamOf(input), call);
+      return turns === undefined ? call() : turns.run(teamOf(input), call);
     };
 }
 
