@@ -100,3 +100,25 @@ test('a loop of webhooks through the service itself ends after five rounds', asy
   });
   assert.equal(sent.headers['flowhook-hops'], '6');
 });
+
+test('the other operations of the contract answer as ever, whoever sends the request', async () => {
+  await call('PUT', 'workflows/plain', { source: { type: 'push' } });
+  const hops = { 'flowhook-hops': '9' };
+  const unsubscribed = await service.call(
+    'DELETE',
+    '/v1/integrations/webhooks/unsubscribe?webhookId=wh_x',
+    undefined,
+    hops,
+  );
+  assert.deepEqual(
+    [unsubscribed.status, unsubscribed.headers.get('x-error-code')],
+    [404, 'webhook_not_found'],
+  );
+  const subscription = {
+    workflowId: 'plain',
+    webhookUrl: `${service.url}/livez`,
+    events: ['workflow_finished'],
+  };
+  await call('POST', 'integrations/webhooks/subscribe', subscription, hops);
+  await call('GET', 'integrations/webhooks/list', undefined, hops);
+});

@@ -1,7 +1,7 @@
 /**
  * Ends loops through the service's own webhooks. Every delivery says how many webhooks led to it (`flowhook-hops`). A
  * request that carries this queues or pushes as one step further, and is refused when there were too many. Other
- * changes are not for webhooks: what they lead to could not be counted.
+ * changes are not for webhooks: what they lead to could not be counted. The rest of the contract knows no such header.
  */
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
@@ -17,9 +17,10 @@ const COUNTED: ReadonlySet<string> = new Set(['queueWorkflowJob', 'pushWorkflowR
  */
 export function hopsTo(request: IncomingMessage, { method, operation }: Route): number {
   const header = request.headers[HOPS_HEADER];
-  if (header === undefined || method === 'GET') return 0;
+  const isCounted = COUNTED.has(operation.id);
+  if (header === undefined || method === 'GET' || (operation.frozen === true && !isCounted)) return 0;
   const hops = Number.parseInt(String(header), 10) || 1;
-  if (!COUNTED.has(operation.id)) {
+  if (!isCounted) {
     throw new Problem('webhook_loop', {
       sentence:
         'A webhook of Flowhook made this request, and webhooks can only queue jobs and push records. Let the ' +
