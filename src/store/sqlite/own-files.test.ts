@@ -1,9 +1,12 @@
 /** Files that are moved, deleted or damaged below a server: it writes nothing into the void, and says what it finds. */
 import assert from 'node:assert/strict';
-import { copyFile, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises';
+import fs from 'node:fs';
+import { copyFile, mkdtemp, open, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
 import { until } from '../../../test/support/until.ts';
 import { InUseError, Problem } from '../../model/error.ts';
 import { type Logger, silentLogger } from '../../observe/log.ts';
@@ -70,6 +73,60 @@ for (const file of ['flowhook.db', 'flowhook.db-wal']) {
     assert.deepEqual((await store.teams.list()).map(({ slug }) => slug).sort(), ['after', 'before']);
   });
 }
+
+test('nothing is written while the files cannot be looked at, and then it goes on', async (t) => {
+  const parent = await place(t);
+  const directory = join(parent, 'data');
+  const { store, lines } = await openIn(directory);
+  t.after(() => store.close());
+  await rename(directory, join(parent, 'away'));
+  await symlink('data', directory);
+  await until('a timer has found it', () => lines.some(({ level }) => level === 'error'));
+  await later(store);
+  await assert.rejects(store.teams.ensure({ slug: 'during' }), isMoved('flowhook.db'));
+  await assert.rejects(store.check(), isMoved('ELOOP'));
+  await rm(directory);
+  await rename(join(parent, 'away'), directory);
+  await until('they are found again', () =>
+    store.check().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await store.teams.ensure({ slug: 'after' });
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    ['error', 'warn'],
+  );
+});
+
+test('a database that cannot be opened after all leaves no thread behind', async (t) => {
+  const directory = await place(t);
+  const threads: Worker[] = [];
+  const note = (thread: Worker) => void threads.push(thread);
+  process.on('worker', note);
+  t.after(() => void process.off('worker', note));
+  // A disk that fails when the files are looked at, and a log that nothing can be written to.
+  t.mock.method(fs, 'statSync', () => {
+    throw new Error('EIO: i/o error');
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  const log = {
+    ...silentLogger,
+    error: () => {
+      throw new Error('the log is full');
+    },
+  } as unknown as Logger;
+  const url = `sqlite:${join(directory, 'flowhook.db')}`;
+  const opened = openStore(url, { publicUrl: () => '', log, own: true });
+  await assert.rejects(opened, /the log is full/);
+  assert.equal(threads.length, 1);
+  assert.equal(threads[0]?.threadId, -1, 'it has ended');
+});
 
 test('a server whose owner.db is deleted takes its directory again, so that no second one can', async (t) => {
   const directory = await place(t);

@@ -43,17 +43,34 @@ export class OwnFiles {
     for (const ownership of this.#owned) ownership.release();
   }
 
+  /** Never throws: it is called by a timer, and by every write. */
   #look(): void {
     this.#lookedAt = performance.now();
-    const gone = [this.#path, `${this.#path}-wal`].find((file) => !this.#isSame(file));
-    const sentence = gone === undefined ? this.#ownerMistake() : moved(gone);
+    const sentence = this.#mistake();
     if (sentence === this.#problem?.message) return;
     this.#problem = sentence === undefined ? undefined : new Problem('data_moved', { sentence });
     if (sentence === undefined) this.#log.warn({ path: this.#path }, 'files.back: writing goes on');
     else this.#log.error({ path: this.#path, why: sentence }, 'files.gone: nothing is written');
   }
 
-  /** Whether the file is the one that was there first. */
+  /** What is wrong with the files; undefined when they are those that were opened. */
+  #mistake(): string | undefined {
+    const owner = join(dirname(this.#path), 'owner.db');
+    let file = this.#path;
+    try {
+      for (file of [this.#path, `${this.#path}-wal`]) if (!this.#isSame(file)) return moved(file);
+      file = owner;
+      return this.#isSame(owner) ? undefined : this.#retake(owner);
+    } catch (error) {
+      return unreadable(file, error as Error);
+    }
+  }
+
+  /**
+   * Whether the file is the one that was there first.
+   *
+   * @throws when it cannot be looked at, for example because the directory is now a link to itself
+   */
   #isSame(file: string): boolean {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     const identity = found === undefined ? undefined : `${found.dev}:${found.ino}`;
@@ -62,10 +79,8 @@ export class OwnFiles {
     return first === undefined || first === identity;
   }
 
-  /** Takes the lock again where its file was deleted or replaced; a sentence when another server was quicker. */
-  #ownerMistake(): string | undefined {
-    const file = join(dirname(this.#path), 'owner.db');
-    if (this.#isSame(file)) return undefined;
+  /** Takes the lock again after its file was deleted or replaced; a sentence when another server was quicker. */
+  #retake(file: string): string | undefined {
     try {
       this.#owned.push(takeOwnership(this.#path));
     } catch (error) {
@@ -84,7 +99,22 @@ export class OwnFiles {
 
 function moved(file: string): string {
   return (
-    `The file ${file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db'} was moved, deleted or replaced while the ` +
-    'server ran: nothing is written. Put the same file back, or stop the server before its files are touched'
+    `The file ${shortName(file)} was moved, deleted or replaced while the server ran: nothing is written. ` +
+    'Put the same file back, or stop the server before its files are touched'
   );
+}
+
+function unreadable(file: string, error: Error): string {
+  // Callers read this too, and need not know where the directory is.
+  const [why] = error.message.split(', stat ');
+  return (
+    `The file ${shortName(file)} of the data directory cannot be looked at (${why}): nothing is written. ` +
+    'Make it readable again, in its place'
+  );
+}
+
+/** By the names that the documentation has, whatever the file of the database is called. */
+function shortName(file: string): string {
+  if (file.endsWith('owner.db')) return 'owner.db';
+  return file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db';
 }

@@ -73,13 +73,15 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let ownership: Ownership | undefined;
   let reader: Database | undefined;
+  let writer: Writer | undefined;
+  let files: OwnFiles | undefined;
   try {
     ownership = options.own ? takeOwnership(path) : undefined;
     if (options.own) tellDamage(path, log);
     migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
     const listeners = new Set<(touched: Touched) => void>();
-    const writer = await startWriter({
+    writer = await startWriter({
       path,
       synchronous,
       clock,
@@ -89,10 +91,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       onTouched: (touched) => notify(listeners, touched, log),
       obstacle: () => files?.problem,
     });
-    const files = ownership && new OwnFiles({ path, ownership, log });
+    files = ownership && new OwnFiles({ path, ownership, log });
     return compose({ path, reader, writer, clock, listeners, ownership: files });
   } catch (error) {
     reader?.close();
+    await writer?.close();
     ownership?.release();
     throw explainUnusable(error, path);
   }
