@@ -68,18 +68,24 @@ test('other versions of HTTP are refused as such', async () => {
   }
   assert.equal((await statusOf('PRI * HTTP/2.0\r\n', 'SM\r\n\r\n')).status, 505);
   assert.equal((await statusOf(`GET /livez HTTP/1.0\r\n`)).status, 200);
+  // The contract has no 505.
+  const data = 'GET /v1/workflows/people/data HTTP';
+  assert.equal((await statusOf(`${data}/2.0\r\nhost: a\r\n${KEY}`)).status, 400);
+  assert.equal((await statusOf(`${data}/0.9\r\nhost: a\r\n${KEY}`)).status, 400);
 });
 
 test('a body in a transfer coding that is not decoded is not read as if it were plain', async () => {
-  const ask = async (coding: string) =>
+  const ask = async (coding: string, line = PUSH) =>
     (
       await statusOf(
-        `${PUSH} HTTP/1.1\r\nhost: a\r\n${KEY}content-type: application/json\r\n${CLOSE}transfer-encoding: ${coding}\r\n`,
+        `${line} HTTP/1.1\r\nhost: a\r\n${KEY}content-type: application/json\r\n${CLOSE}transfer-encoding: ${coding}\r\n`,
         'c\r\n[{"id":"1"}]\r\n0\r\n\r\n',
       )
     ).status;
   assert.equal(await ask('gzip, chunked'), 501);
   assert.equal(await ask('x-own, chunked'), 501);
+  // The contract has no 501.
+  assert.equal(await ask('gzip, chunked', 'POST /v1/workflows/people/queue'), 400);
   assert.equal(await ask('Chunked'), 200);
 });
 

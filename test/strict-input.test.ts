@@ -263,7 +263,7 @@ test('what is misspelt never turns a trial into the real thing', async () => {
   assert.equal(still.status, 200);
 });
 
-test('an error is problem details for those that ask for them, on every operation', async () => {
+test('an error is problem details for those that ask for them, except on the five operations', async () => {
   const ask = async (path: string, accept: string, method = 'GET') => {
     const response = await fetch(service.url + path, {
       method,
@@ -279,11 +279,11 @@ test('an error is problem details for those that ask for them, on every operatio
   };
   const DETAILS = 'application/problem+json';
   for (const [path, status, code] of [
-    ['/v1/workflows/unknown/data', 404, 'workflow_not_found'],
+    ['/v1/workflows/unknown', 404, 'workflow_not_found'],
     ['/v1/jobs?status=failed', 400, 'field_invalid'],
     ['/v1/nothing', 404, 'route_not_found'],
   ] as const) {
-    for (const accept of [DETAILS, `text/csv, ${DETAILS};q=0.5`, `application/json, ${DETAILS}`]) {
+    for (const accept of [DETAILS, `text/csv, ${DETAILS};q=0.5`, `application/json;q=0.9, ${DETAILS}`]) {
       const { type, headers, body, ...got } = await ask(path, accept);
       assert.deepEqual([got.status, type, headers.get('x-error-code')], [status, DETAILS, code], accept);
       const { title, detail, ...others } = body;
@@ -293,10 +293,21 @@ test('an error is problem details for those that ask for them, on every operatio
       assert.deepEqual(plain.body, { error: detail });
       assert.ok(typeof title === 'string' && title !== '');
     }
-    for (const accept of ['*/*', 'application/*', `${DETAILS};q=0`, `application/json, ${DETAILS};q=0.5`]) {
+    for (const accept of ['*/*', 'application/*', `${DETAILS};q=0`, `application/json, ${DETAILS}`]) {
       const { type, body } = await ask(path, accept);
       assert.deepEqual([type, Object.keys(body)], ['application/json', ['error']], accept);
     }
+  }
+  for (const [method, path] of [
+    ['GET', '/v1/workflows/unknown/data'],
+    ['POST', '/v1/workflows/unknown/queue'],
+    ['GET', '/v1/integrations/webhooks/list?workflowId=unknown'],
+    ['POST', '/v1/integrations/webhooks/subscribe'],
+    ['DELETE', '/v1/integrations/webhooks/unsubscribe'],
+    ['DELETE', '/v1/integrations/webhooks/unsubscribe/unknown'],
+  ] as const) {
+    const { type, body } = await ask(path, DETAILS, method);
+    assert.deepEqual([type, Object.keys(body)], ['application/json', ['error']], path);
   }
 });
 

@@ -14,8 +14,9 @@ each operation.
 The five operations of the contract answer with 200, 400, 401 and 404 only: the sentence of an error that has another status
 there ends with that status.
 
-A request whose \`Accept\` names \`application/problem+json\` gets problem details (RFC 9457) instead: \`type\`
-(\`urn:flowhook:error:\` and the code), \`title\`, \`status\`, \`detail\` (the sentence), \`code\` and \`requestId\`.
+A request to any other operation whose \`Accept\` prefers \`application/problem+json\` to other JSON gets problem details
+(RFC 9457): \`type\` (\`urn:flowhook:error:\` and the code), \`title\`, \`status\`, \`detail\` (the sentence), \`code\`
+and \`requestId\`.
 `;
 
 /** What a client does about each status. */

@@ -98,6 +98,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     clientErrorHandler: createClientErrorHandler({
       answering,
       unknownMethod,
+      isFrozen: (method, target) => isOfContract(find(splitTarget(target).path)?.known.routes.get(method)),
       // Only with a valid key.
       hasTime: (request) => {
         const arrival = arrivals.get(request);
@@ -286,10 +287,13 @@ async function refuseUnknown(call: Call, method: Method): Promise<void> {
 
 /** How an error of a request is to be rendered. */
 function answerTo({ headers, id }: FastifyRequest, route: Route | undefined) {
-  return {
-    isFrozen: route?.operation.frozen === true && route.bySession !== true,
-    detailsOf: wantsDetails(headers.accept) ? id : undefined,
-  };
+  const isFrozen = isOfContract(route);
+  return { isFrozen, detailsOf: !isFrozen && wantsDetails(headers.accept) ? id : undefined };
+}
+
+/** Whether it answers as the contract says, with its statuses and nothing but `{ "error": … }`. */
+function isOfContract(route: Route | undefined): boolean {
+  return route?.operation.frozen === true && route.bySession !== true;
 }
 
 const OVERLOADED = new Problem('overloaded');

@@ -12,6 +12,7 @@ async function sendSlowly(t: TestContext, hasTime: boolean): Promise<{ status: n
   const answering: Answering = new WeakMap();
   const handle = createClientErrorHandler({
     answering,
+    isFrozen: () => false,
     unknownMethod: () => new Problem('route_not_found'),
     hasTime: () => hasTime,
     log: silentLogger,

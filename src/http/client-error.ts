@@ -26,10 +26,12 @@ interface ParserError extends Error {
  * A handler of `clientError` that writes the error straight to the socket and closes it.
  *
  * @param input.unknownMethod the error for a well-formed request for this target with a method unknown to Node
+ * @param input.isFrozen whether an operation of the contract would answer
  */
 export function createClientErrorHandler(input: {
   answering: Answering;
   unknownMethod(target: string): Problem;
+  isFrozen(method: string, target: string): boolean;
   /** Whether the body of this request may take longer than the timeout to arrive. */
   hasTime(request: IncomingMessage): boolean;
   log: Logger;
@@ -58,8 +60,9 @@ export function createClientErrorHandler(input: {
     } else if (pending && current.headersSent) {
       socket.destroy();
     } else {
-      const head = firstLine(error).startsWith('HEAD ');
-      writeProblem(socket, problemOf(error, input.unknownMethod), { head });
+      const [method = '', target = ''] = firstLine(error).split(' ', 2);
+      const isFrozen = input.isFrozen(method, target);
+      writeProblem(socket, problemOf(error, input.unknownMethod), { head: method === 'HEAD', isFrozen });
     }
   };
 }
@@ -91,15 +94,15 @@ function firstLine({ rawPacket }: ParserError): string {
 }
 
 /** @param input.head an answer to HEAD has no body: the client would take it for the next answer */
-function writeProblem(socket: Duplex, problem: Problem, { head }: { head: boolean }): void {
-  socket.end(refusalBytes(problem, { head }));
+function writeProblem(socket: Duplex, problem: Problem, form: { head: boolean; isFrozen?: boolean }): void {
+  socket.end(refusalBytes(problem, form));
   const cut = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(cut));
 }
 
 /** The whole answer as bytes; the connection is closed after it. */
-export function refusalBytes(problem: Problem, { head = false } = {}): string {
-  const { status, headers, body } = renderProblem(problem);
+export function refusalBytes(problem: Problem, { head = false, isFrozen = false } = {}): string {
+  const { status, headers, body } = renderProblem(problem, { isFrozen });
   const lines = Object.entries({
     ...headers,
     'x-request-id': randomUUID(),

@@ -86,11 +86,11 @@ export function renderProblem(
 
 const DETAILS = 'application/problem+json';
 
-/** Whether `Accept` names problem details, and no other JSON that it prefers. */
+/** Whether `Accept` prefers problem details to other JSON. */
 export function wantsDetails(accept: string | undefined): boolean {
   if (accept?.includes(DETAILS) !== true) return false;
   const details = weightOf(accept, DETAILS);
-  return details > 0 && details >= weightOf(accept, 'application/json');
+  return details > weightOf(accept, 'application/json');
 }
 
 /** The `q` of a media type that `Accept` names; 0 when it does not. */

@@ -36,7 +36,7 @@ export function refuseUnknownQuery(operation: Declared, query: string): void {
     const isField = Object.hasOwn(bodySchema(operation)?.properties ?? {}, name);
     const advice = isField
       ? 'It is a field of the JSON body'
-      : adviceOn(name, known, 'This operation takes no query parameters');
+      : adviceOn(name, known, { none: 'This operation takes no query parameters' });
     invalid(`There is no query parameter ${shown(name)}. ${advice}`);
   }
 }
@@ -86,10 +86,11 @@ function refuseUnknownIn(schema: Schema, value: unknown, place: string): void {
   for (const [name, one] of Object.entries(value)) {
     const path = place === '' ? name : `${place}.${name}`;
     if (!isKnown(schema, name)) {
-      const known = fieldNames(schema).map((other) => (place === '' ? other : `${place}.${other}`));
-      invalid(
-        `There is no field ${shown(path)}. ${adviceOn(path, known, 'This operation takes no body: leave it out')}`,
-      );
+      const advice = adviceOn(name, fieldNames(schema), {
+        none: 'This operation takes no body: leave it out',
+        place,
+      });
+      invalid(`There is no field ${shown(path)}. ${advice}`);
     }
     const below = forms(schema).flatMap((form) =>
       Object.hasOwn(form.properties ?? {}, name) ? [form.properties?.[name] ?? {}] : [],
@@ -124,10 +125,17 @@ function bodySchema({ requestBody }: Declared): Schema | undefined {
   ]?.schema;
 }
 
-function adviceOn(name: string, known: readonly string[], none: string): string {
+/** @param context.place the path of the object that holds the field */
+function adviceOn(
+  name: string,
+  known: readonly string[],
+  { none, place = '' }: { none: string; place?: string },
+): string {
   if (known.length === 0) return none;
+  const path = (one: string) => (place === '' ? one : `${place}.${one}`);
   const meant = nearest(name, known);
-  return meant === undefined ? `This operation takes ${known.join(', ')}` : `Did you mean \`${meant}\`?`;
+  if (meant !== undefined) return `Did you mean \`${path(meant)}\`?`;
+  return `This operation takes ${known.map(path).join(', ')}`;
 }
 
 function shown(name: string): string {

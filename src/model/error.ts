@@ -63,10 +63,11 @@ export const ERRORS = {
     'Webhooks of Flowhook led to this request one after the other, too many in a row: this looks like a loop. Unsubscribe one of them, or narrow its events',
   ],
   request_malformed: [400, 'The request is not valid HTTP'],
-  http_version_unsupported: [505, 'This version of HTTP is not spoken here: send HTTP/1.1'],
+  http_version_unsupported: [505, 'This version of HTTP is not spoken here: send HTTP/1.1', 400],
   transfer_unsupported: [
     501,
     'The body comes in a transfer coding that is not read here: send `transfer-encoding: chunked` alone, or a `content-length`',
+    400,
   ],
   headers_too_large: [431, 'The request headers are larger than 16 KiB'],
 

@@ -20,7 +20,7 @@ const { directory, program, files } = installation;
 /** What the package is made of. Whatever else is packed was not meant to be. */
 const MEANT = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|compose\.yaml)$/,
-  /^bin\/flowhook\.js$/,
+  /^bin\/(flowhook|compile-cache)\.js$/,
   /^dist\/.+\.(js|json)$/,
   /^dist\/store\/(sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
   /^src\/workflows\/context\.d\.ts$/,

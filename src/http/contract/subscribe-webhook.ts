@@ -84,8 +84,8 @@ export const subscribeWebhook: Operation<KeyedCall> = {
 
 function settingElsewhere(name: string): string {
   return (
-    `This operation takes no setting \`${name}\`: leave it out. ` +
-    'POST /v1/integrations/webhooks takes settings, and PATCH changes those of a webhook'
+    `\`${name}\` is a setting, and this operation takes none: leave it out. ` +
+    'POST /v1/integrations/webhooks takes the settings that this version has'
   );
 }
 

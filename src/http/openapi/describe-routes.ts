@@ -25,9 +25,10 @@ export function describeRoutes(routes: readonly Route[]) {
       version: '1.0.0',
       description:
         'Workflows run as jobs, jobs publish records, records are read here, and webhooks report what changed. ' +
-        'Every error answer is `{ "error": string }`, or problem details (RFC 9457) where `Accept` names ' +
-        '`application/problem+json`; its code is in the header `x-error-code`, ' +
-        'the id to find it by in the log in `x-request-id`. Beside what an operation lists, each path answers 405 ' +
+        'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, the id to find it ' +
+        'by in the log in `x-request-id`. Where `Accept` prefers `application/problem+json` to other JSON, it is ' +
+        '`Problem` (RFC 9457), except on the five operations of the contract. ' +
+        'Beside what an operation lists, each path answers 405 ' +
         'with `allow` to a method that it does not take (`MethodNotAllowed`). 503 comes while the service starts, ' +
         'stops, is overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` ' +
         'where there is one. 429 comes only where the operator has set rate limits.',
@@ -213,8 +214,6 @@ function refused(refusals: readonly Refusal[]): object {
     all.map(({ description }) => description).join('; or: '),
     'Error',
     Object.assign({}, ...all.map(({ headers }) => headers)),
-  ) as { content: object };
-  const details = { schema: { $ref: '#/components/schemas/Problem' } };
-  const content = { ...answer.content, 'application/problem+json': details };
-  return withHeaders({ ...answer, content }, ERROR_CODE);
+  );
+  return withHeaders(answer, ERROR_CODE);
 }
