@@ -4,8 +4,9 @@ import type { Observer } from '../observe/observer.ts';
 import type { Arrival } from './app.ts';
 
 /**
- * Reports the end of a request: method, path pattern, status, team and key id; `aborted` when the client or an error
- * cut the answer off. Never the key itself, and never the path as it was sent, which may hold personal data.
+ * Reports the end of a request, unless it was refused because of overload: method, path pattern, status, team and key
+ * id; `aborted` when the client or an error cut the answer off. Never the key itself, and never the path as it was sent,
+ * which may hold personal data.
  */
 export function observeEnd(input: {
   observer: Observer;
@@ -23,6 +24,7 @@ export function observeEnd(input: {
   const sentBefore = socket.bytesWritten;
   // `close` follows `finish`, and also comes when the connection broke.
   raw.once('close', () => {
+    if (arrival.isShed) return;
     const code = reply.getHeader('x-error-code');
     observer.requestDone?.({
       requestId: request.id,

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { IncomingMessage, request, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -28,7 +28,7 @@ import { NO_CEILINGS } from '../workflows/ceilings.ts';
 import { DefinitionChecks } from '../workflows/definition-checks.ts';
 import { createApp } from './app.ts';
 import { ConnectionLimits } from './limits/connection-limits.ts';
-import { InFlight } from './limits/in-flight.ts';
+import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './limits/in-flight.ts';
 import { Overload } from './limits/overload.ts';
 
 const RECORDS = 400;
@@ -75,6 +75,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     resolver: createResolver(),
   };
   const inFlight = new InFlight();
+  const overload = new Overload({ inFlight, waitMs: () => 0, log });
   const app = createApp({
     store: change(store),
     authenticator,
@@ -118,7 +119,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     workflowFile: async () => undefined,
     isReady: () => true,
     isStopping: () => false,
-    overload: new Overload({ inFlight, waitMs: () => 0, log }),
+    overload,
     inFlight,
     connections: new ConnectionLimits({ most: 100, perAddress: 100, trustProxy: false, log }),
     timeouts: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
@@ -134,6 +135,19 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
 
   return {
     lines,
+    overload,
+    /** Makes as many requests of a team count as it may have; returns what gives them back. */
+    flood(of: string): () => void {
+      const answers: ServerResponse[] = [];
+      while (overload.admits('brief', of)) {
+        const answer = new ServerResponse(new IncomingMessage(new Socket()));
+        inFlight.add(answer, 'brief', of);
+        answers.push(answer);
+      }
+      return () => {
+        for (const answer of answers) answer.emit('close');
+      };
+    },
     /** Resolves with the first line of that name. */
     line: (message: string) =>
       new Promise<Line>((resolve) => {
@@ -351,6 +365,37 @@ test('logs one line per request, without the key and without the path as it was 
   assert.notEqual(fields.requestId, 'a b');
   assert.equal(lines.length, 1);
   assert.ok(!JSON.stringify(lines).includes(key) && !JSON.stringify(lines).includes('job_secret'));
+});
+
+test('floods without a key refuse no key, and floods of new keys none that was used before', async () => {
+  const { ask, flood } = await startApp();
+  const status = async (headers = {}) => (await read(ask('/v1/me', { headers }))).status;
+  const endKeyless = flood(UNKNOWN_TEAM);
+  assert.equal(await status({ 'x-api-key': '' }), 503);
+  assert.equal(await status(), 200);
+  const endNew = flood(NEW_CALLERS);
+  const { key: fresh } = await mintKey(store, { teamId, name: '', scopes: ['read'], expiresAt: null });
+  assert.equal(await status({ 'x-api-key': fresh }), 503);
+  assert.equal(await status(), 200, 'the change of another key has made this one unknown');
+  endNew();
+  assert.equal(await status({ 'x-api-key': fresh }), 200);
+  endKeyless();
+});
+
+test('a request that is refused once its team is known counts as refused, and is not logged', async () => {
+  const { ask, flood, overload, lines } = await startApp();
+  const end = flood(teamId);
+  const before = overload.state.shed;
+  const refused = await read(ask('/v1/me'));
+  assert.deepEqual([refused.status, refused.headers['x-error-code']], [503, 'overloaded']);
+  assert.match(String(refused.headers['retry-after']), /^[1-3]$/);
+  assert.equal(overload.state.shed, before + 1);
+  end();
+  assert.equal((await read(ask('/v1/me'))).status, 200);
+  assert.deepEqual(
+    lines.map(({ fields }) => fields.status),
+    [200],
+  );
 });
 
 async function read(sent: ReturnType<typeof request>) {

@@ -4,7 +4,6 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Problem } from '../model/error.ts';
 import { storedTrace, type Traced, UNTRACED } from '../observe/trace-context.ts';
 import { METHODS } from '../std/http-names.ts';
-import type { Authenticator } from '../teams/keys.ts';
 import { observeEnd } from './access-log.ts';
 import { authenticate, keyOf } from './authenticate.ts';
 import { auditedAs, authorOf, isAudited } from './author.ts';
@@ -14,7 +13,7 @@ import { compressAnswers } from './compression.ts';
 import { holdContinue, isUninvited } from './continue.ts';
 import { corsHeaders } from './cors.ts';
 import { hopsTo } from './limits/hops.ts';
-import { UNKNOWN_TEAM } from './limits/in-flight.ts';
+import { NEW_CALLERS, UNKNOWN_TEAM } from './limits/in-flight.ts';
 import { boundUnread } from './limits/linger.ts';
 import { retryAfter } from './limits/overload.ts';
 import { isRateLimitField } from './limits/rate-limits.ts';
@@ -35,6 +34,7 @@ import { isStrict, refuseUnknownQuery } from './strict.ts';
 import { SAFE_HEADERS } from './ui/page-headers.ts';
 import { matchPage, PAGE_ROUTES, routesBySession, SESSION_ROUTES } from './ui/paths.ts';
 import { authenticateSession } from './ui/session.ts';
+import { sessionSecret } from './ui/session-cookie.ts';
 import { addVary } from './vary.ts';
 
 /** What is known of a request before the framework handles it, and what the log needs later. */
@@ -46,6 +46,8 @@ export interface Arrival {
   isServer: boolean;
   teamId: string | null;
   keyId: string | null;
+  /** It was refused because of overload: counted as that only, and not logged. */
+  isShed: boolean;
   traced: Traced;
 }
 
@@ -114,7 +116,8 @@ export function createApp(services: HttpServices): FastifyInstance {
       const { traceparent } = request.headers;
       const traced =
         services.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED;
-      arrivals.set(request, { match: found, route, query, isServer, teamId: null, keyId: null, traced });
+      const unknown = { teamId: null, keyId: null, isShed: false };
+      arrivals.set(request, { match: found, route, query, isServer, ...unknown, traced });
       return route === undefined ? '/-' : routerPath(route);
     },
   });
@@ -164,7 +167,7 @@ export function createApp(services: HttpServices): FastifyInstance {
     const weight = arrival.route?.operation.weight ?? 'brief';
     // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
     if (!connections.admits(reply.raw)) return refuse(request, reply.header('connection', 'close'));
-    const team = teamOf(services.authenticator, request.raw);
+    const team = teamOf(services, arrival.route, request);
     if (!services.overload.admits(weight, team)) {
       await turns.take(team);
       return refuse(request, reply);
@@ -268,9 +271,11 @@ async function callOperation(input: {
       : await authenticate(services.authenticator, request.raw, route.scope);
   arrival.teamId = caller.teamId;
   arrival.keyId = caller.keyId;
-  services.rateLimits?.countKey(caller.keyId, reply);
-  services.overload.count(reply.raw, weight, caller.teamId);
+  const isAdmitted = services.overload.count(reply.raw, weight, caller.teamId);
+  arrival.isShed = !isAdmitted;
+  if (isAdmitted) services.rateLimits?.countKey(caller.keyId, reply);
   await turns.take(caller.teamId);
+  if (!isAdmitted) return refuse(request, reply);
   await refuseUnknown(call, route.method);
   const { operation: keyed } = route as { operation: Operation<KeyedCall> };
   if (!isAudited(route)) return keyed.handle({ ...call, caller });
@@ -306,10 +311,18 @@ function refuse(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     .send(body);
 }
 
-/** The team of a key that was used lately, before the key is checked: says only for whom the request is counted. */
-function teamOf(authenticator: Authenticator, request: IncomingMessage): string {
-  const key = keyOf(request);
-  return (key === undefined ? undefined : authenticator.teamOf(key)) ?? UNKNOWN_TEAM;
+/** The team of a key or session that was used before, before it is checked: says only for whom the request is counted. */
+function teamOf(
+  { authenticator, ui }: HttpServices,
+  route: Route | undefined,
+  request: FastifyRequest,
+): string {
+  if (route?.bySession) {
+    const secret = sessionSecret(request);
+    return secret === undefined ? UNKNOWN_TEAM : (ui?.sessions.teamOf(secret) ?? NEW_CALLERS);
+  }
+  const key = keyOf(request.raw);
+  return key === undefined ? UNKNOWN_TEAM : (authenticator.teamOf(key) ?? NEW_CALLERS);
 }
 
 /** Removes the headers of an answer that an error replaces, such as its encoding and its ETag. */

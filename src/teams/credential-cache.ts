@@ -2,6 +2,8 @@
 import type { Store } from '../store/store.ts';
 
 const MAX_CACHED = 1_000;
+/** Beyond this many credentials, the teams of those looked up longest ago are forgotten: some 2 MB. */
+const MAX_TEAMS = 10_000;
 
 /**
  * Keeps what was found until any key or session changes, in this process or another one. Misses are not cached, so that
@@ -9,10 +11,14 @@ const MAX_CACHED = 1_000;
  */
 export class CredentialCache<Found> {
   readonly #found = new Map<string, Found>();
+  /** The teams of credentials that were valid when they were looked up last; a change of others keeps them. */
+  readonly #teams = new Map<string, string>();
+  readonly #teamIdOf: (found: Found) => string;
   readonly #unwatch: () => void;
   #generation = 0;
 
-  constructor(store: Store) {
+  constructor(store: Store, teamIdOf: (found: Found) => string) {
+    this.#teamIdOf = teamIdOf;
     this.#unwatch = store.watch((touched) => {
       if (!touched.keys) return;
       this.#generation += 1;
@@ -25,6 +31,7 @@ export class CredentialCache<Found> {
     if (known !== undefined) return known;
     const generation = this.#generation;
     const found = await look();
+    this.#noteTeam(hash, found);
     // A key that was revoked while it was being read must not be cached as valid.
     if (found !== undefined && generation === this.#generation) {
       if (this.#found.size >= MAX_CACHED) this.#found.clear();
@@ -33,9 +40,14 @@ export class CredentialCache<Found> {
     return found;
   }
 
-  /** What was found before, if it is still kept. */
-  peek(hash: string): Found | undefined {
-    return this.#found.get(hash);
+  /** The team of a credential that was used before; says nothing of whether it is valid now. */
+  teamOf(hash: string): string | undefined {
+    return this.#teams.get(hash);
+  }
+
+  /** For a credential that turned out to be invalid: whoever sends it no longer counts as its team. */
+  disown(hash: string): void {
+    this.#teams.delete(hash);
   }
 
   forget(hash: string): void {
@@ -44,5 +56,13 @@ export class CredentialCache<Found> {
 
   close(): void {
     this.#unwatch();
+  }
+
+  #noteTeam(hash: string, found: Found | undefined): void {
+    this.#teams.delete(hash);
+    if (found === undefined) return;
+    const [oldest] = this.#teams.keys();
+    if (oldest !== undefined && this.#teams.size >= MAX_TEAMS) this.#teams.delete(oldest);
+    this.#teams.set(hash, this.#teamIdOf(found));
   }
 }

@@ -54,6 +54,17 @@ test('a revoked key stops at once, and storing it again does not bring it back',
   assert.equal(await authenticator.authenticate(key), undefined);
 });
 
+test('whose a key is stays known while keys of others change, until it is refused', async () => {
+  const { key, record } = await mintKey(store, wanted);
+  assert.equal(authenticator.teamOf(key), undefined);
+  await authenticator.authenticate(key);
+  await mintKey(store, wanted);
+  assert.equal(authenticator.teamOf(key), team.id);
+  await store.keys.revoke({ id: record.id });
+  await authenticator.authenticate(key);
+  assert.equal(authenticator.teamOf(key), undefined);
+});
+
 test('a key expires by the clock', async () => {
   const { key } = await mintKey(store, { ...wanted, expiresAt: now + 1_000 });
   assert.ok(await authenticator.authenticate(key));

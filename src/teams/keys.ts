@@ -94,7 +94,7 @@ export class Authenticator {
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
-    this.#cache = new CredentialCache(store);
+    this.#cache = new CredentialCache(store, ({ teamId }) => teamId);
   }
 
   /** The caller that a key belongs to; undefined when the key is unknown, revoked or expired. */
@@ -113,7 +113,7 @@ export class Authenticator {
 
   /** The team of a key that was authenticated before; says nothing of whether the key is valid now. */
   teamOf(key: string): string | undefined {
-    return this.#cache.peek(hashKey(key))?.teamId;
+    return this.#cache.teamOf(hashKey(key));
   }
 
   close(): void {
@@ -122,7 +122,9 @@ export class Authenticator {
 
   async #usable(hash: string): Promise<ApiKey | undefined> {
     const record = await this.#cache.find(hash, () => this.#store.keys.byHash({ hash }));
-    return record !== undefined && isUsable(record, this.#store.now()) ? record : undefined;
+    if (record !== undefined && isUsable(record, this.#store.now())) return record;
+    this.#cache.disown(hash);
+    return undefined;
   }
 }
 

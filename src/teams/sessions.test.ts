@@ -44,6 +44,17 @@ async function untilGone(node: Sessions, secret: string): Promise<void> {
   while ((await node.find(secret)) !== undefined) await new Promise(setImmediate);
 }
 
+test('whose a session is stays known while keys change, until it has ended', async (t) => {
+  const { nodes, stores, key, secret } = await twoNodes(t);
+  const { teamId } = key;
+  await mintKey(stores[0], { teamId, name: '', scopes: ['read'], expiresAt: null });
+  assert.equal(nodes[0].teamOf(secret), teamId);
+  assert.equal(nodes[1].teamOf(secret), undefined);
+  await nodes[0].end(secret);
+  await nodes[0].find(secret);
+  assert.equal(nodes[0].teamOf(secret), undefined);
+});
+
 test('a session that is ended on one node ends on the others', async (t) => {
   const { nodes, secret } = await twoNodes(t);
   for (const node of nodes) assert.notEqual(await node.find(secret), undefined);

@@ -36,7 +36,7 @@ export class Sessions {
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
-    this.#cache = new CredentialCache(store);
+    this.#cache = new CredentialCache(store, ({ session }) => session.teamId);
   }
 
   /** Begins a session; undefined when the key is unknown, revoked or expired. The author is for the audit. */
@@ -73,6 +73,11 @@ export class Sessions {
     return (await this.#look(hash)) !== undefined;
   }
 
+  /** The team of a session that was found before; says nothing of whether the session is valid now. */
+  teamOf(secret: string): string | undefined {
+    return this.#cache.teamOf(hashKey(secret));
+  }
+
   async end(secret: string): Promise<void> {
     await this.#store.sessions.end({ hash: hashKey(secret) });
   }
@@ -92,7 +97,9 @@ export class Sessions {
     // Another node may have renewed the cached session.
     this.#cache.forget(hash);
     const again = await find();
-    return again !== undefined && this.#isAlive(again) ? again : undefined;
+    if (again !== undefined && this.#isAlive(again)) return again;
+    this.#cache.disown(hash);
+    return undefined;
   }
 
   #isAlive({ session, key }: Found): boolean {

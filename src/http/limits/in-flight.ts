@@ -4,8 +4,13 @@ import type { Weight } from '../../model/load-limit.ts';
 import { Shares } from '../../std/fair-share.ts';
 import { isBodyArriving } from '../body.ts';
 
-/** The team of requests whose caller is not known yet, or never is. */
+/** The team of requests without a key or session. */
 export const UNKNOWN_TEAM = '';
+/**
+ * The team of requests with a key or session that this node has not seen before, until it has been looked up: apart from
+ * those without one, which anybody may send.
+ */
+export const NEW_CALLERS = '?';
 
 interface Entry {
   team: string;
@@ -53,18 +58,18 @@ export class InFlight {
     answer.once('close', () => this.#remove(answer));
   }
 
-  /** Whether a request is counted for this team. */
-  isOf(answer: ServerResponse, team: string): boolean {
-    return this.#answers.get(answer)?.team === team;
-  }
-
-  /** Counts a request for the team that turned out to be its caller's. */
-  move(answer: ServerResponse, team: string): void {
+  /**
+   * Counts a request for the team that turned out to be its caller's, if that may have one more. Its own place is free
+   * while this is decided.
+   */
+  move(answer: ServerResponse, team: string, mayHaveOneMore: () => boolean): boolean {
     const entry = this.#answers.get(answer);
-    if (entry === undefined || entry.team === team) return;
+    if (entry === undefined || entry.team === team) return true;
     if (entry.isWork) this.#working.remove(entry.team);
-    if (entry.isWork) this.#working.add(team);
-    entry.team = team;
+    const moves = mayHaveOneMore();
+    if (moves) entry.team = team;
+    if (entry.isWork) this.#working.add(entry.team);
+    return moves;
   }
 
   /** From now on a request only waits, for time to pass: it is no work any more. */

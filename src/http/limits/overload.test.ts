@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { INITIAL_LIMIT, MIN_LIMIT } from '../../model/load-limit.ts';
+import { INITIAL_LIMIT, MIN_LIMIT, placesFor } from '../../model/load-limit.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { InFlight, UNKNOWN_TEAM } from './in-flight.ts';
+import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './in-flight.ts';
 import { Overload } from './overload.ts';
 
 /** Answers that nobody sends. */
@@ -45,18 +45,21 @@ test('another team is let in also while the limit is lowered under what the floo
   assert.ok(overload.admits('brief', 'other'));
 });
 
-test('requests without a key that was seen before share one team, until their caller is known', () => {
+test('a caller moves to its team as soon as that is known, from a place that no longer counts', () => {
   const { inFlight, overload } = full(UNKNOWN_TEAM);
   assert.equal(overload.admits('brief', UNKNOWN_TEAM), false);
+  // Others take what is left, up to the last place.
+  for (const [n, answer] of answers(INITIAL_LIMIT).entries()) {
+    if (inFlight.working === placesFor(INITIAL_LIMIT) - 1) break;
+    inFlight.add(answer, 'brief', `team ${n}`);
+  }
   const [answer] = answers(1) as [ServerResponse];
-  inFlight.add(answer, 'brief', UNKNOWN_TEAM);
-  const before = inFlight.workingOf(UNKNOWN_TEAM);
-  assert.equal(inFlight.isOf(answer, 'a'), false);
-  inFlight.move(answer, 'a');
-  assert.deepEqual(
-    [inFlight.workingOf('a'), inFlight.workingOf(UNKNOWN_TEAM), inFlight.isOf(answer, 'a')],
-    [1, before - 1, true],
-  );
+  inFlight.add(answer, 'brief', NEW_CALLERS);
+  assert.equal(overload.admits('brief', 'a'), false);
+  assert.ok(overload.count(answer, 'brief', 'a'));
+  assert.deepEqual([inFlight.workingOf('a'), inFlight.workingOf(NEW_CALLERS)], [1, 0]);
+  assert.ok(overload.count(answer, 'brief', 'a'), 'twice is harmless');
+  assert.equal(inFlight.workingOf('a'), 1);
 });
 
 test('a request that only waits is no work', () => {

@@ -9,7 +9,6 @@
 import type { ServerResponse } from 'node:http';
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { Problem } from '../../model/error.ts';
 import { admits, INITIAL_LIMIT, isShort, nextLimit, placesFor, type Weight } from '../../model/load-limit.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { InFlight } from './in-flight.ts';
@@ -116,16 +115,9 @@ export class Overload {
     return false;
   }
 
-  /**
-   * Counts a request in flight for the team of its caller, once that is known.
-   *
-   * @throws Problem `overloaded` when the team may not have one more
-   */
-  count(answer: ServerResponse, weight: Weight, team: string): void {
-    if (this.#inFlight.isOf(answer, team)) return;
-    if (!this.admits(weight, team))
-      throw new Problem('overloaded', { headers: { 'retry-after': retryAfter() } });
-    this.#inFlight.move(answer, team);
+  /** Counts a request in flight for the team of its caller, once that is known; false when it is refused. */
+  count(answer: ServerResponse, weight: Weight, team: string): boolean {
+    return this.#inFlight.move(answer, team, () => this.admits(weight, team));
   }
 
   /** Takes one look: adjusts the limit, and logs when an overload begins, lasts or ends. */
