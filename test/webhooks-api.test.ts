@@ -346,6 +346,7 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
     message: 'The event was still waiting; the same delivery is due now',
     deliveryId: first.id,
     retried: true,
+    attempt: 1,
   });
   assert.equal(headers.get('location'), `/v1/deliveries/${first.id}`);
   const sent = await until(`/v1/deliveries/${first.id}`, 'delivery', isDelivered);
@@ -353,6 +354,23 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
   assert.equal(receiver.received.filter(({ event }) => event.id === first.event.id).length, 2);
   const { deliveries } = (await get(`${WEBHOOKS}/${id}/deliveries`)).body as { deliveries: Json[] };
   assert.equal(deliveries.length, 1, 'no other delivery was made');
+
+  const copy = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
+  assert.deepEqual([copy.retried, copy.attempt], [false, 0]);
+  await until(`/v1/deliveries/${copy.deliveryId}`, 'its copy', isDelivered);
+  status = 401;
+  const failing = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
+  await until(`/v1/deliveries/${failing.deliveryId}`, 'a copy that fails', ({ attempt }) => attempt === 1);
+  const same = { deliveryId: failing.deliveryId, retried: true, attempt: 1 };
+  await post(`${WEBHOOKS}/${id}/pause`);
+  const { message, ...made } = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
+  assert.deepEqual(made, same, 'its copy waits');
+  assert.match(String(message), /^The event was still waiting/);
+  const listed = (await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: [first.id] })).body as Json;
+  assert.match(String(listed.message), /^The event was still waiting/);
+  status = 204;
+  await post(`${WEBHOOKS}/${id}/resume`);
+  await until(`/v1/deliveries/${failing.deliveryId}`, 'that copy', isDelivered);
 
   status = 401;
   const since = new Date(0).toISOString();

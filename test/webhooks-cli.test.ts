@@ -134,6 +134,17 @@ test('a replay after an outage counts, asks, sends what waits without a duplicat
     [now.code, JSON.parse(now.stdout).id, JSON.parse(now.stdout).state],
     [0, waiting.id, 'delivered'],
   );
+  status = 401;
+  const copy = JSON.parse((await run('replay', waiting.id, '--wait', '--json')).stdout);
+  assert.deepEqual([copy.state, copy.attempt, copy.id === waiting.id], ['waiting', 1, false]);
+  status = 204;
+  const well = await run('replay', waiting.id, '--wait', '--json');
+  const { id: carrier, state, attempt } = JSON.parse(well.stdout);
+  assert.deepEqual(
+    [well.code, carrier, state, attempt],
+    [0, copy.id, 'delivered', 2],
+    'its copy is waited for',
+  );
 });
 
 test('what fails says why, what was probably meant, and the exit code', async (t) => {

@@ -305,7 +305,7 @@ export class Webhooks {
   /**
    * Sends these deliveries once more: 1 to 100 of them, all or none.
    *
-   * @returns the deliveries that send them: the same ones if they still wait, else new ones
+   * @returns the deliveries that send them: those that still wait for the events, else new ones
    * @throws NotFound
    */
   async replay(
@@ -383,14 +383,14 @@ export class Deliveries {
   /**
    * Sends the same event to the same webhook once more, now.
    *
-   * @returns the delivery that sends it: the one that still waits (`retried`), else a new one. `message` says if
-   *   something holds it back.
+   * @returns the delivery that sends it: the one that still waits for the event (`retried`), else a new one, and
+   *   how many attempts it has had already. `message` says if something holds it back.
    * @throws NotFound
    */
   replay(
     deliveryId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
-  ): Promise<{ message: string; deliveryId: string; retried: boolean }> {
+  ): Promise<{ message: string; deliveryId: string; retried: boolean; attempt: number }> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/replay`;
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }

@@ -48,12 +48,10 @@ export async function showDeliveryAt(server: Flowhook, id: string, options: Opti
 export async function replayAt(server: Flowhook, name: string, options: Options): Promise<void> {
   if (options.since !== undefined) return replaySinceAt(server, name, options);
   refuseRange(name, options);
-  // Only the attempt after those that there are now is waited for.
-  const after = options.wait === true ? (await server.deliveries.get(name)).attempt : 0;
   const made = await server.deliveries.replay(name);
-  const { deliveryId, retried } = made;
+  const { deliveryId, attempt } = made;
   if (options.wait === true && !(await isPausedAt(server, deliveryId))) {
-    return waitAt(server, deliveryId, options, retried ? after : 0);
+    return waitAt(server, deliveryId, options, attempt);
   }
   printSentAgain(made, options);
 }

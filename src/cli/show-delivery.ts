@@ -95,7 +95,7 @@ export function sayOnItsWay(deliveryId: string, isPaused = false): void {
 
 /** Prints a delivery that is sent again and not waited for. */
 export function printSentAgain(
-  { message, ...made }: { message: string; deliveryId: string; retried: boolean },
+  { message, ...made }: { message: string; deliveryId: string; retried: boolean; attempt: number },
   options: Options,
 ): void {
   print(options, made, [made.deliveryId]);

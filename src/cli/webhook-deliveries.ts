@@ -140,16 +140,17 @@ async function replayOne(store: Store, id: string, { options, owned }: Asked): P
   const made = (await store.deliveries.replay({ teamId, ids: [id] }))?.[0];
   const webhook = await store.webhooks.get({ teamId, id: found.webhookId });
   if (made === undefined || webhook === undefined) throw new Problem('webhook_not_found');
-  const retried = made === id;
+  const { id: deliveryId, attempt } = made;
+  const retried = !made.isNew;
   const message = sentences(
     sentAgainWords({ asked: 1, retried: retried ? 1 : 0 }),
     whatHoldsBack(webhook, store.now()),
   );
   if (options.wait === true && !owned && webhook.state !== 'paused') {
-    const attempts = attemptsOf(store, { teamId, id: made });
-    return waitForAttempt({ ...attempts, after: retried ? found.attempt : 0 }, options, () => store.now());
+    const attempts = attemptsOf(store, { teamId, id: deliveryId });
+    return waitForAttempt({ ...attempts, after: attempt }, options, () => store.now());
   }
-  printSentAgain({ message, deliveryId: made, retried }, options);
+  printSentAgain({ message, deliveryId, retried, attempt }, options);
   if (owned) noServer();
 }
 

@@ -275,9 +275,8 @@ export interface DeliveryOperations {
     limit: number;
   }): Promise<DeliverySummary[]>;
   /**
-   * Sends the events of these deliveries once more, and returns the ids of the deliveries that do so in the same order:
-   * the one that still waits for the event, which is due at once, or else a new one (origin `replay`). Of an ordered
-   * webhook, what waits before that is due as well. All or none: undefined if one does not exist, its webhook is
+   * Sends the events of these deliveries once more, and returns the deliveries that do so in the same order: the one
+   * that still waits for the event, which is due at once, or else a new one (origin `replay`). Of an ordered webhook, what waits before that is due as well. All or none: undefined if one does not exist, its webhook is
    * removed, or it is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
    */
   replay(input: {
@@ -285,7 +284,7 @@ export interface DeliveryOperations {
     webhookId?: string;
     ids: readonly string[];
     idempotencyKey?: IdempotencyKey;
-  }): Promise<string[] | undefined>;
+  }): Promise<SentAgain[] | undefined>;
   /**
    * A part of what a replay of this selection would send now, and in which state each is; an event may occur again in
    * a later part. `next` is null after the last part.
@@ -321,6 +320,15 @@ export interface DeliveryOperations {
    * `done`.
    */
   prune(input: { attemptsMs: number; eventsMs: number; limit: number }): Promise<{ done: boolean }>;
+}
+
+/** The delivery that sends an event once more. */
+export interface SentAgain {
+  id: string;
+  /** Whether it was made for that: nothing waited for the event. */
+  isNew: boolean;
+  /** How many attempts it had had by then. */
+  attempt: number;
 }
 
 /** The outcome of one attempt of a delivery. */

@@ -71,7 +71,7 @@ test('what somebody asks for is the probe of a down endpoint, at once, and what 
     // The newest of many that wait: far behind what the lane would load.
     const [newest] = await store.deliveries.list({ teamId, webhookId, states: ['waiting'], limit: 1 });
     const made = await store.deliveries.replay({ teamId, ids: [newest?.id ?? ''] });
-    assert.deepEqual(made, [newest?.id]);
+    assert.deepEqual(made, [{ id: newest?.id, isNew: false, attempt: newest?.attempt }]);
     await one.tick();
     return newest?.eventId;
   };

@@ -137,14 +137,15 @@ export const replayDelivery: Operation<KeyedCall> = {
     'It is on its way; `message` says if something holds it back',
     {
       type: 'object',
-      required: ['message', 'deliveryId', 'retried'],
+      required: ['message', 'deliveryId', 'retried', 'attempt'],
       properties: {
         message: { type: 'string' },
         deliveryId: { type: 'string', description: 'The delivery that sends it' },
         retried: {
           type: 'boolean',
-          description: 'Whether it still waited, so that no new delivery was made',
+          description: 'Whether a delivery still waited for the event, so that no new one was made',
         },
+        attempt: { type: 'integer', description: 'How many attempts it has had already' },
       },
     },
     { location: 'Where that delivery can be read' },
@@ -169,16 +170,17 @@ export const replayDelivery: Operation<KeyedCall> = {
       ids: [id],
       idempotencyKey,
     });
-    const deliveryId = made?.[0];
-    if (deliveryId === undefined || before === undefined) throw new Problem('delivery_not_found');
+    const again = made?.[0];
+    if (again === undefined || before === undefined) throw new Problem('delivery_not_found');
     const webhook = await store.webhooks.get({ teamId, id: before.webhookId });
+    const { id: deliveryId, attempt } = again;
     reply.header('location', `/v1/deliveries/${deliveryId}`);
-    const retried = deliveryId === id;
+    const retried = !again.isNew;
     const message = sentences(
       sentAgainWords({ asked: 1, retried: retried ? 1 : 0 }),
       webhook === undefined ? null : whatHoldsBack(webhook, store.now()),
     );
-    return { message, deliveryId, retried };
+    return { message, deliveryId, retried, attempt };
   },
 };
 

@@ -66,8 +66,8 @@ export const replayDeliveries: Operation<KeyedCall> = {
           type: 'array',
           items: { type: 'string' },
           description:
-            'The deliveries that send them, in the order of those named: the same ones if they still wait, else new ' +
-            'ones. All of them, or it is refused',
+            'The deliveries that send them, in the order of those named: the ones that still wait for the events, ' +
+            'else new ones. All of them, or it is refused',
         },
         replay: { $ref: '#/components/schemas/Replay' },
         plan: {
@@ -117,19 +117,19 @@ async function replayNamed(call: KeyedCall, fields: Record<string, unknown>): Pr
   const ids = idsFrom(fields.deliveryIds);
   const idempotencyKey = keyOfFields(call, fields);
   const webhook = await webhookOf(call);
-  const deliveryIds = await store.deliveries.replay({
+  const made = await store.deliveries.replay({
     teamId: webhook.teamId,
     webhookId: webhook.id,
     ids,
     idempotencyKey,
   });
-  if (deliveryIds === undefined) throw new Problem('delivery_not_found');
-  const retried = deliveryIds.filter((id) => ids.includes(id)).length;
+  if (made === undefined) throw new Problem('delivery_not_found');
+  const retried = made.filter(({ isNew }) => !isNew).length;
   const message = sentences(
     sentAgainWords({ asked: ids.length, retried }),
     whatHoldsBack(webhook, store.now()),
   );
-  return { message, deliveryIds };
+  return { message, deliveryIds: made.map(({ id }) => id) };
 }
 
 async function replaySelection(call: KeyedCall, fields: Record<string, unknown>): Promise<object> {

@@ -177,7 +177,7 @@ export function testLanes(open: Open): void {
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     // A replay has the place of its event.
     const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
-    assert.deepEqual([(await inOrder())[0]?.id], replayed);
+    assert.equal((await inOrder())[0]?.id, replayed?.[0]?.id);
   });
 
   it('finds an unordered lane again whose webhook was ordered', async ({ store }) => {

@@ -257,7 +257,7 @@ export function testOutbox(open: Open): void {
     assert.equal((await store.deliveries.get({ teamId, id: third?.id ?? '' }))?.attempts.length, 1);
 
     await settle(store, second, 1, { state: 'dead' }, FAILED);
-    const [again] = (await load(store, teamId, webhookId)).filter(({ id }) => id === replayed);
+    const [again] = (await load(store, teamId, webhookId)).filter(({ id }) => id === replayed?.id);
     await settle(store, again, 1, { state: 'delivered' });
     await pruneAll(store, keep);
     assert.deepEqual(await sequences(), [4]);

@@ -13,7 +13,9 @@ export function testReplays(open: Open): void {
     await settle(store, due, 1, { state: 'delivered' });
     advance(50);
     const again = (id: string, team = teamId) => store.deliveries.replay({ teamId: team, ids: [id] });
-    const [id] = (await again(due.id)) ?? [];
+    const [made] = (await again(due.id)) ?? [];
+    const id = made?.id;
+    assert.deepEqual(made, { id, isNew: true, attempt: 0 });
     const [replayed, ...more] = await load(store, teamId, webhookId);
     const { class: _, origin, createdAt, dueAt, ...same } = due;
     assert.deepEqual(replayed, {
@@ -26,9 +28,9 @@ export function testReplays(open: Open): void {
     });
     assert.equal(origin, 'event');
     assert.equal(more.length, 0);
-    assert.deepEqual(await again(due.id), [id], 'it waits already');
+    assert.deepEqual(await again(due.id), [{ id, isNew: false, attempt: 0 }], 'it waits already');
     await settle(store, replayed, 1, { state: 'delivered' });
-    assert.notDeepEqual(await again(due.id), [id]);
+    assert.notEqual((await again(due.id))?.[0]?.id, id);
     assert.equal(await again(due.id, 'team_x'), undefined);
     assert.equal(await again('dlv_x'), undefined);
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
@@ -43,12 +45,19 @@ export function testReplays(open: Open): void {
     const made = await store.deliveries.replay({ teamId, webhookId, ids: [...ids].reverse() });
     const events = async (of: readonly string[]) =>
       Promise.all(of.map(async (id) => (await store.deliveries.get({ teamId, id }))?.eventId));
-    assert.deepEqual(await events(made ?? []), (await events(ids)).reverse());
+    const madeIds = made?.map(({ id }) => id) ?? [];
+    assert.deepEqual(await events(madeIds), (await events(ids)).reverse());
+    assert.ok(made?.every(({ isNew }) => isNew));
     assert.equal(await count(), 6);
     assert.equal(await store.deliveries.replay({ teamId, webhookId, ids: [...ids, 'dlv_x'] }), undefined);
     const foreign = { teamId, webhookId: 'wh_x', ids };
     assert.equal(await store.deliveries.replay(foreign), undefined);
     assert.equal(await count(), 6);
+    await endAll(store, at, 'delivered');
+    const twice = await store.deliveries.replay({ teamId, ids: [ids[0] as string, madeIds[2] as string] });
+    assert.equal(twice?.[0]?.isNew, true);
+    assert.deepEqual(twice[1], twice[0], 'both are of one event');
+    assert.equal(await count(), 7);
   });
 
   it('answers a repeated key what the first call made, for its target alone and for a day', async ({
@@ -101,7 +110,7 @@ export function testReplays(open: Open): void {
     advance(5_000);
     assert.deepEqual(await load(store, teamId, webhookId), []);
     const again = (id: string) => store.deliveries.replay({ teamId, ids: [id] });
-    assert.deepEqual(await again(ids[0] as string), [ids[0]]);
+    assert.deepEqual(await again(ids[0] as string), [{ id: ids[0], isNew: false, attempt: 1 }]);
     const [due, ...more] = await load(store, teamId, webhookId);
     assert.deepEqual(
       [due?.id, due?.attempt, due?.dueAt, due?.eventId],
@@ -109,10 +118,17 @@ export function testReplays(open: Open): void {
     );
     assert.equal(more.length, 0);
     const [copy] = (await again(ids[1] as string)) ?? [];
-    assert.deepEqual(await again(ids[1] as string), [copy], 'the new one of a dead one waits now');
-    assert.deepEqual(await Promise.all([again(ids[1] as string), again(ids[1] as string)]), [[copy], [copy]]);
+    assert.equal(copy?.isNew, true);
+    const sent = (await load(store, teamId, webhookId)).find(({ id }) => id === copy?.id);
+    await settle(store, sent, 1, { state: 'waiting', nextAt: store.now() + 3_600_000 }, FAILED);
+    const waits = { id: copy?.id, isNew: false, attempt: 1 };
+    assert.deepEqual(await again(ids[1] as string), [waits], 'the copy of a dead one has failed and waits');
+    assert.deepEqual(await Promise.all([again(ids[1] as string), again(ids[1] as string)]), [
+      [waits],
+      [waits],
+    ]);
     const { asked } = (await store.deliveries.lanes(HOLDER))[0] ?? {};
-    assert.deepEqual(asked, { at: store.now(), deliveryId: copy });
+    assert.deepEqual(asked, { at: store.now(), deliveryId: copy?.id });
     const canceled = async () => store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     assert.equal(await canceled(), 1);
     assert.equal(await again(ids[0] as string), undefined);

@@ -120,10 +120,10 @@ test('an event that is being sent once more is not deleted for its age, and the 
   assert.deepEqual(await prune(), [1, 2], 'it has a delivery waiting');
   assert.deepEqual(
     (await load(store, teamId, webhookId)).map(({ id }) => id),
-    [again],
+    [again?.id],
   );
 
-  const settled = settlement({ teamId, id: again ?? '', webhookId }, 1, { state: 'dead' });
+  const settled = settlement({ teamId, id: again?.id ?? '', webhookId }, 1, { state: 'dead' });
   await store.deliveries.settle({ settlements: [settled] });
   const replayed = await inTransaction(pool, async (tx) => {
     await tx.run('delete from event where team_id = $1 and sequence = $2', teamId, old.sequence);

@@ -8,20 +8,26 @@ import { newId } from '../../std/id.ts';
 import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
-import type { DeliveryOperations, LaneName, Replay, ReplayedDelivery } from '../webhook-operations.ts';
+import type {
+  DeliveryOperations,
+  LaneName,
+  Replay,
+  ReplayedDelivery,
+  SentAgain,
+} from '../webhook-operations.ts';
 import type { Place } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
 
 type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
 
-export async function replay(tx: Tx, input: Input<'replay'>): Promise<string[] | undefined> {
+export async function replay(tx: Tx, input: Input<'replay'>): Promise<SentAgain[] | undefined> {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
   return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
 }
 
-async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promise<string[] | undefined> {
+async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promise<SentAgain[] | undefined> {
   const originals = await tx.db.all<{ webhookId: string; sequence: number }>(
     // The events are locked, so that none is deleted for its age before its new delivery waits.
     `select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
@@ -37,21 +43,23 @@ async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promi
     webhookId ?? null,
   );
   if (originals.length < ids.length) return undefined;
-  const sent: string[] = [];
-  for (const one of originals)
-    sent.push(await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence));
+  const sent: SentAgain[] = [];
+  for (const one of originals) {
+    const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
+    // The second of one event finds what the first has made.
+    sent.push(sent.find(({ id }) => id === made.id) ?? made);
+  }
   return sent;
 }
 
-/** Returns the id of the delivery that sends the event. */
-async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<string> {
+async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAgain> {
   await lockWebhook(tx, lane);
-  const waiting = firstWaiting(await siblingsOf(tx, lane, [sequence]))?.id;
-  const id = waiting ?? newId('dlv', tx.now);
+  const waiting = firstWaiting(await siblingsOf(tx, lane, [sequence]));
+  const id = waiting?.id ?? newId('dlv', tx.now);
   if (waiting !== undefined) await makeDueUpTo(tx, lane, { id, sequence });
   else await addReplayed(tx, lane, { replayId: null, deliveries: [{ id, sequence, dueAt: tx.now }] });
   await ask(tx, lane, id);
-  return id;
+  return { id, isNew: waiting === undefined, attempt: waiting?.attempt ?? 0 };
 }
 
 /** Two calls at once must not both find that nothing waits for an event. */
@@ -222,10 +230,10 @@ export function siblingsOf(
   view: View,
   { teamId, webhookId }: LaneName,
   sequences: readonly number[],
-): Promise<Selected[]> {
-  return view.db.all<Selected>(
+): Promise<(Selected & { attempt: number })[]> {
+  return view.db.all<Selected & { attempt: number }>(
     `select delivery.id, delivery.event_sequence as sequence, delivery.state,
-            delivery.created_at as "createdAt", delivery.replay_id as "replayId"
+            delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt
      from (select distinct unnest($3::bigint[]) as sequence) asked
      cross join lateral (
        select * from delivery where team_id = $1 and event_sequence = asked.sequence and webhook_id = $2

@@ -7,7 +7,13 @@ import { newId } from '../../std/id.ts';
 import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { touchLane } from '../touched.ts';
-import type { DeliveryOperations, LaneName, Replay, ReplayedDelivery } from '../webhook-operations.ts';
+import type {
+  DeliveryOperations,
+  LaneName,
+  Replay,
+  ReplayedDelivery,
+  SentAgain,
+} from '../webhook-operations.ts';
 import { byAge, type HistoryCursor } from './deliveries.ts';
 import { once } from './idempotency.ts';
 import type { Tx, View } from './transaction.ts';
@@ -15,13 +21,13 @@ import type { Tx, View } from './transaction.ts';
 type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
 type Result<Name extends keyof DeliveryOperations> = Awaited<ReturnType<DeliveryOperations[Name]>>;
 
-export function replay(tx: Tx, input: Input<'replay'>): string[] | undefined {
+export function replay(tx: Tx, input: Input<'replay'>): SentAgain[] | undefined {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
   return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
 }
 
-function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): string[] | undefined {
+function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): SentAgain[] | undefined {
   const originals = ids.flatMap((id) =>
     tx.db.all<{ webhookId: string; sequence: number }>(
       `select delivery.webhook_id as webhookId, delivery.event_sequence as sequence
@@ -34,16 +40,21 @@ function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): string[] | 
   );
   const all = originals.filter((original) => webhookId === undefined || original.webhookId === webhookId);
   if (all.length < ids.length) return undefined;
-  return all.map(({ webhookId: id, sequence }) => sendNow(tx, { teamId, webhookId: id }, sequence));
+  const sent: SentAgain[] = [];
+  for (const one of all) {
+    const made = sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
+    // The second of one event finds what the first has made.
+    sent.push(sent.find(({ id }) => id === made.id) ?? made);
+  }
+  return sent;
 }
 
-/** Returns the id of the delivery that sends the event. */
-function sendNow(tx: Tx, lane: LaneName, sequence: number): string {
-  const waiting = firstWaiting(siblingsOf(tx, lane, sequence))?.id;
-  if (waiting !== undefined) makeDueUpTo(tx, lane, { id: waiting, sequence });
-  const id = waiting ?? addReplayed(tx, lane, { sequence, dueAt: tx.now, replayId: null });
+function sendNow(tx: Tx, lane: LaneName, sequence: number): SentAgain {
+  const waiting = firstWaiting(siblingsOf(tx, lane, sequence));
+  if (waiting !== undefined) makeDueUpTo(tx, lane, { id: waiting.id, sequence });
+  const id = waiting?.id ?? addReplayed(tx, lane, { sequence, dueAt: tx.now, replayId: null });
   ask(tx, lane, id);
-  return id;
+  return { id, isNew: waiting === undefined, attempt: waiting?.attempt ?? 0 };
 }
 
 /** Makes a delivery due now, and of an ordered webhook all before it, because those are sent first. */
@@ -191,9 +202,14 @@ export function select(
 }
 
 /** All deliveries of an event to a webhook. */
-export function siblingsOf(view: View, { teamId, webhookId }: LaneName, sequence: number): Sibling[] {
-  return view.db.all<Sibling>(
-    `select id, state, created_at as createdAt, replay_id as replayId from delivery indexed by delivery_event
+export function siblingsOf(
+  view: View,
+  { teamId, webhookId }: LaneName,
+  sequence: number,
+): (Sibling & { attempt: number })[] {
+  return view.db.all<Sibling & { attempt: number }>(
+    `select id, state, created_at as createdAt, replay_id as replayId, attempt
+     from delivery indexed by delivery_event
      where team_id = ? and event_sequence = ? and webhook_id = ?`,
     teamId,
     sequence,
