@@ -82,7 +82,7 @@ export async function errorOf(response: Response): Promise<FlowhookError> {
 }
 
 const REDIRECTED =
-  'The service redirects to another address. Give that address as `url`: the key is not sent to others';
+  'The service redirects to another address. Give that as `url`: the key is not sent to others';
 
 function classOf({ status, code }: Refusal): new (refusal: Refusal) => FlowhookError {
   if (status === 403 || code === 'scope_missing') return Forbidden;

@@ -24,7 +24,7 @@ export interface FlowhookOptions extends TransportOptions {
   /** Milliseconds for one attempt of a call; 30,000 unless told, 0: no limit. */
   timeoutMs?: number;
   /**
-   * How often a failed call is retried, where that is safe: reading, PUT, DELETE, and calls with an idempotency key. 2
+   * How often a failed call is retried, where that is safe: reading, PUT, removing, and calls with an idempotency key. 2
    * unless told.
    */
   retries?: number;
@@ -100,7 +100,7 @@ export class Flowhook {
 
   /**
    * Any call of the API, with the key, retries and errors of all others, such as of a route that is newer than this
-   * client.
+   * client. A DELETE is not retried: if the first has removed it, the second would fail.
    *
    * ```ts
    * const response = await flowhook.request({ path: '/v1/jobs', query: { limit: 1 } });

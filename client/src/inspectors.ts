@@ -75,7 +75,7 @@ export class Inspectors {
 
   /** Removes an inspector with all requests that it received. @throws NotFound */
   delete(inspectorId: string, options: CallOptions = {}): Promise<{ message: string }> {
-    return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(inspectorId) });
+    return this.#transport.remove({ ...options, path: pathOf(inspectorId) });
   }
 
   /**

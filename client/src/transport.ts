@@ -76,23 +76,26 @@ export class Transport {
     this.#onResponse = options.onResponse;
   }
 
-  /** An answer whose body is JSON. */
-  async json<T>(call: Call): Promise<T> {
-    return (await this.answer<T>(call)).value;
+  /**
+   * An answer whose body is JSON.
+   *
+   * @param gone makes a DELETE one that is retried: the value when a retry finds nothing, since the attempt before it may
+   * have removed it; null: that throws
+   */
+  json<T>(call: Call, gone?: T | null): Promise<T> {
+    return this.#repeat(call, (response) => this.#parse<T>(response), gone);
   }
 
   /** The same, with the headers. */
   answer<T>(call: Call): Promise<{ value: T; headers: Headers }> {
     return this.#repeat(call, async (response) => {
-      const text = await response.text();
-      try {
-        return { value: JSON.parse(text) as T, headers: response.headers };
-      } catch (cause) {
-        // Of JSON that ends too early the rest may come with the next attempt.
-        if (isJson(response)) throw cause;
-        throw this.#notOurs(response, cause);
-      }
+      return { value: await this.#parse<T>(response), headers: response.headers };
     });
+  }
+
+  /** An answer without a value but that it is done. */
+  remove(call: Call): Promise<{ message: string }> {
+    return this.json({ ...call, method: 'DELETE' }, { message: 'Removed' });
   }
 
   /** A response whose body is read as it arrives. 304 counts as success. A page for people does not. */
@@ -105,14 +108,30 @@ export class Transport {
     return timeoutMs ?? this.#timeoutMs;
   }
 
-  async #repeat<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
+  async #parse<T>(response: Response): Promise<T> {
+    const text = await response.text();
+    try {
+      return JSON.parse(text) as T;
+    } catch (cause) {
+      // Of JSON that ends too early the rest may come with the next attempt.
+      if (isJson(response)) throw cause;
+      throw this.#notOurs(response, cause);
+    }
+  }
+
+  async #repeat<T>(call: Call, read: (response: Response) => Promise<T>, gone?: T | null): Promise<T> {
+    let mayBeDone = false;
     for (let failures = 1; ; failures += 1) {
       try {
         return await this.#once(call, read);
       } catch (error) {
         call.signal?.throwIfAborted();
+        // By the word of the service: a proxy's 404 says nothing.
+        if (mayBeDone && gone && /_not_found$/.test((error as FlowhookError).code)) return gone;
+        mayBeDone ||= !(error instanceof RateLimited);
         const waitMs = waitBefore(error, failures);
-        if (failures > this.#retries || !isSafe(call, error) || waitMs > LONGEST_RETRY_AFTER_MS) throw error;
+        if (failures > this.#retries || !isSafe(call, error, gone) || waitMs > LONGEST_RETRY_AFTER_MS)
+          throw error;
         await pause(waitMs, call.signal);
       }
     }
@@ -155,8 +174,8 @@ export class Transport {
     response.body?.cancel().catch(() => {});
     const type = headers.get('content-type') ?? 'no content type';
     const message =
-      `${this.#url} answered ${status} with ${type} in place of JSON, so this is not Flowhook, or a proxy in front of ` +
-      'it that answers itself. Correct `url`';
+      `${this.#url} answered ${status} with ${type} in place of JSON: this is not Flowhook, or a proxy answered. ` +
+      'Correct `url`';
     const refusal = { message, status, code: 'not_json', cause };
     // A proxy may have its service back soon.
     return status >= 502 && status <= 504 ? new Unavailable(refusal) : new FlowhookError(refusal);
@@ -219,18 +238,21 @@ export function randomKey(): string {
  * Whether retrying cannot do anything twice: the call was refused unread, carries an idempotency key, or does the same
  * however often it arrives. A condition (`if-match`) holds only once.
  */
-function isSafe({ method = 'GET', body, idempotencyKey, headers = {} }: Call, error: unknown): boolean {
+function isSafe(
+  { method = 'GET', body, idempotencyKey, headers = {} }: Call,
+  error: unknown,
+  gone: unknown,
+): boolean {
   if (isStream(body)) return false;
   if (error instanceof RateLimited) return true;
-  const isPassing =
-    error instanceof Unavailable ||
-    (error instanceof TimedOut && error.status === 0) ||
-    (error instanceof FlowhookError && error.status === 500);
-  const isRepeatable = IDEMPOTENT.includes(method) && headers['if-match'] === undefined;
-  return isPassing && (isRepeatable || idempotencyKey !== undefined);
+  const { status } = error as FlowhookError;
+  const isPassing = error instanceof Unavailable || status === 0 || status === 500;
+  const isRepeatable = IDEMPOTENT.test(method) && headers['if-match'] === undefined;
+  return isPassing && (isRepeatable || idempotencyKey !== undefined || gone !== undefined);
 }
 
-const IDEMPOTENT = ['GET', 'HEAD', 'PUT', 'DELETE'];
+/** DELETE is not among them: it does the same again, and answers otherwise. */
+const IDEMPOTENT = /^(GET|HEAD|PUT)$/;
 
 function isJson({ headers }: Response): boolean {
   return headers.get('content-type')?.includes('json') ?? false;

@@ -220,7 +220,7 @@ export class Webhooks {
   /** Removes a webhook and cancels its waiting deliveries. @throws NotFound */
   unsubscribe(webhookId: string, options: CallOptions = {}): Promise<{ message: string }> {
     const path = `${ALL}/unsubscribe/${encodeURIComponent(webhookId)}`;
-    return this.#transport.json({ ...options, method: 'DELETE', path });
+    return this.#transport.remove({ ...options, path });
   }
 
   /** Removes the webhooks of a URL, for callers that do not know their ids. @throws NotFound */
@@ -229,7 +229,7 @@ export class Webhooks {
     options: CallOptions = {},
   ): Promise<{ message: string }> {
     const query = { webhookUrl: url, workflowId };
-    return this.#transport.json({ ...options, method: 'DELETE', path: `${ALL}/unsubscribe`, query });
+    return this.#transport.remove({ ...options, path: `${ALL}/unsubscribe`, query });
   }
 
   /** @throws NotFound */

@@ -312,7 +312,7 @@ export class Workflows {
 
   /** Archives one that was created over the API; `put` brings it back with its records. @throws NotFound, Conflict */
   delete(workflowId: string, options: CallOptions = {}): Promise<{ message: string }> {
-    return this.#transport.json({ ...options, method: 'DELETE', path: pathOf(workflowId) });
+    return this.#transport.remove({ ...options, path: pathOf(workflowId) });
   }
 
   /** The workflow takes and starts no jobs until it is resumed. @throws NotFound */

@@ -302,6 +302,27 @@ test('workflows are made and archived, and the stream tells of it', async () => 
   await assert.rejects(workflows.put('people', { source: { type: 'push' } }), Conflict);
 });
 
+test('what was removed stays a success when the first answer is lost', async () => {
+  const made = await flowhook.inspectors.create({});
+  const { id } = await flowhook.webhooks.subscribeToAll({ url: receiver.url, events: ['*'] });
+  await flowhook.workflows.put('passing', { source: { type: 'push' } });
+  const statuses: number[] = [];
+  const forgetful = new Flowhook({
+    url: service.url,
+    key: service.key,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      statuses.push(response.status);
+      if (response.ok) throw new TypeError('the connection broke');
+      return response;
+    },
+  });
+  await forgetful.inspectors.delete(made.id);
+  await forgetful.webhooks.unsubscribe(id);
+  await forgetful.workflows.delete('passing');
+  assert.deepEqual(statuses, [200, 404, 200, 404, 200, 404]);
+});
+
 test('the stream says from when on nothing is missed', async () => {
   const abort = new AbortController();
   const sequence = await new Promise<number>((onOpen, fail) => {

@@ -129,6 +129,41 @@ test('what does the same however often it arrives is tried again, also after 500
   assert.equal(once.requests.length, 1);
 });
 
+test('removing succeeds when the answer of an earlier attempt was lost, and only then', async () => {
+  const lost: Answer = () => Promise.reject(new TypeError('the network is gone'));
+  const unknown = refusal(404, 'webhook_not_found');
+  for (const first of [lost, refusal(500, 'internal'), busy]) {
+    const { flowhook } = against([first, unknown]);
+    assert.deepEqual(await flowhook.webhooks.unsubscribe('wh_1'), { message: 'Removed' });
+  }
+  const url = 'https://example.com/hook';
+  assert.deepEqual(await against([lost, unknown]).flowhook.webhooks.unsubscribeUrl({ url }), {
+    message: 'Removed',
+  });
+  // Refused unread, it has removed nothing; a 404 of something else on the way says nothing.
+  const limited = refusal(429, 'rate_limited', { 'retry-after': '0' });
+  const proxy: Answer = () => new Response('no such page', { status: 404 });
+  for (const answers of [[unknown], [limited, unknown], [lost, proxy]]) {
+    await assert.rejects(against(answers).flowhook.webhooks.unsubscribe('wh_1'), NotFound);
+  }
+});
+
+test('a removal whose lost answer nothing could replace is tried once', async () => {
+  const broken = refusal(500, 'internal');
+  const itself = against([broken, refusal(401, 'unauthorized')]);
+  await assert.rejects(itself.flowhook.keys.revoke('key_1', { self: true }), { status: 500 });
+  const raw = against([broken, refusal(404, 'inspector_not_found')]);
+  const call = { method: 'DELETE', path: '/v1/inspectors/insp_1' };
+  await assert.rejects(raw.flowhook.request(call), { status: 500 });
+  // Another key can be revoked again.
+  const other = against([broken, json({ key: { id: 'key_1' } })]);
+  assert.equal((await other.flowhook.keys.revoke('key_1')).id, 'key_1');
+  assert.deepEqual(
+    [itself, raw, other].map(({ requests }) => requests.length),
+    [1, 1, 2],
+  );
+});
+
 test('what changes something without such a key is tried once, unless it was refused unread', async () => {
   const { flowhook, requests } = against([busy]);
   await assert.rejects(flowhook.webhooks.rotate('wh_1'), Unavailable);
