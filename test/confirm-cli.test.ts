@@ -1,7 +1,7 @@
 /** Commands that destroy something ask first, and say how much they would hit. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { runCommand } from './support/commands.ts';
+import { type Ended, runCommand, startCommand } from './support/commands.ts';
 import { makePlace, type Place } from './support/place.ts';
 
 const TERMINAL = { columns: 100 };
@@ -33,7 +33,7 @@ for (const { what, args, asks, unchanged } of [
   {
     what: 'erasing a person',
     args: () => ERASE,
-    asks: /"a@b\.co" will be erased for good from the team "default": 1 stored state of records in 1 workflow, 1 text in events, deliveries and logs\. Go on\? \[y\/N\] /,
+    asks: /"a@b\.co" will be erased for good from the team "default": 1 stored state of records in 1 workflow, 1 text in events, deliveries and logs\. /,
     unchanged: async () => (await place.run('data', 'get', 'people')).stdout.includes('a@b.co'),
   },
   {
@@ -45,7 +45,7 @@ for (const { what, args, asks, unchanged } of [
   {
     what: 'removing a webhook',
     args: () => ['webhooks', 'unsubscribe', webhook],
-    asks: /removed for good, with its secret and 2 waiting deliveries, which will not be sent\. Go on\?/,
+    asks: /removed for good, with its secret and 2 waiting deliveries, which will not be sent\. /,
     unchanged: async () => (await place.run('webhooks', 'show', webhook)).code === 0,
   },
   {
@@ -55,22 +55,35 @@ for (const { what, args, asks, unchanged } of [
     unchanged: async () => true,
   },
 ]) {
-  test(`${what} asks; without an answer, or with another one, nothing is done`, async () => {
+  test(`${what} asks on a terminal; without a yes, or without a terminal, nothing is done`, async () => {
     const secret = (await place.run('webhooks', 'secret', webhook)).stdout;
-    for (const ended of [
-      await place.run(...args()),
-      await answer(args(), 'n\n'),
-      await answer(args(), '\n'),
-    ]) {
+    const refused = (ended: Ended, sentence: RegExp) => {
       assert.equal(ended.code, 2, ended.stderr);
       assert.equal(ended.stdout, '');
       assert.match(ended.stderr, asks);
-      assert.match(ended.stderr, /Not confirmed, so .*\. In scripts, say --yes\n$/);
+      assert.match(ended.stderr, sentence);
+    };
+    for (const input of ['n\n', '\n', '']) {
+      refused(await answer(args(), input), /Go on\? \[y\/N\] \n?flowhook: Not confirmed, so .*\n$/);
+    }
+    // What a pipe holds is not for it, even if it reads like a yes: in a loop over lines it is the next one.
+    for (const input of ['', 'y\n']) {
+      refused(
+        await runCommand(args(), { ...place, input }),
+        /no terminal to ask on, .*\. Say --yes to go on\n$/,
+      );
     }
     assert.ok(await unchanged());
     assert.equal((await place.run('webhooks', 'secret', webhook)).stdout, secret);
   });
 }
+
+test('a pipe that stays open does not keep it waiting', async (t) => {
+  const { process: child, ended } = startCommand(['keys', 'revoke', key], { ...place, input: null });
+  t.after(() => child.kill('SIGKILL'));
+  const { code, stderr } = await ended;
+  assert.deepEqual([code, /Say --yes/.test(stderr)], [2, true]);
+});
 
 test('a yes on a terminal is enough, and a trial or an overlap asks nothing', async () => {
   assert.equal((await place.run(...ERASE, '--dry-run')).code, 0);

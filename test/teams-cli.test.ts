@@ -25,13 +25,18 @@ test('a team is exported and deleted, and others stay as they are', async (t) =>
   assert.equal(asked.code, 2);
   assert.match(
     asked.stderr,
-    /1 workflow, 1 webhook, 1 key\. Type acme to go on: .*nothing was deleted\. In scripts, say --yes/s,
+    /1 workflow, 1 webhook, 1 key\. This is no terminal to ask on, so nothing was deleted\. Say --yes to go on\n$/,
   );
   const unknown = await run('teams', 'delete', 'acne', '--yes');
   assert.deepEqual([unknown.code, /Did you mean "acme"\?/.test(unknown.stderr)], [3, true]);
 
   const args = ['teams', 'delete', 'acme', '--export', 'kept', '--json'];
-  const deleted = await runCommand(args, { directory, environment, input: 'acme\n' });
+  const typed = (input: string) =>
+    runCommand(args, { directory, environment, input, terminal: { columns: 100 } });
+  const mistyped = await typed('acne\n');
+  assert.equal(mistyped.code, 2);
+  assert.match(mistyped.stderr, /Type acme to go on: .*Not confirmed, so nothing was deleted/s);
+  const deleted = await typed('acme\n');
   assert.equal(deleted.code, 0, deleted.stderr);
   assert.equal((JSON.parse(deleted.stdout) as { exported: string }).exported, 'kept');
   const read = (name: string) => readFile(join(directory, 'kept', name), 'utf8');

@@ -20,19 +20,22 @@ export function addYes(command: Command): Command {
 }
 
 /**
- * Asks on standard error, unless `--yes` was given, and reads one line from standard input. That line may also come from
- * a pipe; where there is none, as in cron, the answer is no.
+ * Asks on standard error, unless `--yes` was given, and reads one line from the terminal. Without one it refuses at once:
+ * a pipe may stay open without end, and in a loop over lines the next one is not meant as an answer.
  *
  * @throws UsageError unless the user agrees
  */
 export async function confirm(options: Options, { what, otherwise, name }: Question): Promise<void> {
   if (options.yes === true) return;
+  if (process.stdin.isTTY !== true) {
+    throw new UsageError(`${what}. This is no terminal to ask on, so ${otherwise}. Say --yes to go on`);
+  }
   const how = name === undefined ? 'Go on? [y/N] ' : `Type ${name} to go on: `;
   // Not by `say`: even with --quiet, the user must know what is asked.
   process.stderr.write(printable(`${what}. ${how}`));
   const answer = await readAnswer();
   // Where nobody has pressed Enter, the next line would continue this one.
-  if (process.stdin.isTTY !== true || answer === undefined) process.stderr.write('\n');
+  if (answer === undefined) process.stderr.write('\n');
   if (name === undefined ? /^y(es)?$/i.test(answer ?? '') : answer === name) return;
   throw new UsageError(`Not confirmed, so ${otherwise}. In scripts, say --yes`);
 }
