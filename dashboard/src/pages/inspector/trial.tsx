@@ -43,12 +43,12 @@ function Caller({ webhook }: { webhook: WebhookDetail }) {
         {workflowId === null ? (
           'all workflows'
         ) : (
-          <PageLink to="/workflows/$workflowId" params={{ workflowId }}>
+          <PageLink to="/workflows/$workflowId" params={{ workflowId }} underline="always">
             {workflowId}
           </PageLink>
         )}
         {' · '}
-        <PageLink to="/webhooks/$webhookId" params={{ webhookId: id }}>
+        <PageLink to="/webhooks/$webhookId" params={{ webhookId: id }} underline="always">
           the webhook
         </PageLink>{' '}
         {state !== 'active' && <StateBadge state={state} />}
