@@ -7,7 +7,7 @@ import type { HostTurns } from './host-turns.ts';
 /** Requests of one child that wait or are under way; further ones are never let in. */
 const MAX_PENDING = 10_000;
 const MAX_MESSAGE_BYTES = 16 * 1_024;
-/** What one child asks for holds for every job: it must not block a host for good. */
+/** What one child asks for holds for other jobs as well: it must not block a host for good. */
 const MAX_DELAY_MS = 60_000;
 const MAX_REST_MS = 5 * 60_000;
 
@@ -15,7 +15,7 @@ const MAX_REST_MS = 5 * 60_000;
 type Message =
   | { enter: number; host: string; perHost: number; delayMs: number }
   | { leave: number }
-  | { rest: number; host: string }
+  | { rest: number; host: string; whom: 'team' | 'all' }
   | { slowDown: number; host: string };
 
 /**
@@ -39,7 +39,7 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
       return;
     }
     const host = String(message.host);
-    if ('rest' in message) turns.rest(host, bounded(message.rest, MAX_REST_MS));
+    if ('rest' in message) turns.rest(host, bounded(message.rest, MAX_REST_MS), message.whom);
     else if ('slowDown' in message) turns.slowDown(host, bounded(message.slowDown, MAX_DELAY_MS));
     // A second request with the same id would never be given back.
     else if (held.size < MAX_PENDING && !held.has(message.enter)) enter(message.enter, host, message);
@@ -102,7 +102,7 @@ export function remoteTurns(stream: Duplex): HostTurns {
       await promise.finally(() => signal.removeEventListener('abort', giveUp));
       return leave;
     },
-    rest: (host, ms) => void send({ rest: ms, host }),
+    rest: (host, ms, whom) => void send({ rest: ms, host, whom }),
     slowDown: (host, delayMs) => void send({ slowDown: delayMs, host }),
   };
 }

@@ -48,12 +48,12 @@ function channel(): [Duplex, Duplex] {
 
 /** The same, in this process and over a stream. */
 const BOTH: [string, () => HostTurns][] = [
-  ['in one process', () => createHostTurns().of('a')],
+  ['in one process', () => createHostTurns().of('a', { bindsOthers: true })],
   [
     'over a stream',
     () => {
       const [near, far] = channel();
-      serveTurns(near, createHostTurns().of('a'));
+      serveTurns(near, createHostTurns().of('a', { bindsOthers: true }));
       return remoteTurns(far);
     },
   ],
@@ -89,7 +89,7 @@ for (const [where, make] of BOTH) {
 
 test('the strictest limits apply to all, and a delay asked for by the host stays', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now).of('a');
+  const turns = createHostTurns(now).of('a', { bindsOthers: true });
   const strict = await turns.enter('a', { perHost: 1, delayMs: 10_000 }, NEVER);
   const free = turns.enter('a', { perHost: 64, delayMs: 0 }, NEVER);
   advance(20_000);
@@ -121,7 +121,7 @@ function clock(t: TestContext): { now: () => number; advance(ms: number): void }
 
 test('keeps the delay between two requests, and continues after a rest', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now).of('a');
+  const turns = createHostTurns(now).of('a', { bindsOthers: true });
   const pace = { perHost: 4, delayMs: 500 };
   (await turns.enter('a', pace, NEVER))();
   const second = turns.enter('a', pace, NEVER);
@@ -130,26 +130,30 @@ test('keeps the delay between two requests, and continues after a rest', async (
   advance(1);
   (await second)();
 
-  turns.rest('a', 10_000);
+  turns.rest('a', 10_000, 'all');
   const third = turns.enter('a', FREELY, NEVER);
-  turns.rest('a', 5_000);
+  turns.rest('a', 5_000, 'team');
   advance(9_999);
   assert.equal(await isDone(third), false);
   advance(1);
   (await third)();
 });
 
+function teams(turns: ReturnType<typeof createHostTurns>, ...[one, two]: [string, string]) {
+  return [turns.of(one, { bindsOthers: true }), turns.of(two, { bindsOthers: true })] as const;
+}
+
 test('the pace of one team binds no other team; what the host asked for binds all', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
-  const [slow, quick] = [turns.of('slow'), turns.of('quick')];
+  const [slow, quick] = teams(turns, 'slow', 'quick');
   const pace = { perHost: 1, delayMs: 60_000 };
   await slow.enter('a', pace, NEVER);
   const waiting = slow.enter('a', pace, NEVER);
   for (let n = 0; n < 5; n += 1) (await quick.enter('a', FREELY, NEVER))();
   assert.equal(await isDone(waiting), false);
 
-  slow.rest('a', 1_000);
+  slow.rest('a', 1_000, 'all');
   const afterRest = quick.enter('a', FREELY, NEVER);
   assert.equal(await isDone(afterRest), false);
   advance(1_000);
@@ -161,10 +165,43 @@ test('the pace of one team binds no other team; what the host asked for binds al
   (await afterDelay)();
 });
 
+test('what a host asks one team for, with 429, binds no other team', async (t) => {
+  const { now, advance } = clock(t);
+  const [limited, other] = teams(createHostTurns(now), 'limited', 'other');
+  limited.rest('a', 300_000, 'team');
+  const waiting = limited.enter('a', FREELY, NEVER);
+  assert.ok(await isDone(other.enter('a', FREELY, NEVER)));
+  advance(299_999);
+  assert.equal(await isDone(waiting), false);
+  advance(1);
+  (await waiting)();
+});
+
+test('what a module says that a host asks for binds only its own team', async (t) => {
+  const { now, advance } = clock(t);
+  const turns = createHostTurns(now);
+  const own = turns.of('own', { bindsOthers: false });
+  const [near, far] = channel();
+  serveTurns(near, own);
+  far.write('{"rest":300000,"host":"a","whom":"all"}\n{"slowDown":60000,"host":"b"}\n');
+  await settle();
+  const other = turns.of('other', { bindsOthers: true });
+  const free = { perHost: 2, delayMs: 0 };
+  for (const host of ['a', 'b', 'b']) assert.ok(await isDone(other.enter(host, free, NEVER)), host);
+  const resting = own.enter('a', free, NEVER);
+  (await own.enter('b', free, NEVER))();
+  const slowed = own.enter('b', free, NEVER);
+  assert.equal(await isDone(Promise.race([resting, slowed])), false);
+  advance(60_000);
+  assert.ok(await isDone(slowed));
+  advance(240_000);
+  assert.ok(await isDone(resting));
+});
+
 test('teams take turns at a host that asked for a delay', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
-  const [flood, small] = [turns.of('flood'), turns.of('small')];
+  const [flood, small] = teams(turns, 'flood', 'small');
   const free = { perHost: 64, delayMs: 0 };
   flood.slowDown('a', 1_000);
   const order: string[] = [];
@@ -180,7 +217,7 @@ test('teams take turns at a host that asked for a delay', async (t) => {
 });
 
 test('what a process holds is released when it ends', async () => {
-  const turns = createHostTurns().of('a');
+  const turns = createHostTurns().of('a', { bindsOthers: true });
   const [near, far] = channel();
   serveTurns(near, turns);
   const remote = remoteTurns(far);
@@ -196,7 +233,7 @@ test('what a process holds is released when it ends', async () => {
 
 test('a child can neither crash the server nor block a host for good, whatever it writes', async (t) => {
   const { now, advance } = clock(t);
-  const turns = createHostTurns(now).of('a');
+  const turns = createHostTurns(now).of('a', { bindsOthers: true });
   for (const line of ['null', '1', '"enter"', 'not JSON', '[', 'x'.repeat(20_000)]) {
     const [near, far] = channel();
     serveTurns(near, turns);

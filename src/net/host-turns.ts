@@ -1,7 +1,8 @@
 /**
  * Throttles requests by host: for each team a limit on concurrent requests and a minimum delay between two, which its
- * workflows ask for; for all teams together only what the host itself asked for. Callers of one team are let in first
- * come, first served; between teams, the one let in longest ago goes first.
+ * workflows ask for, and the pause that the host asked its credentials for (429); for all teams together only what the
+ * host itself asked everybody for (503, `Crawl-delay`). Callers of one team are let in first come, first served; between
+ * teams, the one let in longest ago goes first.
  */
 
 /** The limits that one caller sets itself. Among its team's callers of a host at any time, the strictest limits apply. */
@@ -19,10 +20,20 @@ export interface HostTurns {
    * Rejects with the signal's reason.
    */
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
-  /** Lets nobody of any team send to this host for so long, because the host asked for it. */
-  rest(host: string, ms: number): void;
-  /** Sets a minimum delay that the host itself asked for (`Crawl-delay`); it applies to every caller from now on. */
+  /**
+   * Lets nobody send to this host for so long, because the host asked for it: `team`, with 429, which is about our
+   * credentials, or `all` teams, with 503.
+   */
+  rest(host: string, ms: number, whom: 'team' | 'all'): void;
+  /** Sets a minimum delay that the host itself asked all teams for (`Crawl-delay`), from now on. */
   slowDown(host: string, delayMs: number): void;
+}
+
+/** What the host asked a team, or all teams, for. */
+interface Asked {
+  delayMs: number;
+  /** The end of the pause, by the monotonic clock. */
+  restsUntil: number;
 }
 
 interface Waiting {
@@ -31,7 +42,7 @@ interface Waiting {
 }
 
 /** One team at a host. */
-interface Visitor {
+interface Visitor extends Asked {
   /** The paces of the requests under way. */
   asking: Set<Pace>;
   queue: Waiting[];
@@ -39,27 +50,28 @@ interface Visitor {
   lastAt: number;
 }
 
-interface Host {
+interface Host extends Asked {
   visitors: Map<string, Visitor>;
-  /** The delay that the host itself asked for. */
-  delayMs: number;
-  /** When the last request of any team started, and the end of the pause: by the monotonic clock. */
+  /** When the last request of any team started, by the monotonic clock. */
   lastAt: number;
-  restsUntil: number;
   timer: NodeJS.Timeout | undefined;
 }
 
 /** Beyond this many hosts, those without requests and without a pause are forgotten, even if they asked for a delay. */
 const MAX_IDLE_HOSTS = 10_000;
 
-/** Beyond this many teams at a host, those are forgotten whose last request is longer ago than any delay. */
+/** Beyond this many teams at a host, those without a pause are forgotten whose last request is longer ago than any delay. */
 const MAX_IDLE_VISITORS = 1_000;
 const FORGET_VISITOR_MS = 60_000;
 
 /** A throttle within this process; `host-turns-channel.ts` shares it with child processes. */
 export function createHostTurns(now: () => number = () => performance.now()): {
-  /** The throttle for the callers of one team. */
-  of(team: string): HostTurns;
+  /**
+   * The throttle for the callers of one team.
+   *
+   * @param options.bindsOthers whether they are believed what a host asked all teams for; otherwise it binds only theirs
+   */
+  of(team: string, options: { bindsOthers: boolean }): HostTurns;
 } {
   const hosts = new Map<string, Host>();
 
@@ -83,7 +95,13 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     let visitor = visitors.get(team);
     if (visitor === undefined) {
       if (visitors.size >= MAX_IDLE_VISITORS) forgetIdleVisitors(visitors);
-      visitor = { asking: new Set(), queue: [], lastAt: Number.NEGATIVE_INFINITY };
+      visitor = {
+        asking: new Set(),
+        queue: [],
+        delayMs: 0,
+        lastAt: Number.NEGATIVE_INFINITY,
+        restsUntil: 0,
+      };
       visitors.set(team, visitor);
     }
     return visitor;
@@ -91,14 +109,18 @@ export function createHostTurns(now: () => number = () => performance.now()): {
 
   function forgetIdleHosts(): void {
     for (const [name, { visitors, restsUntil }] of hosts) {
-      if (restsUntil <= now() && [...visitors.values()].every(isIdle)) hosts.delete(name);
+      if (restsUntil <= now() && [...visitors.values()].every(isForgettable)) hosts.delete(name);
     }
+  }
+
+  function isForgettable({ asking, queue, restsUntil }: Visitor): boolean {
+    return asking.size + queue.length === 0 && restsUntil <= now();
   }
 
   function forgetIdleVisitors(visitors: Map<string, Visitor>): void {
     const before = now() - FORGET_VISITOR_MS;
     for (const [team, visitor] of visitors) {
-      if (isIdle(visitor) && visitor.lastAt < before) visitors.delete(team);
+      if (isForgettable(visitor) && visitor.lastAt < before) visitors.delete(team);
     }
   }
 
@@ -152,23 +174,21 @@ export function createHostTurns(now: () => number = () => performance.now()): {
   }
 
   return {
-    of: (team) => ({
+    of: (team, { bindsOthers }) => ({
       enter: enter(team),
-      rest(name, ms) {
+      rest(name, ms, whom) {
         const host = hostOf(name);
-        host.restsUntil = Math.max(host.restsUntil, now() + ms);
+        const asked = bindsOthers && whom === 'all' ? host : visitorOf(host, team);
+        asked.restsUntil = Math.max(asked.restsUntil, now() + ms);
         admit(host);
       },
       slowDown(name, delayMs) {
         const host = hostOf(name);
-        host.delayMs = Math.max(host.delayMs, delayMs);
+        const asked = bindsOthers ? host : visitorOf(host, team);
+        asked.delayMs = Math.max(asked.delayMs, delayMs);
       },
     }),
   };
-}
-
-function isIdle({ asking, queue }: Visitor): boolean {
-  return asking.size + queue.length === 0;
 }
 
 /** The team that may send next, and when: of those that may now the one let in longest ago, else the first to be due. */
@@ -180,7 +200,7 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
     if (visitor.queue.length === 0) continue;
     const { perHost, delayMs } = strictest(visitor);
     if (visitor.asking.size >= perHost) continue;
-    const at = Math.max(openAt, visitor.lastAt + delayMs);
+    const at = Math.max(openAt, visitor.restsUntil, visitor.lastAt + delayMs);
     if (at > firstAt || (at === firstAt && visitor.lastAt >= (first as Visitor).lastAt)) continue;
     first = visitor;
     firstAt = at;
@@ -188,9 +208,9 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   return { first, at: firstAt };
 }
 
-/** The strictest limits among a team's callers under way and waiting. */
-function strictest({ asking, queue }: Visitor): Pace {
-  const strict = { perHost: Number.POSITIVE_INFINITY, delayMs: 0 };
+/** The strictest limits among a team's callers under way and waiting, and what the host asked the team for. */
+function strictest({ asking, queue, delayMs }: Visitor): Pace {
+  const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
   for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {
     strict.perHost = Math.min(strict.perHost, pace.perHost);
     strict.delayMs = Math.max(strict.delayMs, pace.delayMs);

@@ -36,7 +36,7 @@ export async function proposeFor(
     source,
     {
       dispatcher,
-      turns: createHostTurns().of('proposal'),
+      turns: createHostTurns().of('proposal', { bindsOthers: true }),
       agent: input.agent,
       signal: input.signal,
       log: (level, text) => {

@@ -24,7 +24,7 @@ function politeFetch(
 ) {
   return createFetch({
     allowNetworks: 'loopback',
-    turns: input.turns ?? createHostTurns().of('a'),
+    turns: input.turns ?? createHostTurns().of('a', { bindsOthers: true }),
     signal: input.signal ?? new AbortController().signal,
     onWait: input.onWait ?? (() => {}),
   });

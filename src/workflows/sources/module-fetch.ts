@@ -48,7 +48,8 @@ export function createFetch(options: {
         // Node's own fetch accepts a dispatcher, so Request, FormData and Response stay the global classes.
         answer = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
         waitMs = waitAskedFor(answer);
-        if (waitMs !== undefined) options.turns.rest(url.host, waitMs);
+        if (waitMs !== undefined)
+          options.turns.rest(url.host, waitMs, answer.status === 429 ? 'team' : 'all');
       } finally {
         leave();
       }

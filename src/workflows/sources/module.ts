@@ -42,7 +42,7 @@ export async function startModule(
     directory: dirname(file),
     stdin: JSON.stringify(harnessInput),
     harness: true,
-    channel: shareTurns(input.team),
+    channel: shareTurns(input.team, { bindsOthers: false }),
     ...childOptions(input),
   });
   return runOf(child, `The module ${source.file}`, (end) => resultOf(end, source.file));

@@ -187,8 +187,8 @@ export function createClient(deps: ClientDeps): Client {
           });
         }
         deps.log('warn', `${retry.sentence}: asked again in ${Math.ceil(retry.waitMs / 1_000)} s`);
-        if (retry.restHost) deps.turns.rest(new URL(answer?.url ?? request.url).host, retry.waitMs);
-        else await deps.wait(retry.waitMs, signal);
+        if (retry.rests === undefined) await deps.wait(retry.waitMs, signal);
+        else deps.turns.rest(new URL(answer?.url ?? request.url).host, retry.waitMs, retry.rests);
       }
     },
   };

@@ -14,6 +14,7 @@ const json = (response: ServerResponse, text = LIST) =>
 test('requests to an overloaded host are retried, after the time that it asks for', async (t) => {
   const refusals: [status: number, headers?: Record<string, string[]>][] = [
     [429, { 'retry-after': ['0', '0'] }],
+    [503, { 'retry-after': ['0'] }],
     [503],
     [500],
   ];
@@ -22,24 +23,27 @@ test('requests to an overloaded host are retried, after the time that it asks fo
     if (refusal === undefined) return json(response);
     response.writeHead(...refusal).end();
   });
-  const rests: number[] = [];
-  const turns = createHostTurns().of('a');
+  const rests: unknown[] = [];
+  const turns = createHostTurns().of('a', { bindsOthers: true });
   const { records, said, waits } = await take(
     { source: { url } },
     {
       turns: {
         ...turns,
-        rest: (host, ms) => {
-          rests.push(ms);
-          turns.rest(host, ms);
+        rest: (host, ms, whom) => {
+          rests.push([ms, whom]);
+          turns.rest(host, ms, whom);
         },
       },
     },
   );
   assert.deepEqual(records, [{ id: 1 }]);
-  assert.equal(asked.length, 4);
-  assert.deepEqual(rests, [0]);
-  assert.deepEqual(waits, [1_000, 2_000]);
+  assert.equal(asked.length, 5);
+  assert.deepEqual(rests, [
+    [0, 'team'],
+    [0, 'all'],
+  ]);
+  assert.deepEqual(waits, [2_000, 4_000]);
   assert.match(
     said.join('\n'),
     /answered 429 Too Many Requests: asked again in 0 s\n.*503 Service Unavailable.*\n.*500/,
@@ -231,7 +235,7 @@ test('jobs that read the same host share its request limit', async (t) => {
     most = Math.max(most, waiting.length);
     setImmediate(() => waiting.shift()?.());
   });
-  const turns = createHostTurns().of('a');
+  const turns = createHostTurns().of('a', { bindsOthers: true });
   const source = { url, paginate: { type: 'page' }, perHost: 2 };
   await Promise.all(Array.from({ length: 5 }, () => take({ source }, { turns })));
   assert.ok(most <= 2, `${most} at once`);

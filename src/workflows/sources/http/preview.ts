@@ -83,7 +83,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
     },
     {
       dispatcher,
-      turns: createHostTurns().of('preview'),
+      turns: createHostTurns().of('preview', { bindsOthers: true }),
       agent: input.agent,
       signal,
       // Requests, logged as `debug`, are part of the result.

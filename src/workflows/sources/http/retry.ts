@@ -14,8 +14,8 @@ const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
 
 export type Retry =
   | { again: false; sentence: string }
-  /** `restHost`: the host itself asked for the wait, so all requests to it wait. */
-  | { again: true; sentence: string; waitMs: number; restHost: boolean };
+  /** `rests`: whose requests to the host wait, because it asked for that; undefined: only this one does. */
+  | { again: true; sentence: string; waitMs: number; rests?: 'team' | 'all' };
 
 export function retryOf(input: {
   request: HttpRequest;
@@ -42,9 +42,7 @@ export function retryOf(input: {
   if (answer === undefined) {
     // The host may have processed the request before the connection broke, so only GET is repeated.
     const again = tries < MAX_TRIES && request.method === 'GET' && mayPass(input.failure);
-    return again
-      ? { again, sentence, waitMs, restHost: false }
-      : { again: false, sentence: `${sentence}${times}` };
+    return again ? { again, sentence, waitMs } : { again: false, sentence: `${sentence}${times}` };
   }
   const asked = retryAfterMs(answer.headers['retry-after'], input.nowMs);
   const refused = answer.status === 429 || answer.status === 503;
@@ -58,8 +56,9 @@ export function retryOf(input: {
     return { again: false, sentence: `${sentence}${times}${adviceFor(answer.status)}` };
   }
   return refused && asked !== null
-    ? { again: true, sentence, waitMs: asked, restHost: true }
-    : { again: true, sentence, waitMs, restHost: false };
+    ? // 429 is about the credentials of one team, 503 about the host.
+      { again: true, sentence, waitMs: asked, rests: answer.status === 429 ? 'team' : 'all' }
+    : { again: true, sentence, waitMs };
 }
 
 function adviceFor(status: number): string {

@@ -46,7 +46,7 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     directory: tmpdir(),
     stdin: JSON.stringify(harnessInput),
     harness: true,
-    channel: shareTurns(input.team),
+    channel: shareTurns(input.team, { bindsOthers: true }),
     ...childOptions(input),
   });
   const { clean } = createMask(input.secrets);

@@ -94,7 +94,7 @@ export async function take(
       { source, state: input.state ?? null, definitionHash: input.definitionHash ?? 'one' },
       {
         dispatcher,
-        turns: input.turns ?? createHostTurns().of('trial'),
+        turns: input.turns ?? createHostTurns().of('trial', { bindsOthers: true }),
         agent: 'flowhook/0.0.0',
         signal: new AbortController().signal,
         log: (level, text) => {
