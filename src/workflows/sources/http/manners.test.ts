@@ -46,7 +46,7 @@ test('requests to an overloaded host are retried, after the time that it asks fo
   assert.deepEqual(waits, [2_000, 4_000]);
   assert.match(
     said.join('\n'),
-    /answered 429 Too Many Requests: asked again in 0 s\n.*503 Service Unavailable.*\n.*500/,
+    /answered 429 Too Many Requests: asked again in 0 s\n.*503 Service Unavailable: asked again in 0 s\n.*503 .*\n.*500/,
   );
 });
 
