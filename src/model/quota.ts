@@ -53,10 +53,13 @@ const WAYS: Readonly<Record<MadeQuota, string>> = {
   keys: 'Revoke one first',
 };
 
-/** The refusal to make one more than the team may have. */
-export function quotaReached(quota: MadeQuota, most: number): Problem {
+/** An old key that goes on working may go one beyond the quota, so that a team with all its keys can rotate them. */
+export const OVERLAPPING = { beyond: 1, way: 'Rotate without an overlap, wait until others have ended' };
+
+/** The refusal to make one more than the team may have. @param way what to do instead */
+export function quotaReached(quota: MadeQuota, most: number, way: string = WAYS[quota]): Problem {
   return new Problem('quota_reached', {
-    sentence: `The team has as many ${quota} as it may have (${most}). ${WAYS[quota]}, ${ASK}`,
+    sentence: `The team has as many ${quota} as it may have (${most}). ${way}, ${ASK}`,
   });
 }
 

@@ -109,6 +109,30 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).keys, 2);
   });
 
+  it('rotates keys with an overlap only one beyond the quota, and without an overlap always', async ({
+    store,
+    advance,
+  }) => {
+    const teamId = await teamWith(store, { keys: 2 });
+    const key = { teamId, name: '', prefix: 'fh', scopes: ['read'] as const, expiresAt: null };
+    const { id } = await store.keys.create({ ...key, hash: 'a' });
+    const other = await store.keys.create({ ...key, hash: 'b' });
+    const rotate = (old: string, hash: string, overlapMs = 1_000) =>
+      store.keys.rotate({ teamId, id: old, hash, prefix: 'fh', overlapMs });
+    const held = async () => (await store.teams.holdings({ teamId })).keys;
+    assert.ok(await rotate(id, 'c'));
+    const refused = { ...REACHED, message: /keys .*\(2\)\. Rotate without an overlap/ };
+    for (const old of [id, other.id]) await assert.rejects(rotate(old, 'd'), refused);
+    assert.equal(await held(), 3);
+    const next = await rotate(other.id, 'd', 0);
+    assert.equal(await rotate('key_x', 'e'), undefined);
+    assert.equal(await held(), 3);
+    advance(1_001);
+    const made = await Promise.allSettled([rotate(next?.id ?? '', 'e'), rotate(next?.id ?? '', 'f')]);
+    assert.deepEqual(made.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+    assert.equal(await held(), 3);
+  });
+
   it('publishes records up to the quota, over all workflows, and always fewer', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });

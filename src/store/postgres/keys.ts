@@ -1,4 +1,5 @@
 /** API keys: never the key itself, only its hash. */
+import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
@@ -101,6 +102,10 @@ export async function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): Promise<A
 
 export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | undefined> {
   const { teamId, id, hash, prefix, overlapMs } = input;
+  // Before the key is locked, because others lock the team first.
+  if (overlapMs > 0 && (await get(tx, input)) !== undefined) {
+    await requireRoom(tx, teamId, 'keys', OVERLAPPING);
+  }
   const row = await tx.db.get<KeyRow>(
     `select ${COLUMNS} from api_key where team_id = $1 and id = $2 for update`,
     teamId,

@@ -57,12 +57,17 @@ export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<numb
 }
 
 /** Throws a Problem unless the team may have one more. Locks the team, so that nobody else makes one until the commit. */
-export async function requireRoom(tx: Tx, teamId: string, name: MadeQuota): Promise<void> {
+export async function requireRoom(
+  tx: Tx,
+  teamId: string,
+  name: MadeQuota,
+  { beyond, way }: { beyond: number; way?: string } = { beyond: 0 },
+): Promise<void> {
   const most = await quotaOf(tx, teamId, name);
   if (most === null) return;
   await lockTeam(tx, teamId);
   const held = await countMade(tx, name, teamId);
-  if (held >= most) throw quotaReached(name, most);
+  if (held >= most + beyond) throw quotaReached(name, most, way);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** API keys: never the key itself, only its hash. */
+import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { KeyOperations } from '../store.ts';
@@ -102,6 +103,7 @@ export function rotate(tx: Tx, { teamId, id, hash, prefix, overlapMs }: Input<'r
   const row = tx.db.get<KeyRow>('select * from api_key where team_id = ? and id = ?', teamId, id);
   const old = row && toKey(row);
   if (old === undefined || !isUsable(old, tx.now)) return undefined;
+  if (overlapMs > 0) requireRoom(tx, teamId, 'keys', OVERLAPPING);
   const { name, scopes, expiresAt } = old;
   const key = insert(tx, { teamId, name, scopes, expiresAt, hash, prefix });
   if (overlapMs === 0) revoke(tx, { id });

@@ -50,11 +50,16 @@ export function quotaOf(tx: Tx, teamId: string, name: Quota): number | null {
 }
 
 /** Throws a Problem if the team's quota is used up. */
-export function requireRoom(tx: Tx, teamId: string, name: MadeQuota): void {
+export function requireRoom(
+  tx: Tx,
+  teamId: string,
+  name: MadeQuota,
+  { beyond, way }: { beyond: number; way?: string } = { beyond: 0 },
+): void {
   const most = quotaOf(tx, teamId, name);
   if (most === null) return;
   const held = countMade(tx, name, teamId);
-  if (held >= most) throw quotaReached(name, most);
+  if (held >= most + beyond) throw quotaReached(name, most, way);
 }
 
 /** What the team has in the current versions of its other workflows. Reads two rows per workflow. */
