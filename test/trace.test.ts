@@ -6,6 +6,7 @@ import { startReceiver } from './support/receiver.ts';
 import { amountOf, scrapeUntil } from './support/scrape.ts';
 import { startService } from './support/service.ts';
 import { type ReceivedSpan, startTraceReceiver } from './support/trace-receiver.ts';
+import { until } from './support/until.ts';
 
 const QUEUE = 'POST /v1/workflows/{workflowId}/queue';
 const CALLER = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) };
@@ -121,6 +122,19 @@ test('one trace goes from the request of a caller through the job to what its we
     service.url,
     (families) => (amountOf(families, 'flowhook_trace_spans_total', sent) ?? 0) > 0,
   );
+});
+
+test('a delivery says how many webhooks led to it in a header of its own, not in its trace', async () => {
+  await subscribe('inbox', receiver.url);
+  const from = receiver.received.length;
+  const headers = { 'flowhook-hops': '3', traceparent: `00-${'c3'.repeat(16)}-${CALLER.spanId}-01` };
+  assert.equal(
+    (await service.call('POST', '/v1/workflows/inbox/push', [{ id: 'far' }], headers)).status,
+    200,
+  );
+  const sent = await until('the push was delivered', async () => receiver.received[from]);
+  assert.equal(sent.headers['flowhook-hops'], '4');
+  assert.match(String(sent.headers.traceparent), new RegExp(`^00-${'c3'.repeat(16)}-[0-9a-f]{16}-01$`));
 });
 
 test('attempts that fail are told with a word, and stand under the request that queued the job', async () => {

@@ -35,9 +35,17 @@ export function fromTraceparent(header: string | undefined): TraceContext | null
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
 }
 
-/** As a header, or as a table has it: there `hops` are in the flags above the one that says that it is sampled. */
-export function toTraceparent({ traceId, spanId, isSampled, hops = 0 }: TraceContext): string {
-  const flags = (hops << 1) | (isSampled ? SAMPLED : 0);
+/** As a `traceparent` header, which says nothing of `hops`: to others, those flags mean something else. */
+export function toTraceparent({ traceId, spanId, isSampled }: TraceContext): string {
+  return formatted({ traceId, spanId, flags: isSampled ? SAMPLED : 0 });
+}
+
+/** As a table has it: `hops` are in the flags above the one that says that it is sampled. */
+export function toStored({ traceId, spanId, isSampled, hops = 0 }: TraceContext): string {
+  return formatted({ traceId, spanId, flags: (hops << 1) | (isSampled ? SAMPLED : 0) });
+}
+
+function formatted({ traceId, spanId, flags }: { traceId: string; spanId: string; flags: number }): string {
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
@@ -53,12 +61,12 @@ export function hopsOf(stored: string | null): number {
 
 /** The trace to store for what a request leads to that so many webhooks led to; one is begun if there is none. */
 export function storedTrace(trace: TraceContext | null, hops: number): string | null {
-  if (hops === 0) return trace && toTraceparent(trace);
+  if (hops === 0) return trace && toStored(trace);
   const begun = { traceId: randomBytes(16).toString('hex'), spanId: NO_SPAN, isSampled: false };
-  return toTraceparent({ ...(trace ?? begun), hops });
+  return toStored({ ...(trace ?? begun), hops });
 }
 
-/** Parses what `toTraceparent` has written into a table; unlike in a header, the span id may be `NO_SPAN`. */
+/** Parses what `toStored` has written; unlike in a header, the span id may be `NO_SPAN`. */
 export function fromStored(stored: string | null): TraceContext | null {
   const found = stored === null ? null : VERSION_00.exec(stored);
   if (found === null) return null;
@@ -81,7 +89,7 @@ export function traceOfAttempt(job: { id: string; trace: string | null; attempt:
   const trace = fromStored(job.trace);
   if (trace === null || job.attempt === 0) return job.trace;
   const spanId = hash('sha256', `${job.id} ${job.attempt}`).slice(0, 16);
-  return toTraceparent({ ...trace, spanId });
+  return toStored({ ...trace, spanId });
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   NO_SPAN,
   type TraceContext,
   type Traced,
-  toTraceparent,
+  toStored,
 } from './trace-context.ts';
 import { deliverySpan, jobSpan, requestSpan, type SpanText } from './trace-spans.ts';
 import type { Tracing, TracingSettings } from './tracing.ts';
@@ -88,7 +88,7 @@ export class ExportedTraces implements Tracing {
 
   begin(): string {
     const traceId = this.#ids.generateTraceId();
-    return toTraceparent({ traceId, spanId: NO_SPAN, isSampled: this.#isSampled(traceId) });
+    return toStored({ traceId, spanId: NO_SPAN, isSampled: this.#isSampled(traceId) });
   }
 
   stop(): Promise<void> {
