@@ -20,6 +20,18 @@ export function whatHoldsBack(
   return `${reason}: one request tries it now, and the others follow once it succeeds`;
 }
 
+/** What becomes of a test event. @param breaker why the webhook is held back, and when what waits goes out (ISO 8601) */
+export function testWords(
+  { state }: Pick<Webhook, 'state'>,
+  { reason, nextAttemptAt }: { reason: string | null; nextAttemptAt: string | null },
+): string {
+  if (state === 'paused') return 'The webhook is paused: the test is sent when it is resumed';
+  if (reason === null) return 'Test event on its way';
+  // Asked for again with its idempotency key, the test may be over.
+  if (nextAttemptAt === null) return `The test does not wait any more. ${reason}`;
+  return `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`;
+}
+
 /** @param asked how many deliveries were named; @param retried how many of them still waited */
 export function sentAgainWords({ asked, retried }: { asked: number; retried: number }): string {
   if (retried === 0) return asked === 1 ? 'The event is on its way once more' : 'On their way once more';

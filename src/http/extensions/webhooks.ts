@@ -19,6 +19,7 @@ import {
   MIN_TIMEOUT_MS,
   type WebhookChanges,
 } from '../../webhooks/change.ts';
+import { testWords } from '../../webhooks/send-again.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
@@ -238,19 +239,10 @@ export const testWebhook: Operation<KeyedCall> = {
     const made = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
     if (made === undefined) throw new Problem('webhook_not_found');
     call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);
-    const message = whatBecomesOfIt(webhook, await shownBreaker(call.services.webhooks, webhook));
+    const message = testWords(webhook, await shownBreaker(call.services.webhooks, webhook));
     return { message, ...made };
   },
 };
-
-function whatBecomesOfIt(
-  { state }: Webhook,
-  { reason, nextAttemptAt }: Awaited<ReturnType<typeof shownBreaker>>,
-): string {
-  if (state === 'paused') return 'The webhook is paused: the test is sent when it is resumed';
-  if (reason === null) return 'Test event on its way';
-  return `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`;
-}
 
 /** POST /v1/integrations/webhooks/{webhookId}/pause */
 export const pauseWebhook: Operation<KeyedCall> = {
