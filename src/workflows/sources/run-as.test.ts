@@ -14,7 +14,7 @@ import { findRunAs, type RunAs, requireRunAs } from './run-as.ts';
 import { directoryOf, finish, start, TRIAL } from './trial.ts';
 
 const USERS =
-  'root:x:0:0:root:/root:/bin/sh\nada:x:1000:1001:Ada,,,:/home/ada:/bin/sh\nbare:x:1002:1002:::\n';
+  'root:x:0:0:root:/root:/bin/sh\nada:x:1000:1001:Ada,,,:/home/ada:/bin/sh\nbare:x:1002:1002:::\ntoor:x:1003:0:::\n';
 
 test('a user is found by name or by number, and both numbers are taken as they are', () => {
   const ada = { uid: 1000, gid: 1001, user: 'ada', home: '/home/ada' };
@@ -31,6 +31,9 @@ test('an unknown user, a number without a group, and root are refused with a sen
     ['5000', /^must be uid:gid, because no user/],
     ['root', /^must be another user than root$/],
     ['0:5', /^must be another user than root$/],
+    ['1000:0', /^must be of another group than root's$/],
+    ['5000:00', /^must be of another group than root's$/],
+    ['toor', /^must be of another group than root's$/],
     ['', /^names no user/],
     ['ada:1001', /^names no user/],
   ] as const) {

@@ -23,7 +23,7 @@ const USERS = '/etc/passwd';
  * Finds the user by name or by number, or takes both numbers as they are.
  *
  * @param text `name`, `uid` or `uid:gid`
- * @returns a sentence after the setting's name when there is no such user, or it is root
+ * @returns a sentence after the setting's name when there is no such user, or it or its group is root
  */
 export function findRunAs(text: string, users: string = readUsers()): RunAs | { mistake: string } {
   const row = users
@@ -36,6 +36,8 @@ export function findRunAs(text: string, users: string = readUsers()): RunAs | { 
   if (uid === undefined) return { mistake: `names no user of ${USERS}: give one, or uid:gid` };
   if (gid === undefined) return { mistake: `must be uid:gid, because no user of ${USERS} has this number` };
   if (Number(uid) === 0) return { mistake: 'must be another user than root' };
+  // Root's group can read what is kept from all others.
+  if (Number(gid) === 0) return { mistake: "must be of another group than root's" };
   return { uid: Number(uid), gid: Number(gid), user: row?.[0] ?? uid, home: row?.[5] || undefined };
 }
 
