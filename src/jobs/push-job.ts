@@ -126,8 +126,8 @@ export class PushJobs {
    * Runs one push to its end. When it throws, nothing was published.
    *
    * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode) or `push_busy`
-   *   before anything is read; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with the headers of
-   *   `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
+   *   before anything is read; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with
+   *   the headers of `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
    */
   run(push: Push): Promise<Pushed> {
     const signal =

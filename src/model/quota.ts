@@ -6,8 +6,9 @@ export const QUOTAS = ['workflows', 'webhooks', 'keys', 'records', 'storedBytes'
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * How much of each a team may have; null: any number. `keys` counts those that may be used, `records` those of the current versions, `storedBytes` the
- * bytes of their JSON text in UTF-8; older versions, logs and events do not count. Jobs beyond `runningJobs` wait.
+ * How much of each a team may have; null: any number. `keys` counts those that may be used, `records` those of the
+ * current versions, `storedBytes` the bytes of their JSON text in UTF-8; older versions, logs and events do not count.
+ * Jobs beyond `runningJobs` wait.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 

@@ -31,8 +31,8 @@ export interface LoadedDirectory {
 }
 
 /**
- * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files that lie elsewhere and look like definitions are mistakes. Files whose hash is already known are not parsed. The settings of all
- * changed modules are read in one child process.
+ * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files that lie elsewhere and look like definitions are mistakes. Files
+ * whose hash is already known are not parsed. The settings of all changed modules are read in one child process.
  *
  * @param input.known returns the stored hash of a workflow's definition
  * @throws Problem when the directory is missing

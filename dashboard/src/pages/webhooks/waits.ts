@@ -4,7 +4,10 @@ import type { Delivery, WebhookDetail } from 'flowhook-client';
 export interface Wait {
   /** A sentence without a full stop, in the words of the service or ours; null: it merely waits for its next attempt. */
   why: string | null;
-  /** When the next attempt goes out, of this delivery or of one before it: ISO 8601; null: not known, or not before the webhook is resumed. */
+  /**
+   * When the next attempt goes out, of this delivery or of one before it: ISO 8601; null: not known, or not before the
+   * webhook is resumed.
+   */
   at: string | null;
 }
 
