@@ -617,6 +617,13 @@ test('a test or a replay that is asked for again with its idempotency key is ans
       assert.equal((await post(to, body, { 'idempotency-key': bad })).status, 400);
     }
   }
+  // The order of keys is no difference.
+  const selection = { since: new Date(0).toISOString(), states: ['dead', 'waiting'] };
+  const turned = Object.fromEntries(Object.entries(selection).reverse());
+  const [straight, reordered] = [selection, turned].map((body) =>
+    post(`${path}/replay`, body, { 'idempotency-key': 'in any order' }),
+  );
+  assert.deepEqual([(await straight)?.status, (await reordered)?.status], [200, 200]);
   const [{ id: another }] = ((await get(`${path}/deliveries`)).body as { deliveries: [Json] }).deliveries;
   for (const body of [{ deliveryIds: [another] }, { since: new Date(1).toISOString() }]) {
     const reused = await post(`${path}/replay`, body, key);

@@ -1,5 +1,6 @@
 /** The `idempotency-key` header: a repeated call with the same key is answered as the first was. */
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../model/same-json.ts';
 import type { Call, Parameter } from './route.ts';
 import { invalid } from './values.ts';
 
@@ -33,7 +34,7 @@ export function idempotencyKeyFrom({
 }
 
 /**
- * The same, together with a hash of the fields of the body: the key is refused for others.
+ * The same, together with a hash of the fields of the body, in whatever order: the key is refused for others.
  *
  * @throws Problem as `idempotencyKeyFrom`
  */
@@ -43,5 +44,5 @@ export function keyOfFields(
 ): { key: string; sent: string } | null {
   const key = idempotencyKeyFrom(call);
   if (key === null) return null;
-  return { key, sent: createHash('sha256').update(JSON.stringify(fields)).digest('hex') };
+  return { key, sent: createHash('sha256').update(canonicalJson(fields)).digest('hex') };
 }

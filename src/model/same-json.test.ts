@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { sameJson } from './same-json.ts';
+import { parseExactly } from './record.ts';
+import { canonicalJson, sameJson } from './same-json.ts';
 
 const LONG = '"digits":"1234567890123456"';
 
@@ -19,6 +20,7 @@ test('the order of keys, at any level, and the way in which a number or a text i
   ] as const) {
     assert.equal(sameJson(one, other), true, `${one} ${other}`);
     assert.equal(sameJson(other, one), true, `${other} ${one}`);
+    assert.equal(canonicalJson(parseExactly(one)), canonicalJson(parseExactly(other)));
   }
 });
 
@@ -41,6 +43,7 @@ test('what differs in any value differs', () => {
   ] as const) {
     assert.equal(sameJson(one, other), false, `${one} ${other}`);
     assert.equal(sameJson(other, one), false, `${other} ${one}`);
+    assert.notEqual(canonicalJson(parseExactly(one)), canonicalJson(parseExactly(other)));
   }
 });
 
@@ -50,6 +53,8 @@ test('any value is the same with its keys turned around, and only then', () => {
       assert.equal(sameJson(JSON.stringify(one), JSON.stringify(turned(one))), true);
       const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
       assert.equal(sameJson(JSON.stringify(one), JSON.stringify(other)), isSame);
+      assert.equal(canonicalJson(one), canonicalJson(turned(one)));
+      assert.equal(canonicalJson(one) === canonicalJson(other), isSame);
     }),
   );
 });

@@ -1,5 +1,6 @@
 /**
- * Whether two JSON texts have the same value: the one place that decides whether a record, or a field of one, changed.
+ * Whether two JSON texts have the same value: the one place that decides whether a record, or a field of one, changed,
+ * and whether a call is the same as an earlier one.
  *
  *     equal                                     different
  *     {"a":1,"b":2}   {"b":2,"a":1}             [1,2]               [2,1]
@@ -48,6 +49,17 @@ export function sameValue(one: unknown, other: unknown): boolean {
     keys.length === Object.keys(other).length &&
     keys.every((key) => Object.hasOwn(other, key) && sameValue(memberOf(one, key), memberOf(other, key)))
   );
+}
+
+/** One text for all values that `sameValue` takes for the same, to be hashed; not JSON to be read. */
+export function canonicalJson(value: unknown): string {
+  if (isNumber(value)) return decimalOf(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(memberOf(value, key))}`);
+  return `{${members.join(',')}}`;
 }
 
 type ExactNumber = number | { rawJSON: string };
