@@ -213,3 +213,35 @@ test('setting the clock back prolongs neither a rate limit nor a rest nor an ord
   assert.equal(ordered.startsAt(1), LONGEST_WAIT_MS + 1);
   assert.equal(ordered.take(0)?.id, 'a');
 });
+
+test('what was asked for once is looked for until the table has it no longer', async () => {
+  const lane = newLane();
+  const ask = (at: number) => lane.name({ ...lane.due, asked: { at, deliveryId: 'far' } }, at);
+  const looked: (string | undefined)[] = [];
+  const page = (...found: DueDelivery[]) => {
+    lane.mayHaveMore();
+    return lane.load(99_999, async (_limits, _held, first) => {
+      looked.push(first);
+      return found;
+    });
+  };
+  ask(1);
+  await page(one('near'), one('far'));
+  assert.equal(lane.take(1)?.id, 'far');
+  ask(2);
+  await page();
+  lane.release('far');
+  await page();
+  await page();
+  assert.deepEqual(looked, ['far', 'far', 'far', undefined], 'while it is under way it may become due again');
+
+  ask(3);
+  const reading = Promise.withResolvers<DueDelivery[]>();
+  lane.mayHaveMore();
+  const loaded = lane.load(99_999, () => reading.promise);
+  ask(4);
+  reading.resolve([]);
+  await loaded;
+  await page(one('far'));
+  assert.equal(looked.at(-1), 'far', 'that page was read before it was asked for again');
+});

@@ -64,8 +64,8 @@ export class Lane {
   #bucket: Bucket = FULL_BUCKET;
   readonly #queues: Record<DeliveryClass, DueDelivery[]> = { live: [], retry: [], replay: [] };
   readonly #held = new Map<string, DeliveryClass>();
-  /** The delivery that goes next, because somebody has asked for it. */
-  #first: string | undefined;
+  /** The delivery that goes next, because somebody has asked for it. A new object for each time. */
+  #first: { id: string } | undefined;
   #loading = false;
   #releasedWhileLoading: string[] = [];
 
@@ -74,7 +74,7 @@ export class Lane {
     this.health = startHealth(due.failingSince);
     this.breaker = due.breaker;
     if (due.failingSince !== null) this.#failingWrittenMs = Number.NEGATIVE_INFINITY;
-    this.#first = due.asked?.deliveryId;
+    this.#first = firstOf(due);
   }
 
   get queued(): number {
@@ -134,7 +134,7 @@ export class Lane {
     if (this.isAskedAnew(due)) {
       // One request shows whether the rest was still needed.
       this.health = { ...this.health, restsUntil: 0, limit: this.#rests ? 1 : this.health.limit };
-      this.#first = due.asked?.deliveryId;
+      this.#first = firstOf(due);
     }
     this.due = due;
   }
@@ -204,7 +204,9 @@ export class Lane {
     const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
     for (const name of asked) this.#more.delete(name);
     try {
-      const found = await page(this.#withHeld(wanted), this.#held, this.#first);
+      const first = this.#first;
+      const found = await page(this.#withHeld(wanted), this.#held, first?.id);
+      if (first !== undefined && this.#first === first) this.#forgetFirst(first.id, found);
       // A page that was read before an erasure may arrive after it: outdated bodies are left to the next page.
       const current = found.filter(({ rewrites }) => rewrites >= this.due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
@@ -226,6 +228,14 @@ export class Lane {
       this.#loading = false;
       for (const id of this.#releasedWhileLoading.splice(0)) this.#held.delete(id);
     }
+  }
+
+  /**
+   * The webhook keeps for ever what was last asked for: once the table has it no longer, neither loads nor `take` look
+   * for it.
+   */
+  #forgetFirst(id: string, found: readonly DueDelivery[]): void {
+    if (!this.#held.has(id) && !found.some((delivery) => delivery.id === id)) this.#first = undefined;
   }
 
   /** How many of each class the queues have room for; undefined when they hold enough. */
@@ -269,8 +279,8 @@ export class Lane {
   }
 
   #takeFirst(): DueDelivery | undefined {
-    const id = this.#first;
-    if (id === undefined || this.ordered) return undefined;
+    if (this.#first === undefined || this.ordered) return undefined;
+    const { id } = this.#first;
     for (const queue of Object.values(this.#queues)) {
       const place = queue.findIndex((delivery) => delivery.id === id);
       if (place === -1) continue;
@@ -306,4 +316,8 @@ export class Lane {
     if (dropped.length > 0) this.mayHaveMore();
     return dropped;
   }
+}
+
+function firstOf({ asked }: DueLane): { id: string } | undefined {
+  return asked === null ? undefined : { id: asked.deliveryId };
 }
