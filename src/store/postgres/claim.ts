@@ -5,7 +5,9 @@
  * their teams are locked, as every claim does, and their running jobs counted: of the locked jobs, those within
  * `perTeam` are started. Locked teams are skipped as well, because a transaction that hangs with one would block the
  * jobs of all. The claim goes on without them, and waits for them at the end, one after the other and for a moment only:
- * every event of a team is written under this lock, so that a team with many calls is hardly ever found unlocked.
+ * every event of a team is written under this lock, so that a team with many calls is hardly ever found unlocked. All
+ * waits together have a limit as well, because the jobs that were claimed before them begin, and have their leases
+ * renewed, only when the claim has ended.
  */
 import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
@@ -36,8 +38,14 @@ const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 /** Teams whose turn is remembered, in memory; others count as never served. */
 const MAX_SERVED = 1_000;
 
+/** Teams of which a wait in vain is remembered. */
+const MAX_HUNG = 1_000;
+
 /** How long to wait for a team's lock: its calls queue for it, each of which holds it for some milliseconds. */
 const LOCK_MS = 500;
+
+/** When no further team is waited for: after the first wait, where jobs were claimed, which wait meanwhile. */
+const WAITS_MS = { withJobs: LOCK_MS, withoutJobs: 2_000 };
 
 /** After waiting in vain a team is not waited for so long, because everybody's jobs wait with it. */
 const HUNG_MS = 5_000;
@@ -63,7 +71,10 @@ export function claiming(running: {
 }): JobOperations['claim'] {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
-  /** The teams that were waited for in vain, and until when they are not waited for again, by the monotonic clock. */
+  /**
+   * The teams that were waited for in vain, and until when they are not waited for again, by the monotonic clock. They
+   * stay in it until a wait succeeds, because those that were waited for longest ago, or never, are first.
+   */
   const hung = new Map<string, number>();
   return async (input) => {
     const bounds = await known.next(running.now());
@@ -83,12 +94,16 @@ export function claiming(running: {
     const locked = await more({ without: [], waitFor: null });
     if (locked.length === 0 || claimed.length === input.limit) return claimed;
     locked.push(...((await unlessBusy(more({ without: locked, waitFor: null }))) ?? []));
+    locked.sort((one, other) => (hung.get(one) ?? 0) - (hung.get(other) ?? 0));
+    const startMs = performance.now();
     for (const teamId of locked) {
       if (claimed.length === input.limit) break;
-      if ((hung.get(teamId) ?? 0) > performance.now()) continue;
+      const nowMs = performance.now();
+      if (nowMs - startMs >= (claimed.length > 0 ? WAITS_MS.withJobs : WAITS_MS.withoutJobs)) break;
+      if ((hung.get(teamId) ?? 0) > nowMs) break;
       hung.delete(teamId);
       if ((await unlessBusy(more({ without: [], waitFor: teamId }))) !== undefined) continue;
-      hung.set(teamId, performance.now() + HUNG_MS);
+      noteHung(hung, teamId);
     }
     return claimed;
   };
@@ -103,6 +118,12 @@ function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> 
     if (error instanceof Problem && error.code === 'database_busy') return undefined;
     throw error;
   });
+}
+
+function noteHung(hung: Map<string, number>, teamId: string): void {
+  hung.set(teamId, performance.now() + HUNG_MS);
+  const [longestAgo] = hung.keys();
+  if (hung.size > MAX_HUNG && longestAgo !== undefined) hung.delete(longestAgo);
 }
 
 function noteServed(served: Set<string>, teamId: string): void {

@@ -80,6 +80,50 @@ test('a team that stays locked is waited for once in a while only', async () => 
   });
 });
 
+test('a claim waits for one team when it has claimed jobs, which wait with it, and else for a few', async () => {
+  const free = await makeWorkflow(store, { team: 'free' });
+  const job = await makeJob(store, free);
+  const locked: string[] = [];
+  for (let n = 0; n < 8; n++) {
+    const at = await makeWorkflow(store, { team: `locked-${n}` });
+    await makeJob(store, at);
+    locked.push(at.teamId);
+  }
+  await whileLocked('select 1 from team where id = any($1::text[])', [locked], async () => {
+    const first = await countWaits(() => store.jobs.claim({ ...CLAIM, limit: 20 }));
+    assert.deepEqual(
+      first.result.map((claimed) => claimed.job.id),
+      [job.id],
+    );
+    assert.ok(first.waits < 4, `${first.waits} waits while a claimed job waited`);
+    const second = await countWaits(() => store.jobs.claim({ ...CLAIM, limit: 20 }));
+    assert.deepEqual(second.result, []);
+    assert.ok(second.waits > 0, 'it goes on with teams that were not waited for');
+    assert.ok(second.waits < 7, `${second.waits} waits`);
+  });
+  const later = await store.jobs.claim({ ...CLAIM, limit: 20 });
+  assert.equal(later.length, locked.length);
+});
+
+/** How many statements wait for a lock meanwhile, one after the other. */
+async function countWaits<Result>(
+  perform: () => Promise<Result>,
+): Promise<{ result: Result; waits: number }> {
+  const waits = new Set<string>();
+  let isOver = false;
+  const performed = perform().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const found = await watcher.get<{ name: string }>(
+      `select pid || ' ' || query_start as name from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    if (found !== undefined) waits.add(found.name);
+  }
+  return { result: await performed, waits: waits.size };
+}
+
 /** Whether a statement of another connection waits for a lock. */
 async function waitsForLock(): Promise<boolean> {
   const found = await watcher.get(
