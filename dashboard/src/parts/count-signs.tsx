@@ -1,6 +1,7 @@
 /** `+3 ~1 −0`, in words for those who hear it. */
-import { Group, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import type { Version } from 'flowhook-client';
+import { Numbers } from './numbers.tsx';
 import { count } from './quantity.ts';
 import { tone } from './state-badge.tsx';
 
@@ -18,14 +19,7 @@ export function CountSigns({
     { sign: '−', value: removed, word: 'removed', color: tone('bad') },
   ];
   return (
-    <Group
-      component="span"
-      display="inline-flex"
-      gap="xs"
-      wrap="nowrap"
-      className="numbers"
-      style={{ whiteSpace: 'nowrap', flexShrink: 0 }}
-    >
+    <Numbers>
       {parts
         .filter(({ value }) => withNothing || value > 0)
         .map(({ sign, value, word, color }) => (
@@ -37,6 +31,6 @@ export function CountSigns({
             <span className="visually-hidden">{`${count(value)} ${word},`}</span>
           </Text>
         ))}
-    </Group>
+    </Numbers>
   );
 }

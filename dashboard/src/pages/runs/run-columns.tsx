@@ -1,11 +1,12 @@
 /** The columns of a table of runs. */
-import { Group, Progress, Stack, Text } from '@mantine/core';
+import { Progress, Stack, Text } from '@mantine/core';
 import type { Job } from 'flowhook-client';
 import { CountSigns } from '../../parts/count-signs.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Duration } from '../../parts/duration.tsx';
 import { lastLine } from '../../parts/last-line.ts';
 import { PageLink } from '../../parts/link.tsx';
+import { Numbers } from '../../parts/numbers.tsx';
 import { Prose } from '../../parts/prose.tsx';
 import { many } from '../../parts/quantity.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
@@ -129,14 +130,7 @@ function Outcome({ job }: { job: Job }) {
 export function Counts({ records }: { records: NonNullable<Job['records']> }) {
   const { total, added, changed, removed } = records;
   return (
-    <Group
-      component="span"
-      display="inline-flex"
-      gap="xs"
-      wrap="nowrap"
-      className="numbers"
-      style={{ whiteSpace: 'nowrap' }}
-    >
+    <Numbers>
       <span>{many(total, 'record')}</span>
       {added + changed + removed === 0 ? (
         <Text span inherit c="dimmed">
@@ -145,6 +139,6 @@ export function Counts({ records }: { records: NonNullable<Job['records']> }) {
       ) : (
         <CountSigns records={records} />
       )}
-    </Group>
+    </Numbers>
   );
 }
