@@ -5,6 +5,7 @@
 import type { Query } from '@tanstack/react-query';
 import { readListAgain } from './list.ts';
 import { queryClient } from './query-client.ts';
+import { restMs } from './rest.ts';
 
 /** `kind` null: everything. `ids` null: any. */
 export interface Changed {
@@ -13,8 +14,6 @@ export interface Changed {
 }
 
 const LEAST_MS = 250;
-/** The pause after a refetch, as a multiple of how long it took: large lists do not keep the service busy. */
-const REST = 3;
 /** Kinds that the stream does not name, the kinds they depend on, and the least pause between refetches, in milliseconds. */
 const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
   { kind: 'events', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
@@ -58,7 +57,7 @@ async function read(kind: string): Promise<void> {
     await readOnce(kind, ids);
     const tookMs = performance.now() - startMs;
     const leastMs = DERIVED.find((derived) => derived.kind === kind)?.restMs ?? LEAST_MS;
-    await new Promise((resolve) => setTimeout(resolve, Math.max(leastMs, tookMs * REST)));
+    await new Promise((resolve) => setTimeout(resolve, restMs({ tookMs, leastMs })));
   }
   busy.delete(kind);
 }

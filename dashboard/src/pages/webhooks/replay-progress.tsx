@@ -7,22 +7,20 @@ import { Icon } from '../../parts/icon.tsx';
 import { Prose } from '../../parts/prose.tsx';
 import { count, many } from '../../parts/quantity.ts';
 import { Time } from '../../parts/time.tsx';
-
-const LOOK_MS = 1_000;
-/** Attempts of what is held back may take hours. */
-const LOOK_LATER_MS = 5_000;
+import { isOver, lookAgainMs } from './replay-looks.ts';
 
 const replayQuery = (webhookId: string, replayId: string) =>
   queryOptions({
     queryKey: ['replays', 'one', replayId],
-    queryFn: ({ signal }) => flowhook.webhooks.readReplay(webhookId, replayId, { signal }),
-    refetchInterval: ({ state: { data, dataUpdateCount } }) => {
-      if (data !== undefined && isOver(data)) return false;
-      return dataUpdateCount < 60 ? LOOK_MS : LOOK_LATER_MS;
+    queryFn: async ({ signal }) => {
+      const startMs = performance.now();
+      const replay = await flowhook.webhooks.readReplay(webhookId, replayId, { signal });
+      return { replay, tookMs: performance.now() - startMs };
     },
+    // An interval counts from the beginning of one reading to that of the next.
+    refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+      lookAgainMs({ replay: data?.replay, tookMs: data?.tookMs ?? 0, looks: dataUpdateCount }),
   });
-
-const isOver = ({ state, outcome }: Replay) => state === 'done' && outcome.underWay === 0;
 
 export function ReplayProgress({
   webhookId,
@@ -33,7 +31,8 @@ export function ReplayProgress({
   replayId: string;
   onClose: () => void;
 }) {
-  const { data: replay, error } = useQuery(replayQuery(webhookId, replayId));
+  const { data, error } = useQuery(replayQuery(webhookId, replayId));
+  const replay = data?.replay;
   const { color, icon, title } = looksOf(replay, error);
   return (
     <Alert
