@@ -1,13 +1,16 @@
 /** Writing bodies into files by the real thread. */
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import type { Representation } from './body.ts';
+import type { FromBodies, ToBodies } from './body-thread.ts';
 import { BodyWriter, openThread } from './body-writer.ts';
 import { openVersion, VersionGoneError } from './read.ts';
 
@@ -86,8 +89,54 @@ test('says that a version is no longer whole', async (t) => {
 test('a thread that dies costs the bodies under way, and the next has another', async (t) => {
   const { threads, write } = await setUp(t);
   const lost = write();
+  while (threads.length === 0) await new Promise(setImmediate);
   await threads[0]?.terminate();
   assert.match(await lost, /not_written|complete/);
   assert.equal(await write(), 'complete');
   assert.equal(threads.length, 2);
+});
+
+test('a team that has many bodies written does not keep those of others waiting', async () => {
+  const begun: string[] = [];
+  // The thread's end of the messages: it ends a body when the test says so.
+  const thread = Object.assign(new EventEmitter(), {
+    postMessage(message: ToBodies) {
+      if ('begin' in message) begun.push(message.begin.place.teamId);
+      if ('close' in message) thread.emit('exit');
+    },
+  });
+  const end = (body: number) => thread.emit('message', { body, ended: 'complete' } satisfies FromBodies);
+  const writer = new BodyWriter({
+    databaseUrl: '',
+    log: silentLogger,
+    open: () => thread as unknown as Worker,
+  });
+  const stop = new AbortController();
+  const write = (teamId: string, { signal } = new AbortController()) => {
+    const place = { teamId, workflowId: 'w' };
+    const body = { place, format: 'json', encoding: 'identity' } as Representation;
+    return writer.write({ fd: 0, body, onLength: () => {}, signal });
+  };
+  const turn = () => new Promise(setImmediate);
+  const all = Array.from({ length: 8 }, () => write('flood'));
+  const ended = write('flood', stop);
+  await turn();
+  assert.deepEqual(begun, ['flood', 'flood', 'flood'], 'one place is left for others');
+  all.push(write('small'));
+  await turn();
+  assert.deepEqual(begun.splice(3), ['small'], 'it begins at once');
+  all.push(write('third'));
+  await turn();
+  assert.deepEqual(begun.splice(3), [], 'every place is taken');
+  end(1);
+  await turn();
+  assert.deepEqual(begun.splice(3), ['third'], 'the first place that is free goes to it');
+  stop.abort();
+  assert.equal(await ended, 'not_written', 'waiting ends as well');
+  for (let body = 2; body <= all.length; body++) {
+    end(body);
+    await turn();
+  }
+  assert.deepEqual(new Set(await Promise.all(all)), new Set(['complete']));
+  await writer.close();
 });

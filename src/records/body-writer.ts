@@ -2,10 +2,14 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
+import { FairPlaces } from '../std/fair-places.ts';
+import { onAbort } from '../std/on-abort.ts';
 import type { Representation } from './body.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { VersionGoneError } from './read.ts';
 
+/** Bodies written at a time: a team alone has three of them written. In the thread teams take turns page by page. */
+const MAX_WRITING = 4;
 /** The thread costs some 10 MB, and 50 ms to start. */
 const IDLE_MS = 60_000;
 
@@ -15,10 +19,18 @@ interface Body {
   reject(error: Error): void;
 }
 
+interface Writing {
+  fd: number;
+  body: Representation;
+  onLength(length: number): void;
+  signal: AbortSignal;
+}
+
 export class BodyWriter {
   readonly #open: () => Worker;
   readonly #log: Logger;
   #thread: { worker: Worker; bodies: Map<number, Body>; exited: Promise<unknown> } | undefined;
+  readonly #places = new FairPlaces({ places: MAX_WRITING });
   #count = 0;
   #idle: NodeJS.Timeout | undefined;
 
@@ -29,17 +41,26 @@ export class BodyWriter {
   }
 
   /**
-   * Writes a body into an open file, which stays open; `onLength` is called with its length so far. Settles when
-   * nothing writes to the file any more: `not_written` when the signal ended it, writing failed, or the thread died.
+   * Writes a body into an open file, which stays open, when it is its team's turn; `onLength` is called with its length
+   * so far. Settles when nothing writes to the file any more: `not_written` when the signal ended it, writing failed, or
+   * the thread died.
    *
    * @throws VersionGoneError, or an Error when the records could not be read
    */
-  write(input: {
-    fd: number;
-    body: Representation;
-    onLength(length: number): void;
-    signal: AbortSignal;
-  }): Promise<'complete' | 'not_written'> {
+  async write(input: Writing): Promise<'complete' | 'not_written'> {
+    const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+    const forget = onAbort(input.signal, () => resolve(undefined));
+    const turn = this.#places.take(input.body.place.teamId);
+    const leave = await Promise.race([turn, aborted]);
+    forget();
+    if (leave === undefined) {
+      void turn.then((late) => late());
+      return 'not_written';
+    }
+    return this.#write(input).finally(leave);
+  }
+
+  #write(input: Writing): Promise<'complete' | 'not_written'> {
     clearTimeout(this.#idle);
     const thread = this.#thread ?? this.#start();
     this.#count += 1;

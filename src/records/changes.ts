@@ -71,8 +71,8 @@ export async function* readChanges(
       limit: pageRows(until, PARSED_ROWS),
     });
     await checkStillThere(store, place, oldest);
-    await ownTurn();
-    const lines = await linesOf(page.rows);
+    await ownTurn(place.teamId);
+    const lines = await linesOf(place.teamId, page.rows);
     if (lines.length > 0) {
       yield Buffer.from(before + lines.join(between));
       before = between;
@@ -88,13 +88,13 @@ export async function* readChanges(
  *
  * Others have their turn in between: comparing a page at once would keep them waiting for half a second.
  */
-async function linesOf(rows: readonly ChangedRow[]): Promise<string[]> {
+async function linesOf(teamId: string, rows: readonly ChangedRow[]): Promise<string[]> {
   const lines: string[] = [];
   let compared = 0;
   for (const row of rows) {
     if (compared > COMPARED_CHARACTERS) {
       compared = 0;
-      await ownTurn();
+      await ownTurn(teamId);
     }
     const line = lineOf(row);
     if (line !== undefined) lines.push(line);

@@ -82,7 +82,7 @@ export async function* findRecords(
     let after: string | null = null;
     do {
       // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
-      await ownTurn();
+      await ownTurn(teamId);
       const page = await store.erasure.scanRecords({
         teamId,
         workflowId,
@@ -113,7 +113,7 @@ export async function* findTexts(
   const redactor = createRedactor(person);
   let after: string | null = null;
   do {
-    await ownTurn();
+    await ownTurn(teamId);
     const page = await store.erasure.scanTexts({ teamId, workflowId, place, needles, after });
     for (const held of page.texts) {
       const cleaned = TEXT_HOLDERS[place](held, redactor);

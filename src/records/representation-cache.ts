@@ -2,6 +2,7 @@
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
+import { Shares } from '../std/fair-share.ts';
 import type { Store } from '../store/store.ts';
 import { bodyOf, nameOf, type Representation } from './body.ts';
 import { BodyBuild } from './body-build.ts';
@@ -10,8 +11,8 @@ import type { BodyWriter } from './body-writer.ts';
 import { checkStillThere, type Place, samePlace, VersionGoneError } from './read.ts';
 import { SmallBodyCache } from './small-body-cache.ts';
 
-/** Bodies built at a time; further requests read from the database. */
-const MAX_BUILDING = 4;
+/** Bodies built or waiting for their turn to be, shared by teams; further requests read from the database. */
+const MAX_BUILDING = 16;
 /** No body is built ahead while this many builds run, because requests wait for those, and may need the next. */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
@@ -58,6 +59,7 @@ export class RepresentationCache {
   /** By file name, least recently read first. */
   readonly #kept = new Map<string, Kept>();
   readonly #building = new Map<string, Building>();
+  readonly #buildingOf = new Shares();
   readonly #tooLarge = new Set<string>();
   readonly #small: SmallBodyCache;
   /** Bytes of the cached files and of those being built. */
@@ -186,7 +188,9 @@ export class RepresentationCache {
     const name = nameOf(of);
     if (!this.#running || this.#maxBytes === 0 || this.#tooLarge.has(name)) return undefined;
     if (performance.now() < this.#pausedUntil) return undefined;
-    if (this.#building.size >= MAX_BUILDING) return undefined;
+    const { teamId } = of.place;
+    if (!this.#buildingOf.admits(teamId, MAX_BUILDING)) return undefined;
+    this.#buildingOf.add(teamId);
     this.#buildCount += 1;
     const path = join(this.#directory, `${name}.${this.#buildCount}.making`);
     let admitted = 0;
@@ -217,6 +221,7 @@ export class RepresentationCache {
         if (!kept) await rm(path, { force: true }).catch(() => {});
         // Last, so that no file is left when those who wait for the build continue.
         this.#building.delete(name);
+        this.#buildingOf.remove(teamId);
       });
     const building: Building = { of, build, done, wasRead: false };
     this.#building.set(name, building);

@@ -83,7 +83,7 @@ async function* steps(
   let next: Position | null = selection.after ?? (selection.since === undefined ? 0 : START);
   if (version.number === 0 || version.number === selection.since) return;
   while (next !== null && left > 0) {
-    await ownTurn();
+    await ownTurn(place.teamId);
     const step: Step = await stepOf(store, place, version, selection, next, left);
     yield step;
     left -= step.page.count;
@@ -135,7 +135,7 @@ async function follows(store: Store, place: Place, version: DataVersion, after: 
     if (page.count > 0) return true;
     if (page.done) return false;
     afterSeq = page.lastSeq;
-    await ownTurn();
+    await ownTurn(place.teamId);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Several callers never share a turn of the event loop. */
+/** Several callers never share a turn of the event loop, and teams take turns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownTurn } from './own-turn.ts';
@@ -13,7 +13,7 @@ test('each caller has a turn of its own, in their order', async () => {
   setImmediate(count);
   const turns = await Promise.all(
     Array.from({ length: 20 }, async () => {
-      await ownTurn();
+      await ownTurn('team');
       return turn;
     }),
   );
@@ -22,5 +22,23 @@ test('each caller has a turn of its own, in their order', async () => {
   assert.deepEqual(
     turns.toSorted((a, b) => a - b),
     turns,
+  );
+});
+
+test('a step of a team waits for one step of another team, however many of those wait', async () => {
+  const order: string[] = [];
+  const step = async (team: string) => {
+    await ownTurn(team);
+    order.push(team);
+  };
+  const flood = Array.from({ length: 50 }, () => step('flood'));
+  await flood[0];
+  const small = async () => {
+    for (let steps = 0; steps < 3; steps++) await step('small');
+  };
+  await Promise.all([...flood, small()]);
+  assert.deepEqual(
+    order.flatMap((team, at) => (team === 'small' ? [at] : [])),
+    [2, 4, 6],
   );
 });
