@@ -29,10 +29,3 @@ export class TeamTurns {
     }
   }
 }
-
-/** The team in the input of an operation, if there is one. */
-export function teamOf(input: unknown): string | undefined {
-  const { teamId, held } = (input ?? {}) as { teamId?: unknown; held?: { teamId?: unknown } };
-  const team = teamId ?? held?.teamId;
-  return typeof team === 'string' ? team : undefined;
-}

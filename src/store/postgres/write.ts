@@ -5,10 +5,11 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
+import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
 import { note } from './audit.ts';
 import { inTransaction, isBusy, isFull, isOutside, isTransient } from './database.ts';
-import { type TeamTurns, teamOf } from './team-turns.ts';
+import type { TeamTurns } from './team-turns.ts';
 import type { Tx } from './transaction.ts';
 
 const MAX_TRIES = 8;

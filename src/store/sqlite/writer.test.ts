@@ -27,7 +27,7 @@ const options: WriterOptions = {
 const threadThat = (does: string) =>
   new Worker(
     `const { parentPort } = require('node:worker_threads');
-     parentPort.on('message', () => { ${does} });
+     parentPort.on('message', (message) => { ${does} });
      parentPort.postMessage({ ready: true });`,
     { eval: true },
   );
@@ -53,6 +53,27 @@ test('refuses more than may wait, and takes operations again afterwards', async 
   await writer.close();
   await assert.rejects(ensure(21), problem('stopping'));
   await rm(directory, { recursive: true });
+});
+
+test('a call of one team is in the next batch, however many of another team wait', async () => {
+  const writer = new Writer(
+    () =>
+      threadThat(`if (message.close) process.exit();
+        const answers = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
+        const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
+        parentPort.postMessage({ result: { answers, touched, cancelMore: false } });`),
+    options,
+  );
+  await writer.start();
+  const order: string[] = [];
+  const call = async (teamId: string) => order.push((await writer.call('jobs.prune', { teamId })) as string);
+  const flood = Array.from({ length: 6_000 }, () => call('flood'));
+  await Promise.race(flood);
+  await Promise.all([call('small'), ...flood]);
+  const waitedFor = order.indexOf('small');
+  // One batch is answered and two or three are sent before it is called; its own is the next.
+  assert.ok(waitedFor < 5 * 512, `it waited for ${waitedFor} calls`);
+  await writer.close();
 });
 
 test('rejects all pending operations when the thread dies, and new ones until it is restarted', async () => {

@@ -6,6 +6,8 @@
  * store: 91 % with two batches in flight, 77–87 % with one, 58 % with one message per operation. In the whole service one,
  * two and four batches in flight make no difference (`npm run bench queue`: 0.26, 0.24 and 0.23 of bare Fastify).
  *
+ * When more wait than fit into one batch, teams take turns (`next-batch.ts`).
+ *
  * A thread that dies is restarted: it holds no state but its connection.
  */
 import { once } from 'node:events';
@@ -19,6 +21,7 @@ import type { Touched } from '../store.ts';
 import { ANYTHING } from '../touched.ts';
 import { type Answer, type BatchResult, type Call, unpackError } from './batch.ts';
 import type { DiskTrouble } from './disk-trouble.ts';
+import { nextBatch } from './next-batch.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
 const MAX_BATCH = 512;
@@ -133,8 +136,9 @@ export class Writer {
 
   /** How long the oldest unanswered operation has waited, in milliseconds. */
   get waitMs(): number {
-    const oldest = this.#inFlight[0]?.[0] ?? this.#waiting[0];
-    return oldest === undefined ? 0 : performance.now() - oldest.at;
+    const now = performance.now();
+    // One that waits may be older than those in flight: teams take turns.
+    return now - Math.min(this.#inFlight[0]?.[0]?.at ?? now, this.#waiting[0]?.at ?? now);
   }
 
   /** Waits until every accepted operation has been answered, then ends the thread. Calling it twice is harmless. */
@@ -160,7 +164,8 @@ export class Writer {
   #flush(): void {
     this.#flushing = false;
     while (this.#waiting.length > 0 && this.#inFlight.length < MAX_IN_FLIGHT) {
-      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const { batch, left } = nextBatch(this.#waiting, MAX_BATCH);
+      this.#waiting = left;
       try {
         this.#send({
           batch: {
