@@ -112,7 +112,7 @@ test('a replay after an outage counts, asks, sends what waits without a duplicat
   const counted = await run(...replay, '--dry-run');
   assert.match(counted.stdout, /^It would send 2 events: 2 waiting \(created from 2026-01-01T00:00/);
   const asked = await run(...replay, '--wait');
-  assert.match(asked.stderr, /2 events \(2 waiting\) created from .* will be sent again to wh_.*Go on\?/);
+  assert.match(asked.stderr, /2 events \(2 waiting\) created from .* will be sent again to wh_.*Say --yes/);
   assert.equal(asked.code, 2);
   const failed = await run(...replay, '--wait', '--yes');
   assert.match(
