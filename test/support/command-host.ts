@@ -7,10 +7,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { main } from '../../src/main.ts';
 import { type CommandCall, END } from './commands.ts';
-
-// Where `test/run.ts` keeps what was compiled, also beside the environment of a command.
-const { NODE_COMPILE_CACHE } = process.env;
-const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+import { keptCode } from './kept-code.ts';
 
 /** How long what a command leaves open may take to close by itself, as it would before its own process ends. */
 const LINGER_MS = 10_000;
@@ -19,7 +16,7 @@ const LOOK_MS = 5;
 process.on('message', async (call: CommandCall) => {
   process.chdir(call.directory);
   for (const name of Object.keys(process.env)) delete process.env[name];
-  Object.assign(process.env, call.environment, compileCache);
+  Object.assign(process.env, call.environment, keptCode);
   const stdin = Readable.from(call.input === '' ? [] : [Buffer.from(call.input)], { objectMode: false });
   Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
   passForTerminal(call.terminal);

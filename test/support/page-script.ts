@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { keptCode } from './kept-code.ts';
 import { startServerProcess } from './server-process.ts';
 import { BY_NODE, isRun, placeOf, ROOT, SERVER_STOPPED, SNIPPETS, type Snippet } from './snippets.ts';
 
@@ -141,6 +142,7 @@ async function runScript(
       ...environment,
       PATH: [join(directory, '.bin'), dirname(process.execPath), process.env.PATH].join(':'),
       HOME: directory,
+      ...keptCode,
     },
   });
   await said.close();

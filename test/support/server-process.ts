@@ -5,6 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { atEnd } from './at-end.ts';
+import { keptCode } from './kept-code.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
 
@@ -39,6 +40,7 @@ export async function startServerProcess(
       FLOWHOOK_PORT: '0',
       // Else each of them would build it, where that was not done.
       FLOWHOOK_DASHBOARD: 'off',
+      ...keptCode,
       ...environment,
     },
     stdio: ['ignore', 'pipe', errors],
