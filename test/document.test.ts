@@ -170,6 +170,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
     workflowId: () => pick(['people', 'quick', 'made-mine']),
     webhookId: () => mine.webhookId,
     eventId: () => mine.eventId,
+    source: () => pick([{ type: 'push' }, undefined]),
     events: () => pick([['job.finished'], ['*', 'workflow_failed'], undefined]),
     email: () => pick(['1@2', 'ada@example.com', undefined]),
     cursor: () => undefined,
