@@ -1,4 +1,4 @@
-/** What children of tests are given so that they find the code that was compiled before: see `NODE_COMPILE_CACHE` in `test/run.ts`. */
+/** Where children of tests find the code that was compiled before: `test/run.ts` says where it is kept. */
 const { NODE_COMPILE_CACHE } = process.env;
 
 /** A part of an environment; empty outside of `npm test`. A process with a home of its own would compile everything. */
