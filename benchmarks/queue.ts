@@ -5,6 +5,7 @@ import { hammer } from './load.ts';
 import { installPeers, type QueueServer, startQueueServer } from './peers.ts';
 import { DURABILITY, startDurablePostgres } from './postgres.ts';
 import { redisProgram, startRedis } from './redis.ts';
+import { shuffled } from './shuffled.ts';
 import { openTables } from './tables.ts';
 
 const CONNECTIONS = [1, 16, 64, 256];
@@ -14,6 +15,7 @@ const FOR_MS = 800;
 const WARM_MS = 400;
 /** More than any of them was seen to queue in one round. A call that finds no free workflow is an error. */
 const WORKFLOWS_A_ROUND = 60_000;
+const workflowOf = shuffled(WORKFLOWS_A_ROUND);
 const FLOWHOOK = 'flowhook';
 
 /** Whatever has the route: how many jobs it has stored, and a way to let it know workflows before they are called. */
@@ -24,7 +26,7 @@ interface Queueing extends QueueServer {
 
 const benchmark: Benchmark = {
   about:
-    'POST …/queue over keep-alive connections, each call another workflow and each a durable commit, no job running meanwhile; ' +
+    'POST …/queue over keep-alive connections, each call another workflow, in random order, and each a durable commit, no job running meanwhile; ' +
     `"refused" are second calls of workflows that have a job, "overloaded" those answered with 503, which no other figure counts. Flowhook on SQLite (synchronous=FULL) and PostgreSQL (${DURABILITY}, ` +
     'as for pg-boss and graphile-worker, pools of 10); BullMQ on Redis with an append-only file that is synced before each answer ' +
     '(always) or once a second, which may lose that second. All behind one Fastify route; the limit is that route, which stores nothing. ' +
@@ -114,12 +116,12 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
   let accepted = 0;
   let asked = 0;
   let overloaded = 0;
-  const ask = (connections: number, forMs: number, workflow: () => number, expected: 200 | 400) =>
+  const ask = (connections: number, forMs: number, call: () => number, expected: 200 | 400) =>
     hammer({
       url,
       connections,
       forMs,
-      request: () => ({ method: 'POST', path: `/v1/workflows/w${workflow()}/queue`, headers }),
+      request: () => ({ method: 'POST', path: `/v1/workflows/w${workflowOf(call())}/queue`, headers }),
       onStatus(status) {
         asked += 1;
         if (status === 503) overloaded += 1;
@@ -131,8 +133,10 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
   const queue = (connections: number, forMs: number) => ask(connections, forMs, () => next++, 200);
   async function prepareRound(): Promise<void> {
     if (prepare === undefined) return;
-    await prepare(prepared, next + WORKFLOWS_A_ROUND - prepared);
-    prepared = next + WORKFLOWS_A_ROUND;
+    // Whole spans, for any workflow of one may be called next.
+    for (; prepared < next + WORKFLOWS_A_ROUND; prepared += WORKFLOWS_A_ROUND) {
+      await prepare(prepared, WORKFLOWS_A_ROUND);
+    }
   }
   await prepareRound();
   await queue(REFUSED_AT, WARM_MS);
@@ -150,7 +154,7 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
         figures[`p99 at ${connections}`] = p99Ms;
       }
       let taken = 0;
-      // The first names have a job ever since.
+      // The first ones have had a job ever since.
       const refused = await ask(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
       figures[`refused at ${REFUSED_AT}`] = refused.perSecond;
       // Nobody else refuses for that reason.
