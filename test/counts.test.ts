@@ -63,6 +63,29 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'schedules are looked at': [1, 2, 0],
   'abandoned jobs are looked for': [1, 2, 0],
 };
+/**
+ * The B-trees that a queue call adds an entry to, each a table or an index: their number and width is what most of its
+ * time on the writer's thread goes to.
+ */
+const ENTRIES = [
+  'event',
+  'event_id',
+  'event_workflow',
+  'job',
+  'job_due',
+  'job_history',
+  'job_origin',
+  'job_slot',
+  'sqlite_autoindex_job_1',
+];
+/** And for each webhook that the event is for. */
+const ENTRIES_OF_DELIVERY = [
+  'delivery',
+  'delivery_due',
+  'delivery_event',
+  'delivery_history',
+  'delivery_order',
+];
 /** Where a page of a tree splits is a matter of what was written before. */
 const SPLITS = 2;
 
@@ -94,6 +117,28 @@ test('hot paths cost no more than is known, and hardly more with a past of a hun
       said.push(`${name}: ${work.read} pages looked at with ${TIMES} times the past, ${before.read} without`);
   }
   assert.deepEqual(said, []);
+});
+
+test('a queue call adds entries to the B-trees that are known, and to no others', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-entries-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, 'past.db');
+  const teamId = await makePast(path, { ...PAST, webhooks: 1 });
+  const counter = new Counter(path, Date.now);
+  /** The trees that a call adds an entry to, as often as it does. It takes none away. */
+  const addedBy = (workflowId: string) => {
+    const before = counter.entries();
+    counter.write('jobs.enqueue', { teamId, workflowId, origin: 'api', idempotencyKey: null });
+    const after = [...counter.entries()];
+    return after.flatMap(([name, entries]) =>
+      Array.from({ length: entries - (before.get(name) ?? 0) }, () => name),
+    );
+  };
+  const alone = addedBy('past-2');
+  const delivered = addedBy('past-1');
+  counter.close();
+  assert.deepEqual(alone.sort(), ENTRIES);
+  assert.deepEqual(delivered.sort(), [...ENTRIES, ...ENTRIES_OF_DELIVERY].sort());
 });
 
 /** Every operation once, on a workflow and a webhook that have a past of their own. */

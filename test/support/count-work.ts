@@ -69,6 +69,19 @@ export class Counter {
     return this.#count(() => operation({ db: this.#db, now: this.#now() }));
   }
 
+  /** How many entries each B-tree has, which is one for each table and index. */
+  entries(): Map<string, number> {
+    // An inner page of a table with a rowid only repeats keys, to lead to the leaves. That of another tree has entries.
+    const rows = this.#db.all<{ name: string; entries: number }>(
+      `select stat.name, sum(stat.ncell) as entries
+       from dbstat stat
+       left join pragma_table_list list on list.schema = 'main' and list.name = stat.name and list.wr = 0
+       where stat.pagetype <> 'overflow' and (stat.pagetype = 'leaf' or list.name is null)
+       group by stat.name`,
+    );
+    return new Map(rows.map(({ name, entries }) => [name, entries]));
+  }
+
   close(): void {
     this.#db.close();
   }
