@@ -5,7 +5,7 @@
 import { Problem } from '../../model/error.ts';
 import type { Held } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
-import type { Tx } from './transaction.ts';
+import type { Tx } from '../sql.ts';
 
 type BeatInput = Parameters<JobOperations['beat']>[0];
 type Told = Awaited<ReturnType<JobOperations['beat']>>;
@@ -85,7 +85,7 @@ export async function renewLocked(
   { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: Held },
 ): Promise<'renewed' | 'lost' | 'canceled'> {
   const [, row] = await Promise.all([
-    tx.db.exec(`set local lock_timeout = ${Math.ceil(leaseMs / LOCK_PART)}`),
+    tx.db.run(`set local lock_timeout = ${Math.ceil(leaseMs / LOCK_PART)}`),
     tx.db.get<{ canceled: boolean }>(
       `update job set lease_until = $1
        where team_id = $2 and id = $3 and attempt = $4 and state = 'running' and node_id = $5

@@ -14,11 +14,11 @@ import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { appendJobEvent } from '../operations/jobs.ts';
+import type { Tx } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
-import { appendJobEvent } from './jobs.ts';
-import type { Tx } from './transaction.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
@@ -152,10 +152,8 @@ export async function claim(tx: Tx, asked: Asked): Promise<Claimed> {
     (await hasSeveralTeams(tx));
   const jobs = taken.slice(0, isLastLeft ? -1 : limit).map((job) => started(tx, job, input));
   if (jobs.length === 0) return { jobs: [], locked, isLastLeft };
-  await Promise.all([
-    save(tx, jobs, input),
-    ...jobs.filter(({ attempt }) => attempt === 1).map((job) => appendJobEvent(tx, job, 'workflow_started')),
-  ]);
+  for (const job of jobs) if (job.attempt === 1) appendJobEvent(tx, job, 'workflow_started');
+  await save(tx, jobs, input);
   const claimed = jobs.map((job, at) => {
     const workflow = workflows.get(nameOf(job.team_id, job.workflow_id)) as WorkflowRow;
     return {
@@ -324,7 +322,7 @@ async function roomOf(
   { perTeam, bounds, waitFor }: Asked,
 ): Promise<Map<string, number>> {
   const teams = [...new Set(jobs.map((job) => job.team_id))];
-  if (waitFor !== null) await tx.db.exec(`set local lock_timeout = ${LOCK_MS}`);
+  if (waitFor !== null) await tx.db.run(`set local lock_timeout = ${LOCK_MS}`);
   const [open, running, own] = await Promise.all([
     tx.db.all<{ id: string }>(
       `select id from team where id = any($1::text[]) order by id

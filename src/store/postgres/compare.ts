@@ -2,12 +2,12 @@
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
 import { longestEqual } from '../longest-equal.ts';
+import { fenced } from '../operations/jobs.ts';
+import { hasId, ofWorkflow } from '../operations/record-indexes.ts';
+import { beforeNext } from '../operations/records.ts';
 import type { Compared } from '../record-operations.ts';
-import { fenced } from './jobs.ts';
-import { hasId, ofWorkflow } from './record-indexes.ts';
-import { beforeNext } from './records.ts';
+import type { View } from '../sql.ts';
 import { MAX_BATCH } from './stage.ts';
-import type { View } from './transaction.ts';
 
 /** The workflow that an attempt writes to; no row when the attempt no longer runs. */
 const HELD = `

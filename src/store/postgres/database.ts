@@ -7,9 +7,7 @@
 import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { clientUrl } from '../database-url.ts';
-
-/** A parameter of a statement. Arrays become PostgreSQL arrays. */
-export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
+import type { Either, Sql, Statement, Value } from '../sql.ts';
 
 /** How long connecting may take. */
 const CONNECT_MS = 5_000;
@@ -67,7 +65,7 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
 }
 
 /** Runs statements: on a pool, or on the one connection of a transaction. */
-export class Database {
+export class Database implements Sql {
   readonly #runs: pg.Pool | pg.PoolClient;
   readonly #reads: boolean;
   #over = false;
@@ -101,19 +99,19 @@ export class Database {
   }
 
   /** The first row, or undefined. */
-  async get<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
+  async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
     return (await this.all<Row>(sql, ...values))[0];
   }
 
   /** Every row; the statement bounds how many. */
-  async all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    const { rows } = await this.#query(sql, values);
+  async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
+    const { rows } = await this.#query(textOf(sql), values);
     return rows as Row[];
   }
 
   /** Runs a statement; returns how many rows it changed. */
-  async run(sql: string, ...values: Value[]): Promise<number> {
-    const { rowCount } = await this.#query(sql, values);
+  async run(sql: Statement, ...values: Value[]): Promise<number> {
+    const { rowCount } = await this.#query(textOf(sql), values);
     return rowCount ?? 0;
   }
 
@@ -122,8 +120,12 @@ export class Database {
     await this.#query(sql);
   }
 
+  pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres {
+    return either.postgres;
+  }
+
   /** Runs several reads on one connection, in one snapshot of the database. */
-  snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
+  snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
     if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
   }
@@ -138,6 +140,10 @@ export class Database {
     answer.catch((error) => this.fail(error));
     return answer;
   }
+}
+
+function textOf(sql: Statement): string {
+  return typeof sql === 'string' ? sql : sql.postgres;
 }
 
 /** Runs one statement in a read-only transaction, which can have limits; all of it is sent in one go. */

@@ -8,8 +8,9 @@
  * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so
  * that no two nodes deadlock.
  */
+
+import type { Tx } from '../sql.ts';
 import type { HeldLane, LaneHolder, LaneName } from '../webhook-operations.ts';
-import type { Tx } from './transaction.ts';
 
 /** Whether at least two thirds of a lease are left, so that its holder need not renew it now. */
 export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number; leaseMs: number }): boolean {

@@ -6,9 +6,9 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
+import type { View } from '../sql.ts';
 import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
 import type { NextLook } from './lane-bounds.ts';
-import type { View } from './transaction.ts';
 
 /** A smaller index is not what makes a search slow. */
 const LARGE_INDEX_BYTES = 1_048_576;

@@ -8,7 +8,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { subscribe } from '../conformance/sending.ts';
 import { CLAIM, makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { Database, inTransaction, openPool, type Value } from './database.ts';
+import type { Value } from '../sql.ts';
+import { Database, inTransaction, openPool } from './database.ts';
 
 const LEASE_MS = 15_000;
 const { url, drop } = await makeDatabase();

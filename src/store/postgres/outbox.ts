@@ -1,61 +1,29 @@
 /** Assembles the operations of events, webhooks and deliveries, including those of several transactions. */
 import { performance } from 'node:perf_hooks';
-import { inRounds } from '../rounds.ts';
+import type { CallsOf } from '../operation.ts';
 import type { Store } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
-import { cancelRemoved } from './cancel-removed.ts';
-import * as deliveries from './deliveries.ts';
-import { history, ofEvent } from './event-history.ts';
-import * as events from './events.ts';
-import { FORGET_START, forget } from './forget-webhooks.ts';
 import { LaneBounds } from './lane-bounds.ts';
 import * as leases from './lane-leases.ts';
-import { type FoundLane, firstDueAt, isLarge, lane, lanes, load } from './lanes.ts';
-import { EXPIRE_START, expire, PRUNE_START, prune } from './outbox-retention.ts';
-import { REPLAY_START, stepReplays } from './replay-steps.ts';
-import { getReplay, replay, replayable, replayed, startReplay } from './replays.ts';
-import { settle } from './settle.ts';
-import type { Tx, View } from './transaction.ts';
-import * as changes from './webhook-changes.ts';
-import * as webhooks from './webhooks.ts';
+import type { FoundLane } from './lanes.ts';
+import type { POSTGRES_OPERATIONS } from './operations.ts';
 
-interface Running {
-  read<Input, Result>(
-    operation: (view: View, input: Input) => Promise<Result>,
-  ): (input: Input) => Promise<Result>;
-  write<Input, Result>(
-    operation: (tx: Tx, input: Input) => Promise<Result>,
-  ): (input: Input) => Promise<Result>;
-  /** As `write`, on the connections that are reserved for leases. */
-  lease: Running['write'];
+type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'events' | 'webhooks' | 'deliveries' | 'lanes'> & {
   now: Store['now'];
-}
+};
 
-/** Makes the three groups of operations. */
-export function outbox({
-  read,
-  write,
-  lease,
-  now,
-}: Running): Pick<Store, 'events' | 'webhooks' | 'deliveries'> {
+/** Makes the groups of operations about webhooks and deliveries. */
+export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store, 'webhooks' | 'deliveries'> {
   const bounds = new LaneBounds();
-  const findAll = read(lanes);
-  const findOne = read(lane);
-  const loadSome = read(load);
-  const isSlowForSize = read(isLarge);
-  const take = write(leases.take);
-  const removeAll = write(webhooks.unsubscribe);
-  const settleAll = write(settle);
-  const cancelSome = write(cancelRemoved);
   let isCanceling = false;
-  let expiredUpTo = EXPIRE_START;
+  let isExpiring = false;
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());
     const askedMs = performance.now();
-    const found = await findAll({ nodeId, ...look });
+    const found = await lanes.all({ nodeId, ...look });
     if (look.known === undefined) {
-      await bounds.rest(performance.now() - askedMs, () => isSlowForSize(undefined));
+      await bounds.rest(performance.now() - askedMs, () => lanes.isLarge());
     }
     return found;
   }
@@ -66,7 +34,7 @@ export function outbox({
     { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
   ): Promise<DueLane[]> {
     if (wanted.length === 0) return mine.map(toDue);
-    const taken = await take({ nodeId, leaseMs, lanes: wanted });
+    const taken = await lanes.take({ nodeId, leaseMs, lanes: wanted });
     const epochs = new Map(taken.map((one) => [leases.keyOf(one), one.epoch]));
     const ours = wanted.flatMap((one) => {
       const epoch = epochs.get(leases.keyOf(one));
@@ -80,7 +48,7 @@ export function outbox({
     if (isCanceling) return;
     isCanceling = true;
     try {
-      while ((await cancelSome(undefined)).more);
+      while ((await deliveries.cancelRemoved()).more);
     } catch {
       // Deliveries of removed webhooks are never loaded, whether they are canceled now or later.
     } finally {
@@ -89,33 +57,16 @@ export function outbox({
   }
 
   return {
-    events: {
-      list: read(events.list),
-      get: read(events.get),
-      history: read(history),
-      latest: read(events.latest),
-      newest: read(events.newest),
-    },
     webhooks: {
-      subscribe: write(webhooks.subscribe),
-      list: read(webhooks.list),
-      get: read(webhooks.get),
-      byUrl: read(webhooks.byUrl),
+      ...webhooks,
       unsubscribe: async (input) => {
-        const { removed, more } = await removeAll(input);
+        const { removed, more } = await webhooks.unsubscribe(input);
         if (more) void cancelTheRest();
         return removed;
       },
-      secret: read(webhooks.secret),
-      headers: read(webhooks.headers),
-      rotate: write(changes.rotate),
-      change: write(changes.change),
-      pause: write(changes.pause),
-      resume: write(webhooks.resume),
-      test: write(changes.test),
-      forget: inRounds(FORGET_START, write(forget)),
     },
     deliveries: {
+      ...deliveries,
       async lanes({ limit, ...holder }) {
         const found = await find(holder);
         const at = { now: now(), leaseMs: holder.leaseMs };
@@ -130,7 +81,7 @@ export function outbox({
       },
       async lane(input) {
         bounds.note(input);
-        const found = await findOne({ ...input, seen: bounds.seen(input) });
+        const found = await lanes.one({ ...input, seen: bounds.seen(input) });
         if (found === undefined) return undefined;
         const isSafe =
           found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
@@ -140,33 +91,22 @@ export function outbox({
         );
         return due;
       },
-      keepLanes: lease(leases.keep),
-      releaseLanes: write(leases.release),
+      keepLanes: lanes.keep,
+      releaseLanes: lanes.release,
       load: async (input) => {
-        const { due, seen } = await loadSome({ ...input, seen: bounds.seen(input) });
+        const { due, seen } = await deliveries.load({ ...input, seen: bounds.seen(input) });
         bounds.note(input, seen);
         return due;
       },
       settle: async (input) => {
-        if ((await settleAll(input)).more) void cancelTheRest();
+        if ((await deliveries.settle(input)).more) void cancelTheRest();
       },
-      get: read(deliveries.get),
-      list: read(deliveries.list),
-      firstDueAt: read(firstDueAt),
-      ofEvent: read(ofEvent),
-      replay: write(replay),
-      startReplay: write(startReplay),
-      getReplay: read(getReplay),
-      replayable: read(replayable),
-      replayed: read(replayed),
-      stepReplays: inRounds(REPLAY_START, write(stepReplays)),
       expire: async (input) => {
-        if (expiredUpTo === EXPIRE_START) void cancelTheRest();
-        const { next } = await write(expire)({ ...input, after: expiredUpTo });
-        expiredUpTo = next ?? EXPIRE_START;
-        return { done: next === null };
+        if (!isExpiring) void cancelTheRest();
+        const { done } = await deliveries.expire(input);
+        isExpiring = !done;
+        return { done };
       },
-      prune: inRounds(PRUNE_START, write(prune)),
     },
   };
 }

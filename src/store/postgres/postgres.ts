@@ -3,49 +3,20 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import { inRounds } from '../rounds.ts';
+import { callsOf } from '../operation.ts';
+import type { Tx, View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
-import * as attempts from './attempts.ts';
-import * as audit from './audit.ts';
-import * as beat from './beat.ts';
-import * as cancel from './cancel.ts';
-import { changes } from './changes.ts';
-import { claim, claiming } from './claim.ts';
-import { survey } from './claim-bounds.ts';
+import { beating } from './beat.ts';
+import { claiming } from './claim.ts';
 import { startClock } from './clock.ts';
-import { compare, currentSeqs } from './compare.ts';
 import { connectionWaitMs, Database, openPool } from './database.ts';
-import * as erase from './erase.ts';
-import { scanRecords, scanTexts } from './find-content.ts';
-import * as inspectors from './inspectors.ts';
-import * as instance from './instance.ts';
-import * as glance from './job-glance.ts';
-import * as history from './job-history.ts';
-import { log as jobLog, report } from './job-log.ts';
-import * as jobs from './jobs.ts';
-import * as keys from './keys.ts';
 import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
+import { POSTGRES_OPERATIONS } from './operations.ts';
 import { outbox } from './outbox.ts';
-import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
-import { publish } from './publish.ts';
-import { begin, noteSent } from './push.ts';
-import * as quotas from './quotas.ts';
-import * as records from './records.ts';
-import * as removeTeam from './remove-team.ts';
-import * as schedules from './schedules.ts';
 import { scrub } from './scrub.ts';
-import * as sessions from './sessions.ts';
-import { stage } from './stage.ts';
-import * as status from './status.ts';
-import { remove, sweep } from './sweep.ts';
 import { TeamTurns } from './team-turns.ts';
-import * as teams from './teams.ts';
-import type { Tx, View } from './transaction.ts';
 import { unusable } from './unusable.ts';
-import * as usage from './usage.ts';
-import * as versions from './versions.ts';
-import * as workflows from './workflows.ts';
 import { asProblem, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
 
@@ -93,8 +64,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     work.then(over, over);
     return work;
   };
-  /** The cursor of pruning records. */
-  let prunedRecords = PRUNE_RECORDS_START;
   let closing: Promise<void> | undefined;
   let measured: Awaited<ReturnType<typeof startClock>> | undefined;
   try {
@@ -118,144 +87,36 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     (input: Input): Promise<Result> =>
       closing === undefined ? follow(run(input)) : Promise.reject(new Problem('stopping'));
   const performing = writing({ ...forWriting, pool, turns });
-  const batched = writingInBatches({ ...forWriting, pool, turns });
+  const inBatches = writingInBatches({ ...forWriting, pool, turns });
   const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
-  type Operation<Input, Result> = (tx: Tx, input: Input) => Promise<Result>;
-  const write = <Input, Result>(operation: Operation<Input, Result>) => guarded(performing(operation));
-  const lease = <Input, Result>(operation: Operation<Input, Result>) => guarded(leasing(operation));
-  const read =
-    <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
-    async (input: Input): Promise<Result> => {
-      if (closing !== undefined) throw new Problem('stopping');
+  const reading =
+    (operation: (view: View, input: unknown) => Promise<unknown>) =>
+    async (input: unknown): Promise<unknown> => {
       try {
-        return await follow(operation({ db: new Database(pool, { reads: true }), now: now() }, input));
+        return await operation({ db: new Database(pool, { reads: true }), now: now() }, input);
       } catch (error) {
         throw asProblem(error);
       }
     };
+  const how = { read: reading, write: performing, batched: inBatches, lease: leasing };
+  const calls = callsOf(POSTGRES_OPERATIONS, (_, { kind, run }) =>
+    guarded((how[kind] as typeof reading)(run)),
+  );
 
   return {
-    instance: { claim: write(instance.claim), get: read(instance.get), lease: lease(instance.lease) },
-    teams: {
-      ensure: write(teams.ensure),
-      get: read(teams.get),
-      bySlug: read(teams.bySlug),
-      list: read(teams.list) as Store['teams']['list'],
-      ensureSigningKey: write(teams.ensureSigningKey),
-      signingKeys: read(teams.signingKeys),
-      retire: write(removeTeam.retire),
-      retired: read(removeTeam.retired) as Store['teams']['retired'],
-      delete: write(removeTeam.remove),
-      setQuotas: write(quotas.setQuotas),
-      quotas: read(quotas.quotas),
-      holdings: read(quotas.holdings),
-    },
-    keys: {
-      create: write(keys.create),
-      byHash: read(keys.byHash),
-      get: read(keys.get),
-      list: read(keys.list),
-      revoke: write(keys.revoke),
-      rotate: write(keys.rotate),
-      used: write(keys.used),
-    },
-    sessions: {
-      begin: write(sessions.begin),
-      makeLink: write(sessions.makeLink),
-      redeem: write(sessions.redeem),
-      byHash: read(sessions.byHash),
-      renew: write(sessions.renew),
-      end: write(sessions.end),
-      prune: write(sessions.prune),
-    },
-    workflows: {
-      apply: write(workflows.apply),
-      get: read(workflows.get),
-      list: read(workflows.list),
-      applied: read(workflows.applied) as Store['workflows']['applied'],
-      archive: write(workflows.archive),
-      pause: write(workflows.pause),
-      resume: write(workflows.resume),
-    },
+    ...calls,
     jobs: {
-      enqueue: guarded(batched(jobs.enqueue)),
-      begin: write(begin),
-      noteSent: write(noteSent),
-      claim: claiming({ claim: write(claim), survey: read(survey), now }),
-      setProcess: write(attempts.setProcess),
-      beat: beat.beating({ free: lease(beat.renewFree), locked: write(beat.renewLocked) }),
-      fail: write(attempts.fail),
+      ...calls.jobs,
+      claim: claiming({ ...calls.claiming, now }),
+      beat: beating(calls.beating),
       release: async ({ held }) => {
-        const release = write(attempts.release);
-        await Promise.all(held.map((one) => release({ held: one })));
-      },
-      abandoned: read(attempts.abandoned),
-      reclaim: write(attempts.reclaim),
-      cancel: write(cancel.cancel),
-      endCanceled: write(cancel.endCanceled),
-      runNow: write(cancel.runNow),
-      report: write(report),
-      log: read(jobLog),
-      get: read(jobs.get),
-      list: read(history.list),
-      recent: read(glance.recent),
-      counts: read(glance.counts),
-      prune: inRounds(history.PRUNE_START, write(history.prune)),
-    },
-    schedules: {
-      due: read(schedules.due),
-      ahead: read(schedules.ahead),
-      fire: guarded(batched(schedules.fire)),
-    },
-    records: {
-      sweep: write(sweep),
-      compare: read(compare),
-      stage: write(stage),
-      currentSeqs: read(currentSeqs),
-      remove: write(remove),
-      publish: write(publish),
-      version: read(versions.version),
-      versionAt: read(versions.versionAt),
-      versions: read(versions.versions),
-      page: read(records.page),
-      search: read(records.search),
-      changes: read(changes),
-      prunable: read(prunable),
-      prune: async (input) => {
-        const { done, next } = await write(prune)({ ...input, after: prunedRecords });
-        prunedRecords = next;
-        return { done };
+        await Promise.all(held.map((one) => calls.jobs.release({ held: one })));
       },
     },
-    ...outbox({ read, write, lease, now }),
-    inspectors: {
-      create: write(inspectors.create),
-      list: read(inspectors.list),
-      find: read(inspectors.find),
-      change: write(inspectors.change),
-      remove: write(inspectors.remove),
-      keep: write(inspectors.keep),
-      requests: read(inspectors.requests),
-      signers: read(inspectors.signers),
-      prune: write(inspectors.prune),
-    },
+    ...outbox({ ...calls, now }),
     erasure: {
-      workflows: read(erase.workflows),
-      scanRecords: read(scanRecords),
-      scanTexts: read(scanTexts),
-      rewrite: write(erase.rewrite),
-      remove: write(erase.remove),
-      suppress: write(erase.suppress),
-      suppressed: read(erase.suppressed),
-      scrub: read((_view, { rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
-    },
-    audit: { add: write(audit.add), list: read(audit.list), prune: write(audit.prune) },
-    usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
-    status: {
-      database: read(status.database) as Store['status']['database'],
-      work: read(status.work),
-      due: read(status.due) as Store['status']['due'],
-      schema: read(status.schema) as Store['status']['schema'],
+      ...calls.erasure,
+      scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
     },
     now,
     watch(listener) {
@@ -264,7 +125,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     },
     waitMs: () => connectionWaitMs(pool),
     check: async () => {
-      await read((view) => view.db.get('select 1 from instance'))(undefined);
+      await calls.instance.get({ name: '' });
     },
     close: () => {
       closing ??= close();

@@ -1,11 +1,11 @@
 /** Read-only access for threads: it loads few modules, so that they start quickly. */
 import { silentLogger } from '../../observe/log.ts';
+import * as records from '../operations/records.ts';
+import * as versions from '../operations/versions.ts';
+import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
 import { compare } from './compare.ts';
 import { Database, openPool } from './database.ts';
-import * as records from './records.ts';
-import type { View } from './transaction.ts';
-import * as versions from './versions.ts';
 import { asProblem } from './write.ts';
 
 /** One for lookups while the other one waits for a long page. */

@@ -8,16 +8,16 @@ import { planWrites, type StagedWrite } from '../../model/staging.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import { changes } from '../operations/changes.ts';
+import { PRUNE_START, prune } from '../operations/prune.ts';
+import { publish as publishIn } from '../operations/publish.ts';
+import { page } from '../operations/records.ts';
+import { remove, sweep } from '../operations/sweep.ts';
+import type { Tx, Value } from '../sql.ts';
 import { untouched } from '../touched.ts';
-import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
-import { Database, openPool, type Value } from './database.ts';
-import { PRUNE_START, prune } from './prune.ts';
-import { publish as publishIn } from './publish.ts';
-import { page } from './records.ts';
+import { Database, openPool } from './database.ts';
 import { stage } from './stage.ts';
-import { remove, sweep } from './sweep.ts';
-import type { Tx } from './transaction.ts';
 
 const { url, drop } = await makeDatabase();
 const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
@@ -145,7 +145,7 @@ async function explaining<Result>(operation: (tx: Tx) => Promise<Result>): Promi
       publicUrl: '',
       quotas: NO_QUOTAS,
       touched: untouched(),
-      sequences: new Map(),
+      events: [],
     };
     const result = await operation(tx);
     await client.query('commit');

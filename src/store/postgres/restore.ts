@@ -2,8 +2,8 @@
  * Reverts changes of a run. Rows are found and changed one by one by the primary key: see `stage.ts`.
  */
 import type { StagedWrite } from '../../model/staging.ts';
+import type { Tx } from '../sql.ts';
 import { notCompared, ofKind, type Run, type Written } from './staging-run.ts';
-import type { Tx } from './transaction.ts';
 
 const CLOSED_OF = `
   select wanted.seq, closed.added_in as "closedAddedIn", closed.bytes as "closedBytes",

@@ -6,9 +6,9 @@
  * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
 import { withoutAnswer } from '../../model/delivery.ts';
+import { cancelWaiting, markRemoved } from '../operations/webhooks.ts';
+import type { Tx } from '../sql.ts';
 import type { Settlement } from '../webhook-operations.ts';
-import type { Tx } from './transaction.ts';
-import { cancelWaiting, markRemoved } from './webhooks.ts';
 
 /** Returns whether deliveries still wait for webhooks that this has removed; `cancel-removed.ts` cancels them. */
 export async function settle(

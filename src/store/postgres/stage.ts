@@ -10,11 +10,11 @@
  */
 import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
-import { lockHeld } from './jobs.ts';
-import { hasId, ofWorkflow } from './record-indexes.ts';
+import { lockHeld } from '../operations/jobs.ts';
+import { hasId, ofWorkflow } from '../operations/record-indexes.ts';
+import type { Tx } from '../sql.ts';
 import { restore } from './restore.ts';
 import { notCompared, ofKind, type Run, type Written } from './staging-run.ts';
-import type { Tx } from './transaction.ts';
 
 /** Records that one transaction may write: it keeps its locks until it ends. */
 export const MAX_BATCH = 500;

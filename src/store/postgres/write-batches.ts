@@ -7,8 +7,8 @@
  *                                            └── failed: each again by itself, so that one cannot fail the others
  */
 import { Problem } from '../../model/error.ts';
+import type { Tx } from '../sql.ts';
 import type { TeamTurns } from './team-turns.ts';
-import type { Tx } from './transaction.ts';
 import { committed, type Writing, writing } from './write.ts';
 
 /** Calls in one transaction. */

@@ -5,12 +5,13 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
+import { note } from '../operations/audit.ts';
+import { writeEvents } from '../operations/events.ts';
+import type { Tx } from '../sql.ts';
 import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
-import { note } from './audit.ts';
 import { inTransaction, isBusy, isFull, isOutside, isTransient } from './database.ts';
 import type { TeamTurns } from './team-turns.ts';
-import type { Tx } from './transaction.ts';
 
 const MAX_TRIES = 8;
 const PAUSE = { baseMs: 10, maxMs: 1_000 };
@@ -46,7 +47,7 @@ export async function committed<Input, Result>(
   input: Input,
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
-    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), sequences: new Map() };
+    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [] };
     let tx: Tx | undefined;
     try {
       const result = await inTransaction(pool, async (db) => {
@@ -54,6 +55,7 @@ export async function committed<Input, Result>(
         tx = { ...told, db, now: now() };
         const made = await operation(tx, input);
         await note(tx, input, made);
+        await writeEvents(tx);
         return made;
       });
       if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);

@@ -1,0 +1,86 @@
+/** What an operation of the store is: its body, and how a driver runs it. */
+import { inRounds } from './rounds.ts';
+import type { Tx, View } from './sql.ts';
+
+/**
+ * - `read`: outside of a transaction, on any connection that reads.
+ * - `write`: a transaction of its own on PostgreSQL, part of a batch on SQLite.
+ * - `batched`: shares its transaction with other calls of the same team that wait at the same moment.
+ * - `lease`: a write that must never wait for others, on connections of its own where there are several.
+ */
+export type Kind = 'read' | 'write' | 'batched' | 'lease';
+
+export interface Operation<Context, Input, Result> {
+  kind: Kind;
+  run(context: Context, input: Input): Promise<Result>;
+  /** Of a chore in rounds: the cursor before the first row. */
+  start?: unknown;
+}
+
+/** Of a chore in rounds: see `inRounds`. */
+interface Rounds<Input, Result> extends Operation<Tx, Input, Result> {
+  start: unknown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any operation
+type AnyOperation = Operation<any, any, any>;
+
+/** Operations by group and name. */
+export type Table = Readonly<Record<string, Readonly<Record<string, AnyOperation>>>>;
+
+export const read = <Input, Result>(
+  run: (view: View, input: Input) => Promise<Result>,
+): Operation<View, Input, Result> => ({ kind: 'read', run });
+
+export const write = <Input, Result>(
+  run: (tx: Tx, input: Input) => Promise<Result>,
+): Operation<Tx, Input, Result> => ({ kind: 'write', run });
+
+export const batched = <Input, Result>(
+  run: (tx: Tx, input: Input) => Promise<Result>,
+): Operation<Tx, Input, Result> => ({ kind: 'batched', run });
+
+export const lease = <Input, Result>(
+  run: (tx: Tx, input: Input) => Promise<Result>,
+): Operation<Tx, Input, Result> => ({ kind: 'lease', run });
+
+/** A chore that goes through a table in rounds, one part for each call. */
+export const rounds = <Cursor, Input extends { after: Cursor }, Result extends { next: Cursor | null }>(
+  start: Cursor,
+  run: (tx: Tx, input: Input) => Promise<Result>,
+): Rounds<Input, Result> => ({ kind: 'write', run, start });
+
+type Called<Of> =
+  Of extends Rounds<infer Input, infer Result>
+    ? (input: Omit<Input, 'after'>) => Promise<{ done: boolean } & Omit<Result, 'next'>>
+    : // biome-ignore lint/suspicious/noExplicitAny: either context
+      Of extends Operation<any, infer Input, infer Result>
+      ? unknown extends Input
+        ? () => Promise<Result>
+        : (input: Input) => Promise<Result>
+      : never;
+
+/** The operations of a table as functions of their input. */
+export type CallsOf<Of extends Table> = {
+  readonly [Group in keyof Of]: { readonly [Name in keyof Of[Group]]: Called<Of[Group][Name]> };
+};
+
+/**
+ * Makes the functions that callers see.
+ *
+ * @param call how a driver runs an operation; `name` is `group.operation`
+ */
+export function callsOf<Of extends Table>(
+  table: Of,
+  call: (name: string, operation: AnyOperation) => (input: unknown) => Promise<unknown>,
+): CallsOf<Of> {
+  const groups = Object.entries(table).map(([group, operations]) => {
+    const calls = Object.entries(operations).map(([name, operation]) => {
+      const called = call(`${group}.${name}`, operation);
+      if (operation.start === undefined) return [name, called];
+      return [name, inRounds(operation.start as object, called as never)];
+    });
+    return [group, Object.fromEntries(calls)];
+  });
+  return Object.fromEntries(groups) as CallsOf<Of>;
+}

@@ -1,0 +1,79 @@
+/** The audit log: who changed what, written in the transaction of the change. */
+import { newId } from '../../std/id.ts';
+import type { AuditOperations } from '../audit-operations.ts';
+import { AUDIT_COLUMNS, type AuditRow, auditValues, STORED_COLUMNS, toAuditLine } from '../audit-row.ts';
+import { linesOf } from '../audited.ts';
+import { idsBetween } from '../id-period.ts';
+import type { Tx, View } from '../sql.ts';
+
+type Input<Name extends keyof AuditOperations> = Parameters<AuditOperations[Name]>[0];
+type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperations[Name]>>;
+
+/** Lines that one search for an action, an actor or a target reads. */
+const LOOKED_THROUGH = 5_000;
+
+export async function add(tx: Tx, line: Input<'add'>): Promise<void> {
+  await tx.db.run(
+    `insert into audit (${STORED_COLUMNS.join(', ')})
+     values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`,
+    ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }),
+  );
+}
+
+/** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
+export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
+  if (tx.repeated) return;
+  for (const line of linesOf(input, result)) await add(tx, line);
+}
+
+export async function list({ db }: View, input: Input<'list'>): Promise<Result<'list'>> {
+  const { teamId, action, actorId, targetId, limit } = input;
+  const { first, end, since, until } = idsBetween('aud', input);
+  // Two statements instead of one with an optional condition: each uses its own index.
+  const [ofTeam, team] = teamId === undefined ? ['', []] : ['a.team_id = $4 and', [teamId]];
+  const isSearch = action !== undefined || actorId !== undefined || targetId !== undefined;
+  const last = isSearch
+    ? (
+        await db.get<{ id: string }>(
+          `select a.id from audit a where ${ofTeam} a.id < $1 and a.id >= $2 order by a.id desc limit 1 offset $3`,
+          end,
+          first,
+          LOOKED_THROUGH - 1,
+          ...team,
+        )
+      )?.id
+    : undefined;
+  const rows = await db.all<AuditRow>(
+    `select ${AUDIT_COLUMNS} from audit a
+     left join api_key k on k.id = a.actor left join team t on t.id = a.team_id
+     where ${ofTeam.replace('$4', '$9')} a.id < $1 and a.id >= $2 and a.created_at between $3 and $4
+       and ($5::text is null or a.action = $5) and ($6::text is null or a.actor = $6)
+       and ($7::text is null or a.target_id = $7)
+     order by a.id desc limit $8`,
+    end,
+    last ?? first,
+    since,
+    until,
+    action ?? null,
+    actorId ?? null,
+    targetId ?? null,
+    limit + 1,
+    ...team,
+  );
+  const lines = rows.slice(0, limit).map(toAuditLine);
+  return { lines, next: rows.length > limit ? (lines.at(-1)?.id ?? null) : (last ?? null) };
+}
+
+export async function prune(tx: Tx, { olderMs, limit }: Input<'prune'>): Promise<Result<'prune'>> {
+  const { end, until } = idsBetween('aud', { until: tx.now - olderMs });
+  const gone = await tx.db.run(
+    `with old as materialized (
+       select team_id, id from audit where id < $1 and created_at <= $2
+       order by id limit $3 for update skip locked)
+     delete from audit using old where audit.team_id = old.team_id and audit.id = old.id`,
+    end,
+    until,
+    limit,
+  );
+  return { done: gone < limit };
+}

@@ -1,0 +1,113 @@
+/** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
+import { type Attempt, DELIVERY_STATES } from '../../model/delivery.ts';
+import type { View } from '../sql.ts';
+import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
+
+export interface SummaryRow extends Omit<DeliverySummary, 'last'> {
+  outcome: Attempt['outcome'] | null;
+  status: number | null;
+  error: string | null;
+  at: number;
+}
+
+const COLUMNS = `
+  delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId", event.type as "eventType",
+  delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
+  delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`;
+const WITH_THE_REST = `
+  join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
+  left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
+                   and attempt.number = delivery.attempt`;
+export const SUMMARY = `select ${COLUMNS} from delivery ${WITH_THE_REST}`;
+
+export async function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
+  const found = await view.db.get<SummaryRow & { body: string }>(
+    `select ${COLUMNS}, event.body from delivery ${WITH_THE_REST}
+     where delivery.team_id = $1 and delivery.id = $2`,
+    teamId,
+    id,
+  );
+  if (found === undefined) return undefined;
+  // Without attempts that were settled since the row was read: they would not fit its `nextAt`.
+  const attempts = await view.db.all<Attempt & { details: string | null }>(
+    `select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
+     from attempt where team_id = $1 and delivery_id = $2 and number <= $3 order by number`,
+    teamId,
+    id,
+    found.attempt,
+  );
+  const { body, ...row } = found;
+  return {
+    ...toSummary(row),
+    body,
+    attempts: attempts.map((attempt) => ({
+      ...attempt,
+      details: attempt.details === null ? null : JSON.parse(attempt.details),
+    })),
+  };
+}
+
+// One seek for each state, so that a rare state is found among many deliveries of others.
+const PAGE = `
+  select ${COLUMNS} from (
+    select found.id from unnest($3::text[]) as wanted (state)
+    cross join lateral (
+      select id, created_at from delivery
+      where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
+        and created_at >= $4 and (created_at, id) < ($5, $6)
+      order by created_at desc, id desc limit $7
+    ) found
+    order by found.created_at desc, found.id desc limit $7
+  ) page
+  join delivery on delivery.team_id = $1 and delivery.id = page.id ${WITH_THE_REST}
+  order by delivery.created_at desc, delivery.id desc`;
+
+export async function list(
+  view: View,
+  input: DeliveryFilter & { before?: string; limit: number },
+): Promise<DeliverySummary[]> {
+  const { teamId, webhookId, states = DELIVERY_STATES, since = 0, limit, before } = input;
+  let end: Place = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
+  if (before !== undefined) {
+    const last = await placeOf(view, { teamId, webhookId, id: before });
+    if (last === undefined) return [];
+    if (last.createdAt < end.createdAt) end = last;
+  }
+  const distinct = [...new Set(states)];
+  const rows = await view.db.all<SummaryRow>(
+    PAGE,
+    teamId,
+    webhookId,
+    distinct,
+    since,
+    end.createdAt,
+    end.id,
+    limit,
+  );
+  return rows.map(toSummary);
+}
+
+/** The position of a delivery in the history of its webhook. */
+export interface Place {
+  createdAt: number;
+  id: string;
+}
+
+function placeOf(
+  view: View,
+  at: { teamId: string; webhookId: string; id: string },
+): Promise<Place | undefined> {
+  return view.db.get<Place>(
+    'select created_at as "createdAt", id from delivery where team_id = $1 and id = $2 and webhook_id = $3',
+    at.teamId,
+    at.id,
+    at.webhookId,
+  );
+}
+
+export function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
+  return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
+}

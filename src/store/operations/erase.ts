@@ -1,0 +1,200 @@
+/** Erases a person: the writes, each in one short transaction. `find-content.ts` finds what to erase. */
+import type { AfterFailure } from '../../model/job.ts';
+import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
+import type { JobRow } from '../job-row.ts';
+import type { Tx, Value, View } from '../sql.ts';
+import { touchAllLanes } from '../touched.ts';
+import { fail, release } from './attempts.ts';
+import { rewriteStatement } from './find-content.ts';
+import { UNFINISHED } from './unfinished.ts';
+
+type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
+type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
+
+/** How many records one transaction removes at most. */
+const MAX_REMOVED = 100;
+
+export function workflows(view: View, { teamId }: Input<'workflows'>): Promise<Result<'workflows'>> {
+  return view.db.all<{ id: string; definition: string }>(
+    'select id, definition from workflow where team_id = $1 order by id',
+    teamId,
+  );
+}
+
+export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): Promise<number> {
+  const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
+  // A run under way has read the state and would write it back, so it is ended.
+  const of = keyed.map(({ keys }) => String(keys[0]));
+  const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
+  let changed = 0;
+  for (const { keys, was, text } of keyed) {
+    changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
+  }
+  await interrupt(tx, running);
+  // Nodes drop the bodies that they have loaded, and keep no response of those they are sending.
+  if (place === 'event' && changed > 0) {
+    await tx.db.run('update team set rewrites = rewrites + 1 where id = $1', teamId);
+    touchAllLanes(tx);
+  }
+  return changed;
+}
+
+export async function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): Promise<number> {
+  if (seqs.length > MAX_REMOVED) throw new RangeError(`At most ${MAX_REMOVED} records are removed at once`);
+  const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
+  const rows = await tx.db.all<Row>(
+    `select seq, added_in as "addedIn", removed_in as "removedIn", octet_length(body) as bytes from record
+     where team_id = $1 and workflow_id = $2 and seq = any($3::bigint[])`,
+    teamId,
+    workflowId,
+    seqs,
+  );
+  if (rows.length > 0) {
+    await takeOutOfCounts(tx, { teamId, workflowId }, rows);
+    await tx.db.run(
+      'delete from record where team_id = $1 and workflow_id = $2 and seq = any($3::bigint[])',
+      teamId,
+      workflowId,
+      seqs,
+    );
+    await tx.db.run(
+      'update workflow set erasures = erasures + 1 where team_id = $1 and id = $2',
+      teamId,
+      workflowId,
+    );
+  }
+  await interrupt(tx, running);
+  return rows.length;
+}
+
+interface Row {
+  seq: number;
+  addedIn: number;
+  removedIn: number | null;
+  bytes: number;
+}
+
+const UNCOUNT = `
+  update version
+  set total = total - (select count(*) from unnest($3::integer[], $4::integer[]) as gone (added_in, removed_in)
+                       where gone.added_in <= version.number
+                         and (gone.removed_in is null or gone.removed_in > version.number)),
+      bytes = bytes - (select coalesce(sum(gone.bytes), 0)
+                       from unnest($3::integer[], $4::integer[], $8::bigint[]) as gone (added_in, removed_in, bytes)
+                       where gone.added_in <= version.number
+                         and (gone.removed_in is null or gone.removed_in > version.number)),
+      added = greatest(0, added - (select count(*) from unnest($5::integer[]) as number
+                                   where number = version.number)),
+      changed = greatest(0, changed - (select count(*) from unnest($6::integer[]) as number
+                                       where number = version.number)),
+      removed = greatest(0, removed - (select count(*) from unnest($7::integer[]) as number
+                                       where number = version.number))
+  where team_id = $1 and workflow_id = $2`;
+
+/** Subtracts records, given with all their rows, from the counts of every version. */
+async function takeOutOfCounts(
+  tx: Tx,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+  rows: readonly Row[],
+): Promise<void> {
+  const mark = ({ seq }: Row, version: number | null) => `${seq} ${version}`;
+  const began = new Set(rows.map((row) => mark(row, row.addedIn)));
+  const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
+  const addedIn = rows.map((row) => row.addedIn);
+  // A row that starts where another one of its record ends is a change.
+  const changes = rows.filter((row) => ended.has(mark(row, row.addedIn)));
+  const additions = rows.filter((row) => !changes.includes(row));
+  const removals = rows.filter((row) => row.removedIn !== null && !began.has(mark(row, row.removedIn)));
+  await tx.db.run(
+    UNCOUNT,
+    teamId,
+    workflowId,
+    addedIn,
+    rows.map((row) => row.removedIn),
+    additions.map((row) => row.addedIn),
+    changes.map((row) => row.addedIn),
+    removals.map((row) => row.removedIn),
+    rows.map((row) => row.bytes),
+  );
+}
+
+/**
+ * Keeps runs of workflows from starting until the commit, and returns those under way. Both locks are needed: nobody
+ * queues a job while its workflow is locked, and nobody claims a job while it is locked itself.
+ */
+async function lockRuns(
+  tx: Tx,
+  { teamId, workflowIds }: { teamId: string; workflowIds: readonly string[] | null },
+): Promise<JobRow[]> {
+  await tx.db.run(
+    `select 1 from workflow where team_id = $1 and ($2::text[] is null or id = any($2)) order by id for update`,
+    teamId,
+    workflowIds,
+  );
+  const unfinished = await tx.db.all<JobRow>(
+    `select * from job
+     where team_id = $1 and ($2::text[] is null or workflow_id = any($2))
+       and ${UNFINISHED}
+     order by id for update`,
+    teamId,
+    workflowIds,
+  );
+  return unfinished.filter(({ state }) => state === 'running');
+}
+
+/**
+ * Ends running attempts: they may have compared records that no longer exist, and have read records of a person who has
+ * been suppressed since. Whatever they still write is fenced off. Call it last, because ending a push appends an event.
+ */
+async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
+  for (const job of running) {
+    const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+    if (job.origin !== 'push') {
+      await release(tx, { held });
+      continue;
+    }
+    const then: AfterFailure = { state: 'failed' };
+    await fail(tx, {
+      held,
+      reason: 'lost',
+      error: 'Data was erased from this workflow while the push ran. Send its records again',
+      failures: job.failures,
+      then,
+    });
+  }
+}
+
+export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): Promise<void> {
+  const every = entries.some(({ workflowId }) => workflowId === '');
+  const at = every ? null : entries.map(({ workflowId }) => workflowId);
+  const running = await lockRuns(tx, { teamId, workflowIds: at });
+  const stored = await tx.db.all<{ workflowId: string }>(
+    `insert into suppression (team_id, workflow_id, kind, hash, created_at)
+     select $1, workflow_id, kind, hash, $2
+     from unnest($3::text[], $4::text[], $5::text[]) as new (workflow_id, kind, hash)
+     on conflict do nothing
+     returning workflow_id as "workflowId"`,
+    teamId,
+    tx.now,
+    entries.map(({ workflowId }) => workflowId),
+    entries.map(({ kind }) => kind),
+    entries.map(({ hash }) => hash),
+  );
+  const of = new Set(stored.map(({ workflowId }) => workflowId));
+  await interrupt(
+    tx,
+    running.filter((job) => of.has('') || of.has(job.workflow_id)),
+  );
+}
+
+export function suppressed(
+  view: View,
+  { teamId, workflowId }: Input<'suppressed'>,
+): Promise<SuppressionRow[]> {
+  return view.db.all<SuppressionRow>(
+    `select workflow_id as "workflowId", kind, hash from suppression
+     where team_id = $1 and workflow_id in ('', $2) order by kind collate "C", hash`,
+    teamId,
+    workflowId,
+  );
+}

@@ -1,0 +1,226 @@
+/** Events and their deliveries, written in the transaction of what they report. */
+import type { DeliveryOrigin } from '../../model/delivery.ts';
+import { type EventType, eventBody } from '../../model/event.ts';
+import { newId } from '../../std/id.ts';
+import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
+import { touchLane } from '../touched.ts';
+import type { StoredEvent } from '../webhook-operations.ts';
+
+interface NewEvent {
+  teamId: string;
+  type: EventType;
+  /** null: of no workflow; only subscriptions to the whole team receive it. */
+  workflowId: string | null;
+  jobId: string | null;
+  finishedAt: number | null;
+  data: Record<string, unknown>;
+  /** The trace that it belongs to, in the form of `traceparent`. */
+  trace?: string | null;
+}
+
+/** An event that `writeEvents` will number and write. */
+export interface PendingEvent extends NewEvent {
+  id: string;
+  /** When it happened, in epoch milliseconds. */
+  at: number;
+  /** The delivery of a test, which goes to one webhook, whatever that is subscribed to. */
+  test?: { deliveryId: string; webhookId: string };
+  /** A webhook that does not get it. */
+  exceptWebhookId?: string;
+}
+
+/**
+ * Appends an event and, for every webhook that is subscribed to it when the transaction ends, a delivery that is due
+ * now. A paused webhook gets one too, which waits until the webhook is resumed or unsubscribed.
+ */
+export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
+  tx.events.push({ ...event, ...options, id: newId('evt', tx.now), at: tx.now });
+}
+
+/** Appends an event for one webhook only, whatever it has subscribed to. */
+export function appendTestEvent(
+  tx: Tx,
+  event: NewEvent,
+  webhookId: string,
+): { eventId: string; deliveryId: string } {
+  const eventId = newId('evt', tx.now);
+  const deliveryId = newId('dlv', tx.now);
+  tx.events.push({ ...event, id: eventId, at: tx.now, test: { deliveryId, webhookId } });
+  return { eventId, deliveryId };
+}
+
+/**
+ * Numbers and writes the events of a transaction, with their deliveries. To be called last, before the commit: it locks
+ * the rows of their teams, so that no event becomes visible before one with a smaller sequence, and others wait for it
+ * no longer than the commit takes.
+ */
+export async function writeEvents(tx: Tx): Promise<void> {
+  const events = tx.events.splice(0);
+  if (events.length === 0) return;
+  const teams = Map.groupBy(events, ({ teamId }) => teamId);
+  // In one order, so that no two transactions wait for each other.
+  const sorted = [...teams].sort(([one], [other]) => (one < other ? -1 : 1));
+  await Promise.all(sorted.map(([teamId, ofTeam]) => writeTeam(tx, teamId, ofTeam)));
+}
+
+async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<void> {
+  // Three statements, because the others must see everything that was committed before the row was locked.
+  const [team, newest, webhooks] = await Promise.all([
+    tx.db.get<{ sequence: number }>(
+      'select last_sequence as sequence from team where id = $1 for no key update',
+      teamId,
+    ),
+    tx.db.get<{ sequence: number }>(NEWEST, teamId),
+    subscribed(tx, teamId, events),
+  ]);
+  if (team === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
+  const last = Math.max(team.sequence, newest?.sequence ?? 0);
+  const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
+  const deliveries = numbered.flatMap(({ type, workflowId, sequence, test, exceptWebhookId, at }) => {
+    if (test !== undefined) return [delivery({ teamId, ...test, sequence, origin: 'test', at })];
+    return webhooks
+      .filter((one) => one.id !== exceptWebhookId && fires(one, type, workflowId))
+      .map(({ id }) =>
+        delivery({ teamId, webhookId: id, deliveryId: newId('dlv', at), sequence, origin: 'event', at }),
+      );
+  });
+  for (const [, , webhookId] of deliveries) touchLane(tx, teamId, webhookId);
+  await Promise.all([
+    insertAll(
+      tx.db,
+      'event',
+      EVENT_COLUMNS,
+      numbered.map((event) => [
+        teamId,
+        event.sequence,
+        event.id,
+        event.type,
+        event.workflowId,
+        event.jobId,
+        eventBody(event),
+        event.at,
+        event.trace ?? null,
+      ]),
+    ),
+    insertAll(tx.db, 'delivery', DELIVERY_COLUMNS, deliveries),
+  ]);
+}
+
+const EVENT_COLUMNS = {
+  team_id: 'text',
+  sequence: 'bigint',
+  id: 'text',
+  type: 'text',
+  workflow_id: 'text',
+  job_id: 'text',
+  body: 'text',
+  created_at: 'bigint',
+  trace: 'text',
+} satisfies Record<string, ColumnType>;
+
+const DELIVERY_COLUMNS = {
+  team_id: 'text',
+  id: 'text',
+  webhook_id: 'text',
+  event_sequence: 'bigint',
+  state: 'text',
+  next_at: 'bigint',
+  created_at: 'bigint',
+  origin: 'text',
+} satisfies Record<string, ColumnType>;
+
+function delivery(one: {
+  teamId: string;
+  deliveryId: string;
+  webhookId: string;
+  sequence: number;
+  origin: DeliveryOrigin;
+  at: number;
+}) {
+  const { teamId, deliveryId, webhookId, sequence, origin, at } = one;
+  return [teamId, deliveryId, webhookId, sequence, 'waiting', at, at, origin] as const;
+}
+
+interface Subscription {
+  id: string;
+  workflowId: string;
+  firesFor: string;
+}
+
+/** The webhooks that some of these events go to, oldest first. */
+async function subscribed(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<Subscription[]> {
+  const wanted = events.filter(({ test }) => test === undefined);
+  if (wanted.length === 0) return [];
+  const workflows = new Set(['', ...wanted.map(({ workflowId }) => workflowId ?? '')]);
+  const types = [...new Set(wanted.map(({ type }) => type))];
+  return tx.db.all<Subscription>(SUBSCRIBED(types.length), teamId, [...workflows], ...types.map(inBars));
+}
+
+// Names the index for SQLite, which would scan all webhooks of the team, deleted ones included.
+const SUBSCRIBED = (types: number) => `
+  select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from webhook /* use webhook_same */
+  where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'
+    and (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})
+  order by id`;
+
+const inBars = (type: EventType) => `|${type}|`;
+
+function fires({ workflowId, firesFor }: Subscription, type: EventType, ofWorkflow: string | null): boolean {
+  if (workflowId !== '' && workflowId !== ofWorkflow) return false;
+  return firesFor.includes('|*|') || firesFor.includes(inBars(type));
+}
+
+/**
+ * The number of a team's newest event is looked up. A counter in the team's row would leave a dead row with every
+ * event, and while somebody holds a transaction open, everybody who locks the row would read them all; a lock leaves
+ * none. `last_sequence` is only where the team started in this database: a copy may be ahead of its events.
+ */
+const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
+
+export const EVENT = `
+  select team_id as "teamId", id, sequence, type, workflow_id as "workflowId", job_id as "jobId", body,
+         created_at as "createdAt"
+  from event`;
+
+export function list(
+  view: View,
+  { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
+): Promise<StoredEvent[]> {
+  return view.db.all<StoredEvent>(
+    `${EVENT} where team_id = $1 and sequence > $2 order by sequence limit $3`,
+    teamId,
+    afterSequence,
+    limit,
+  );
+}
+
+export function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<StoredEvent | undefined> {
+  return view.db.get<StoredEvent>(`${EVENT} where team_id = $1 and id = $2`, teamId, id);
+}
+
+/** How many of the newest events are searched for one of a type: types have no index. */
+const LOOKED_THROUGH = 1_000;
+
+export function latest(
+  view: View,
+  { teamId, type }: { teamId: string; type: EventType },
+): Promise<StoredEvent | undefined> {
+  return view.db.get<StoredEvent>(
+    `select * from (${EVENT} where team_id = $1 order by sequence desc limit $2) as last
+     where type = $3 order by sequence desc limit 1`,
+    teamId,
+    LOOKED_THROUGH,
+    type,
+  );
+}
+
+export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
+  const team = await view.db.get<{ sequence: number }>(
+    `select greatest(last_sequence, (${NEWEST})) as sequence from team where id = $1`,
+    teamId,
+  );
+  return team?.sequence ?? 0;
+}

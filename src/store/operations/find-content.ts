@@ -1,0 +1,149 @@
+/** Finds a person in everything that may hold the content of records, in bounded steps. */
+
+import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
+import type { Value, View } from '../sql.ts';
+import { PLACES, type Place } from '../text-places.ts';
+
+type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
+type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
+
+/** Bytes of records that one step reads: about 5 ms, measured. */
+const LOOK_BYTES = 2 * 1_048_576;
+const LOOK_ROWS = 1_000;
+const FEW_NEEDLES = 4;
+const RECORD_KEYS = `
+  select seq, added_in as "addedIn" from record
+  where team_id = $1 and workflow_id = $2 and (seq, added_in) > ($3::bigint, $4::integer)
+  order by seq, added_in limit $5`;
+const RECORDS = `
+  select id, seq, added_in as "addedIn", removed_in as "removedIn", body from record
+  where team_id = $1 and workflow_id = $2
+    and (seq, added_in) > ($3::bigint, $4::integer) and (seq, added_in) <= ($5::bigint, $6::integer)
+    and (id = any($7::text[]) or ${holdsNeedle('body', '$8')})
+  order by seq, added_in`;
+
+/** Whether a text contains one of the needles, which are in lower case. In "C" only ASCII letters have a case. */
+function holdsNeedle(text: string, needles: string): string {
+  return `exists (select 1 from unnest(${needles}::text[]) as needle
+                  where strpos(lower(${text} collate "C"), needle collate "C") > 0)`;
+}
+
+export async function scanRecords(view: View, input: Input<'scanRecords'>): Promise<Result<'scanRecords'>> {
+  const { teamId, workflowId } = input;
+  const after = (input.after === null ? [0, 0] : JSON.parse(input.after)) as [number, number];
+  const needles = storable(input.needles);
+  const keys = await view.db.all<{ seq: number; addedIn: number }>(
+    RECORD_KEYS,
+    teamId,
+    workflowId,
+    ...after,
+    rowsOfALook(Math.min(LOOK_ROWS, LOOK_BYTES / (await longest(view, input))), needles),
+  );
+  const last = keys.at(-1);
+  if (last === undefined) return { rows: [], next: null };
+  const upTo: [number, number] = [last.seq, last.addedIn];
+  const rows = await view.db.all<RecordRow>(
+    RECORDS,
+    teamId,
+    workflowId,
+    ...after,
+    ...upTo,
+    storable(input.ids),
+    needles,
+  );
+  return { rows, next: JSON.stringify(upTo) };
+}
+
+/** Leaves out texts that PostgreSQL cannot store, and so cannot contain. */
+function storable(texts: readonly string[]): string[] {
+  return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
+}
+
+/** Fewer rows for many needles, because each text is searched for each of them. */
+function rowsOfALook(rows: number, needles: readonly string[]): number {
+  return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
+}
+
+/** Bytes of the longest record that the workflow may still hold. */
+async function longest(
+  view: View,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): Promise<number> {
+  const row = await view.db.get<{ bytes: number }>(
+    `select greatest(staged_largest, (select max(largest) from version
+                                      where version.team_id = $1 and version.workflow_id = $2)) as bytes
+     from workflow where team_id = $1 and id = $2`,
+    teamId,
+    workflowId,
+  );
+  return Math.max(1, row?.bytes ?? 0);
+}
+
+/** The statements of each place; made once. */
+const STATEMENTS = Object.fromEntries(
+  Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
+) as Record<TextPlace, ReturnType<typeof statements>>;
+
+function statements({ table, keys, column, joins = '', workflow, about }: Place) {
+  const list = keys.map((key) => `t.${key}`).join(', ');
+  const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
+  const then = 2 + keys.length;
+  return {
+    keys: `
+      select ${list} from ${table} t where t.team_id = $1 and (${list}) > (${marks(2)})
+      order by ${list} limit $${then}`,
+    texts: `
+      select ${list}, ${workflow} as workflow, t.${column} as text, ${about ?? 'null'} as about
+      from ${table} t ${joins}
+      where t.team_id = $1 and (${list}) > (${marks(2)}) and (${list}) <= (${marks(then)})
+        and t.${column} is not null
+        and ${workflow} is not distinct from coalesce($${then + keys.length}::text, ${workflow})
+        and ${holdsNeedle(`(t.${column} || ${about ?? `''`})`, `$${then + keys.length + 1}`)}`,
+    rewrite: `
+      update ${table} as t set ${column} = $2
+      where t.team_id = $1 and (${list}) = (${marks(4)}) and t.${column} = $3`,
+  };
+}
+
+export async function scanTexts(view: View, input: Input<'scanTexts'>): Promise<Result<'scanTexts'>> {
+  const { teamId, workflowId, place } = input;
+  const { keys, first, rows } = PLACES[place];
+  const after = (input.after === null ? first : JSON.parse(input.after)) as Value[];
+  const needles = storable(input.needles);
+  const looked = await view.db.all<Record<string, Value>>(
+    STATEMENTS[place].keys,
+    teamId,
+    ...after,
+    rowsOfALook(rows, needles),
+  );
+  const last = looked.at(-1);
+  if (last === undefined) return { texts: [], next: null };
+  const keyOf = (row: Record<string, Value>) => keys.map((key) => row[key] as Value);
+  const found = await view.db.all<Record<string, Value>>(
+    STATEMENTS[place].texts,
+    teamId,
+    ...after,
+    ...keyOf(last),
+    workflowId,
+    needles,
+  );
+  const texts = found.map(
+    (row): HeldText => ({
+      key: JSON.stringify(keyOf(row)),
+      workflowId: row.workflow as string | null,
+      text: row.text as string,
+      about: row.about as string | null,
+    }),
+  );
+  return { texts, next: JSON.stringify(keyOf(last)) };
+}
+
+/** The statement that replaces a text. Its parameters: the team, the new text, the old text, and the key. */
+export function rewriteStatement(place: TextPlace): string {
+  return STATEMENTS[place].rewrite;
+}
+
+/** Every table that may hold the content of records. */
+export const CONTENT_TABLES: readonly string[] = [
+  ...new Set(['record', ...Object.values(PLACES).map(({ table }) => table)]),
+];

@@ -1,0 +1,70 @@
+/** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
+import { type IdempotentCall, partsOf, REMEMBERED_MS, refuseOther } from '../idempotent-call.ts';
+import type { Tx } from '../sql.ts';
+
+/** How many expired keys of its team each new key deletes; more than one, so that they become fewer. */
+const FORGOTTEN_AT_ONCE = 10;
+/** The stored result of a call that has not made anything yet. */
+const NOTHING = '';
+
+/**
+ * The result of the first call with this key within 24 h, or else of `make`, which is stored as JSON unless undefined.
+ *
+ * @throws Problem `idempotency_key_reused`
+ */
+export async function once<T>(
+  tx: Tx,
+  call: IdempotentCall,
+  make: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const { teamId, operation, target, idempotencyKey = null } = call;
+  const parts = partsOf(idempotencyKey);
+  if (parts === undefined) return make();
+  const { key, sent } = parts;
+  const at = [teamId, operation, target, key] as const;
+  // The row stays locked until the commit, so that of two concurrent calls only one runs `make`.
+  const row = await tx.db.get<{ result_id: string; sent: string | null }>(
+    `insert into idempotency (team_id, operation, target, key, result_id, created_at)
+     values ($1, $2, $3, $4, '', $5)
+     on conflict (team_id, operation, target, key) do update set
+       result_id = case when idempotency.created_at > $6 then idempotency.result_id else '' end,
+       created_at = case when idempotency.created_at > $6 then idempotency.created_at else $5 end
+     returning result_id, sent`,
+    ...at,
+    tx.now,
+    tx.now - REMEMBERED_MS,
+  );
+  if (row !== undefined && row.result_id !== NOTHING) {
+    refuseOther(row.sent, sent);
+    tx.repeated = true;
+    return JSON.parse(row.result_id) as T;
+  }
+  const made = await make();
+  if (made === undefined) return undefined;
+  await tx.db.run(
+    `update idempotency set result_id = $5, created_at = $6, sent = $7
+     where team_id = $1 and operation = $2 and target = $3 and key = $4`,
+    ...at,
+    JSON.stringify(made),
+    tx.now,
+    sent,
+  );
+  await forget(tx, teamId);
+  return made;
+}
+
+/** Deletes some expired keys of a team, except those that another transaction is deleting at this moment. */
+export async function forget(tx: Tx, teamId: string): Promise<void> {
+  await tx.db.run(
+    `with old as materialized (
+       select team_id, operation, target, key from idempotency
+       where team_id = $1 and created_at <= $2
+       order by created_at limit $3 for update skip locked)
+     delete from idempotency using old
+     where idempotency.team_id = $1 and idempotency.operation = old.operation
+       and idempotency.target = old.target and idempotency.key = old.key`,
+    teamId,
+    tx.now - REMEMBERED_MS,
+    FORGOTTEN_AT_ONCE,
+  );
+}

@@ -1,0 +1,167 @@
+/** Inspectors: temporary receivers for webhooks, and the requests that they received. */
+import type { Inspector } from '../../model/inspector.ts';
+import type { InspectorOperations } from '../inspector-operations.ts';
+import { type InspectedRow, type InspectorRow, toInspected, toInspector } from '../inspector-row.ts';
+import type { Tx, View } from '../sql.ts';
+
+type Input<Name extends keyof InspectorOperations> = Parameters<InspectorOperations[Name]>[0];
+type Result<Name extends keyof InspectorOperations> = ReturnType<InspectorOperations[Name]>;
+
+export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
+  const { teamId, id, status, delayMs, forMs, most } = input;
+  // Locked, so that two that are created at the same moment count each other.
+  await tx.db.run('select 1 from team where id = $1 for update', teamId);
+  if ((await list(tx, { teamId })).length >= most) return undefined;
+  const row = await tx.db.get<InspectorRow>(
+    `insert into inspector (team_id, id, status, delay_ms, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6) returning *`,
+    teamId,
+    id,
+    status,
+    delayMs,
+    tx.now,
+    tx.now + forMs,
+  );
+  return toInspector(row as InspectorRow);
+}
+
+export async function list(view: View, { teamId }: Input<'list'>): Promise<Inspector[]> {
+  const rows = await view.db.all<InspectorRow>(
+    'select * from inspector where team_id = $1 and expires_at > $2 order by created_at, id',
+    teamId,
+    view.now,
+  );
+  return rows.map(toInspector);
+}
+
+export async function find(view: View, { id }: Input<'find'>): Result<'find'> {
+  const row = await view.db.get<InspectorRow>(
+    'select * from inspector where id = $1 and expires_at > $2',
+    id,
+    view.now,
+  );
+  return row && toInspector(row);
+}
+
+export async function change(tx: Tx, input: Input<'change'>): Result<'change'> {
+  const { teamId, id, status = null, delayMs = null } = input;
+  const row = await tx.db.get<InspectorRow>(
+    `update inspector set status = coalesce($4, status), delay_ms = coalesce($5, delay_ms)
+     where id = $1 and team_id = $2 and expires_at > $3 returning *`,
+    id,
+    teamId,
+    tx.now,
+    status,
+    delayMs,
+  );
+  return row && toInspector(row);
+}
+
+/** Removes an inspector with its requests, including one that `keep` is storing: that has locked the row. */
+export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'remove'> {
+  const removed = await tx.db.run(
+    'delete from inspector where id = $1 and team_id = $2 and expires_at > $3',
+    id,
+    teamId,
+    tx.now,
+  );
+  return removed > 0;
+}
+
+export async function keep(tx: Tx, input: Input<'keep'>): Result<'keep'> {
+  const { teamId, id, workflowId, most } = input;
+  const { body, ...request } = input.request;
+  // The row stays locked until the commit, so that there are never more than `most` requests.
+  const inspector = await tx.db.get<{ received: number }>(
+    `update inspector set received = received + 1
+     where id = $1 and team_id = $2 and expires_at > $3 returning received`,
+    id,
+    teamId,
+    tx.now,
+  );
+  if (inspector === undefined) return undefined;
+  const { received: number } = inspector;
+  await Promise.all([
+    tx.db.run(
+      `insert into inspected_request (team_id, inspector_id, number, received_at, workflow_id, request, body)
+       values ($1, $2, $3, $4, $5, $6, $7)`,
+      teamId,
+      id,
+      number,
+      tx.now,
+      workflowId,
+      JSON.stringify(request),
+      body,
+    ),
+    tx.db.run(
+      'delete from inspected_request where team_id = $1 and inspector_id = $2 and number <= $3',
+      teamId,
+      id,
+      number - most,
+    ),
+  ]);
+  return number;
+}
+
+export async function requests(view: View, input: Input<'requests'>): Result<'requests'> {
+  const { teamId, id, after = 0, before = Number.MAX_SAFE_INTEGER, limit } = input;
+  const rows = await view.db.all<InspectedRow>(
+    `select number, received_at, request, body from inspected_request
+     where team_id = $1 and inspector_id = $2 and number > $3 and number < $4 order by number desc limit $5`,
+    teamId,
+    id,
+    after,
+    before,
+    limit,
+  );
+  return rows.map(toInspected);
+}
+
+const SIGNERS = `
+  select id as "webhookId", secret,
+    case when previous_until > $1 then previous_secret end as "previousSecret"
+  from webhook
+  where team_id = $2 and state <> 'deleted' and id in (
+    (select delivery.webhook_id from event
+     join delivery on delivery.team_id = event.team_id and delivery.event_sequence = event.sequence
+     where event.team_id = $2 and event.id = $3 limit $5)
+    union all
+    (select id from webhook where team_id = $2 and url = $4 and state <> 'deleted' limit $5))`;
+
+export async function signers(view: View, input: Input<'signers'>): Result<'signers'> {
+  const { teamId, eventId, url, limit } = input;
+  const rows = await view.db.all<{ webhookId: string; secret: string; previousSecret: string | null }>(
+    SIGNERS,
+    view.now,
+    teamId,
+    eventId,
+    url,
+    limit,
+  );
+  return rows.map(({ webhookId, secret, previousSecret }) => ({
+    webhookId,
+    secrets: previousSecret === null ? [secret] : [secret, previousSecret],
+  }));
+}
+
+export async function prune(tx: Tx, { limit }: Input<'prune'>): Result<'prune'> {
+  const requests = await tx.db.run(
+    `with old as materialized (
+       select request.team_id, request.inspector_id, request.number
+       from inspector join inspected_request request on request.inspector_id = inspector.id
+       where inspector.expires_at <= $1 limit $2)
+     delete from inspected_request using old
+     where inspected_request.team_id = old.team_id and inspected_request.inspector_id = old.inspector_id
+       and inspected_request.number = old.number`,
+    tx.now,
+    limit,
+  );
+  if (requests >= limit) return { done: false };
+  const inspectors = await tx.db.run(
+    `with old as materialized (select id from inspector where expires_at <= $1 limit $2)
+     delete from inspector using old where inspector.id = old.id`,
+    tx.now,
+    limit,
+  );
+  return { done: inspectors < limit };
+}

@@ -1,0 +1,35 @@
+/** Values that belong to the whole instance, by name. */
+import type { Tx, View } from '../sql.ts';
+
+export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
+  await tx.db.run(
+    'insert into instance (name, value) values ($1, $2) on conflict (name) do nothing',
+    name,
+    value,
+  );
+  return (await get(tx, { name })) ?? value;
+}
+
+export async function get(view: View, { name }: { name: string }): Promise<string | undefined> {
+  return (await view.db.get<{ value: string }>('select value from instance where name = $1', name))?.value;
+}
+
+/**
+ * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for whoever had to
+ * wait. A lease that ends further ahead than any could was granted before the clock was set back, and may be taken.
+ */
+export async function lease(
+  tx: Tx,
+  { name, nodeId, forMs }: { name: string; nodeId: string; forMs: number },
+): Promise<boolean> {
+  const taken = await tx.db.run(
+    `insert into chore (name, node_id, lease_until) values ($1, $2, $3::bigint + $4::bigint)
+     on conflict (name) do update set node_id = excluded.node_id, lease_until = excluded.lease_until
+     where chore.node_id = excluded.node_id or chore.lease_until <= $3 or chore.lease_until > $3 + 2 * $4`,
+    name,
+    nodeId,
+    tx.now,
+    forMs,
+  );
+  return taken > 0;
+}

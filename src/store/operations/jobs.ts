@@ -1,0 +1,241 @@
+/**
+ * Jobs: queueing and reading them, and the locks and events that every change of a job needs.
+ *
+ * Locks are always taken in the same order: the row of the workflow, then its jobs, and last, with the events, the team.
+ * Nobody else queues or ends a job of a workflow while its row is locked, so that a slot that was found free stays free,
+ * and a job that waits behind another one is not left there.
+ */
+
+import { FencedError } from '../../model/error.ts';
+import { type EventType, jobData } from '../../model/event.ts';
+import type { Held, Job } from '../../model/job.ts';
+import type { Definition } from '../../model/workflow.ts';
+import { traceOfAttempt } from '../../observe/trace-context.ts';
+import { REMEMBERED_MS } from '../idempotent-call.ts';
+import type { Enqueued, JobOperations } from '../job-operations.ts';
+import { type JobRow, newJob, toJob } from '../job-row.ts';
+import type { Tx, View } from '../sql.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { appendEvent } from './events.ts';
+import { forget } from './idempotency.ts';
+import { UNFINISHED } from './unfinished.ts';
+import { lockWorkflow } from './workflows.ts';
+
+type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
+
+export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
+  const { teamId, workflowId } = input;
+  const [workflow, earlier, unfinished] = await Promise.all([
+    lockWorkflow(tx, teamId, workflowId),
+    remembered(tx, input, 'jobs.enqueue'),
+    unfinishedJobs(tx, input),
+  ]);
+  if (workflow === undefined || workflow.archived_at !== null) return { outcome: 'not_found' };
+  if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
+  const { source, overlap, priority } = JSON.parse(workflow.definition) as Definition;
+  if (source.type === 'push') return { outcome: 'receives_push' };
+  if (workflow.paused_at !== null) return { outcome: 'paused' };
+
+  const slots = overlap === 'buffer' ? [0, 1] : [0];
+  const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
+  const last = unfinished.at(-1);
+  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is no unfinished job.
+  if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
+  const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
+  appendJobEvent(tx, job, 'workflow_queued');
+  await Promise.all([insertJob(tx, job), remember(tx, input, 'jobs.enqueue', job.id)]);
+  tx.touched.jobs = true;
+  return { outcome: 'queued', job: toJob(job) };
+}
+
+/** The workflow's unfinished jobs: at most one for each slot, in order. */
+export function unfinishedJobs(
+  tx: Tx,
+  { teamId, workflowId }: { teamId: string; workflowId: string },
+): Promise<JobRow[]> {
+  return tx.db.all<JobRow>(
+    `select * from job
+     where team_id = $1 and workflow_id = $2 and ${UNFINISHED} order by slot`,
+    teamId,
+    workflowId,
+  );
+}
+
+/** Writes a new job, queued or running. */
+export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
+  await tx.db.run(
+    `insert into job
+       (team_id, id, workflow_id, slot, state, origin, priority, attempt, run_at, node_id, lease_until, created_at,
+        started_at, trace)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    job.team_id,
+    job.id,
+    job.workflow_id,
+    job.slot,
+    job.state,
+    job.origin,
+    job.priority,
+    job.attempt,
+    job.run_at,
+    job.node_id,
+    job.lease_until,
+    job.created_at,
+    job.started_at,
+    job.trace,
+  );
+}
+
+/** The part of a call that its idempotency key belongs to. */
+type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
+
+/** The job that this key made within the last 24 h. */
+export async function remembered(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+): Promise<(JobRow & { sent: string | null }) | undefined> {
+  if (idempotencyKey === null) return undefined;
+  return tx.db.get<JobRow & { sent: string | null }>(
+    `select job.*, idempotency.sent from idempotency
+     join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
+     where idempotency.team_id = $1 and operation = $2 and target = $3 and key = $4
+       and idempotency.created_at > $5`,
+    teamId,
+    operation,
+    workflowId,
+    idempotencyKey,
+    tx.now - REMEMBERED_MS,
+  );
+}
+
+/** Stores the job that a key made, and deletes some expired keys of the team. */
+export async function remember(
+  tx: Tx,
+  { teamId, workflowId, idempotencyKey }: Keyed,
+  operation: 'jobs.enqueue' | 'jobs.begin',
+  jobId: string,
+): Promise<void> {
+  if (idempotencyKey === null) return;
+  await Promise.all([
+    tx.db.run(
+      `insert into idempotency (team_id, operation, target, key, result_id, created_at)
+       values ($1, $2, $3, $4, $5, $6)
+       on conflict (team_id, operation, target, key)
+       do update set result_id = excluded.result_id, created_at = excluded.created_at, sent = null`,
+      teamId,
+      operation,
+      workflowId,
+      idempotencyKey,
+      jobId,
+      tx.now,
+    ),
+    forget(tx, teamId),
+  ]);
+}
+
+export async function get(view: View, at: { teamId: string; id: string }): Promise<Job | undefined> {
+  const row = await jobRow(view, at);
+  return row && toJob(row);
+}
+
+export function jobRow(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<JobRow | undefined> {
+  return view.db.get<JobRow>('select * from job where team_id = $1 and id = $2', teamId, id);
+}
+
+/** A job and its workflow, both locked until the commit. */
+export interface LockedJob {
+  job: JobRow;
+  workflow: WorkflowRow;
+}
+
+/** Locks a job and its workflow, to end the job or to change its records. */
+export async function lockJob(
+  tx: Tx,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<LockedJob | undefined> {
+  // In this order and in one round trip, which is safe because a job never moves to another workflow.
+  const [workflow, job] = await Promise.all([
+    tx.db.get<WorkflowRow>(
+      `select * from workflow
+       where team_id = $1 and id = (select workflow_id from job where team_id = $1 and id = $2) for update`,
+      teamId,
+      id,
+    ),
+    tx.db.get<JobRow>('select * from job where team_id = $1 and id = $2 for update', teamId, id),
+  ]);
+  return workflow === undefined || job === undefined ? undefined : { job, workflow };
+}
+
+/**
+ * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError unless this
+ * attempt is still the one that runs.
+ */
+export async function lockHeld(tx: Tx, held: Held): Promise<LockedJob> {
+  const locked = await lockRunning(tx, held);
+  if (locked === undefined) throw fenced(held);
+  return locked;
+}
+
+/** As `lockHeld`, but returns undefined when this attempt no longer runs. */
+export async function lockRunning(tx: Tx, held: Held): Promise<LockedJob | undefined> {
+  const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
+  const { job } = locked ?? {};
+  return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
+}
+
+/** The fence for changes of the job's own row only: locks that row, or throws FencedError. */
+export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
+  const row = await tx.db.get<JobRow>(
+    `select * from job where team_id = $1 and id = $2 and attempt = $3 and state = 'running' for update`,
+    held.teamId,
+    held.jobId,
+    held.attempt,
+  );
+  if (row === undefined) throw fenced(held);
+  return row;
+}
+
+export function fenced({ jobId, attempt }: Held): FencedError {
+  return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
+}
+
+/** Moves the job that waits behind an ended one into its slot, dated now or later (see `claim-bounds.ts`). */
+export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
+  tx.touched.jobs = true;
+  await tx.db.run(
+    `update job set slot = 0, run_at = greatest(run_at, $3)
+     where team_id = $1 and workflow_id = $2 and slot = 1 and ${UNFINISHED}`,
+    ended.team_id,
+    ended.workflow_id,
+    tx.now,
+  );
+}
+
+/** Appends an event about a job in its present state, with `more` added to its data. */
+export function appendJobEvent(
+  tx: Tx,
+  job: JobRow,
+  type: EventType,
+  more: Record<string, unknown> = {},
+): void {
+  const facts = jobData({
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    state: job.state,
+    queuedAt: job.created_at,
+    startedAt: job.started_at,
+    finishedAt: job.finished_at,
+  });
+  appendEvent(tx, {
+    teamId: job.team_id,
+    type,
+    workflowId: job.workflow_id,
+    jobId: job.id,
+    finishedAt: job.finished_at,
+    data: { ...facts, ...more },
+    trace: traceOfAttempt(job),
+  });
+}

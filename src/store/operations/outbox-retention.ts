@@ -1,0 +1,275 @@
+/** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
+
+import type { Tx } from '../sql.ts';
+import { UsageTally } from '../usage-tally.ts';
+import { writeUsage } from './usage.ts';
+
+/** The cursor of the expiry: webhook by webhook, and of each the oldest delivery first. */
+export interface ExpirePlace {
+  teamId: string;
+  webhookId: string;
+  createdAt: number;
+  id: string;
+}
+
+/** Before the first. */
+export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+
+/**
+ * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
+ * Without the cursor every step would read again the deliveries that are skipped because they were never tried.
+ */
+export async function expire(
+  tx: Tx,
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
+): Promise<{ next: ExpirePlace | null }> {
+  const before = tx.now - olderMs;
+  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, after.teamId, after.webhookId, before, limit);
+  let room = limit;
+  let place = after;
+  for (const [n, { teamId, webhookId, hasOld, isActive }] of lanes.entries()) {
+    if (n > 0) place = { ...EXPIRE_START, teamId, webhookId };
+    if (room <= 0) return { next: place };
+    const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
+    // A delivery to an active webhook that was never tried stays: the service was away, not the endpoint.
+    const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
+    await countDead(tx, place, await giveUp(tx, teamId, givenUp));
+    const last = old.at(-1);
+    if (last !== undefined && old.length === room) {
+      return { next: { ...place, createdAt: last.createdAt, id: last.id } };
+    }
+    // The first lane was counted by the step before.
+    room -= old.length + (n > 0 ? 1 : 0);
+  }
+  return { next: lanes.length > limit ? place : null };
+}
+
+interface ExpireLane {
+  teamId: string;
+  webhookId: string;
+  hasOld: boolean;
+  isActive: boolean;
+}
+
+// The lane of the cursor, and the next `limit` lanes.
+const LANES_BEHIND = `
+  with recursive waiting_lane (team_id, webhook_id, place) as (
+    select $1::text collate "C", $2::text collate "C", 0
+    union all
+    select next.team_id, next.webhook_id, waiting_lane.place + 1 from waiting_lane cross join lateral (
+      select d.team_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and d.event_sequence > 0
+        and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
+      order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
+    ) next
+    where waiting_lane.place < $4
+  )
+  select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
+    (select true from delivery old
+     where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
+       and (old.state || '') = 'waiting' and old.created_at < $3
+     order by old.created_at, old.id limit 1) is not null as "hasOld",
+    coalesce(webhook.state = 'active', false) as "isActive"
+  from waiting_lane
+  left join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
+  order by waiting_lane.place`;
+
+function waitingSince(
+  tx: Tx,
+  { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
+): Promise<{ id: string; createdAt: number; attempt: number }[]> {
+  return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
+    `select id, created_at as "createdAt", attempt from delivery
+     where team_id = $1 and webhook_id = $2 and (state || '') = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
+     order by created_at, id limit $6`,
+    place.teamId,
+    place.webhookId,
+    before,
+    place.createdAt,
+    place.id,
+    limit,
+  );
+}
+
+/** Marks deliveries as dead, unless they were delivered meanwhile. Returns how many. */
+async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  return tx.db.run(
+    `update delivery set state = 'dead', next_at = null
+     where team_id = $1 and id = any($2::text[]) and state = 'waiting'`,
+    teamId,
+    ids,
+  );
+}
+
+/** Counts dead deliveries in the usage, which otherwise learns of them from their last attempt. */
+async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
+  if (dead === 0) return;
+  const tally = new UsageTally();
+  tally.addDeliveries({ teamId, webhookId, at: tx.now }, { dead });
+  await writeUsage(tx, tally.rows);
+}
+
+/** The cursor of the pruning: an event. */
+export interface PrunePlace {
+  teamId: string;
+  sequence: number;
+}
+
+/** Before the first. */
+export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
+
+/** Deletes some of everything; `next` is null at the end of a round through the events. */
+export async function prune(
+  tx: Tx,
+  input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },
+): Promise<{ done: boolean; next: PrunePlace | null }> {
+  const { limit } = input;
+  const next = await pruneEvents(tx, input);
+  const [attempts] = await Promise.all([
+    tx.db.run(OLD_ATTEMPTS, tx.now - input.attemptsMs, limit),
+    tx.db.run(OLD_REPLAYS, tx.now - input.eventsMs, limit),
+  ]);
+  return { done: attempts < limit && next === null, next };
+}
+
+const OLD_ATTEMPTS = `
+  with old as materialized (
+    select team_id, delivery_id, number from attempt where started_at < $1 order by started_at limit $2
+  )
+  delete from attempt using old
+  where attempt.team_id = old.team_id and attempt.delivery_id = old.delivery_id and attempt.number = old.number`;
+const OLD_REPLAYS = `
+  with old as materialized (
+    select team_id, id from replay where created_at < $1 and state = 'done' order by created_at limit $2
+  )
+  delete from replay using old where replay.team_id = old.team_id and replay.id = old.id`;
+
+/** Deletes the old events of every team, up to `limit` events and deliveries. */
+async function pruneEvents(
+  tx: Tx,
+  { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
+): Promise<PrunePlace | null> {
+  const before = tx.now - eventsMs;
+  const teams = await tx.db.all<EventsOfTeam>(TEAMS_BEHIND, after.teamId, after.sequence, limit);
+  let room = limit;
+  for (const team of teams) {
+    const { teamId } = team;
+    let sequence = teamId === after.teamId ? after.sequence : 0;
+    if (mayGo(tx, team, before) !== 'stays') {
+      const pruned = await pruneTeam(tx, { ...team, after: sequence, before, limit: room });
+      room -= pruned.cost;
+      if (!pruned.done) return { teamId, sequence: pruned.sequence };
+    } else room -= 1;
+    sequence = Number.MAX_SAFE_INTEGER;
+    if (room <= 0) return { teamId, sequence };
+  }
+  return null;
+}
+
+/** A team with events behind the cursor, and the first of them. */
+interface EventsOfTeam {
+  teamId: string;
+  lastSequence: number;
+  sequence: number;
+  createdAt: number;
+}
+
+const TEAMS_BEHIND = `
+  select team.id as "teamId", last.sequence as "lastSequence", first.sequence, first.created_at as "createdAt"
+  from team cross join lateral (
+    select sequence, created_at from event
+    where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
+    order by event.sequence limit 1
+  ) first cross join lateral (
+    select sequence from event where event.team_id = team.id order by event.sequence desc limit 1
+  ) last
+  where team.id >= $1 order by team.id limit $3`;
+
+/**
+ * Whether an event may be deleted. The newest of a team stays, because `events.ts` takes the next number from it. A
+ * young event stays, and all behind it with it; one that is dated in the future, from before the clock was set back, is
+ * only skipped.
+ */
+function mayGo(
+  { now }: Tx,
+  event: { createdAt: number; sequence: number; lastSequence: number },
+  before: number,
+): 'goes' | 'passed over' | 'stays' {
+  if (event.createdAt > now && event.sequence < event.lastSequence) return 'passed over';
+  return event.createdAt >= before || event.sequence >= event.lastSequence ? 'stays' : 'goes';
+}
+
+/**
+ * Deletes the next old events of a team with their deliveries. An event with a waiting delivery stays, with all of its
+ * deliveries. The events are locked, so that none is replayed while it is being deleted.
+ *
+ * @returns `done` when no old events are left behind those, and the last `sequence` that was looked at
+ */
+async function pruneTeam(
+  tx: Tx,
+  team: { teamId: string; lastSequence: number; after: number; before: number; limit: number },
+): Promise<{ done: boolean; sequence: number; cost: number }> {
+  const { teamId, lastSequence, after, before, limit } = team;
+  const events = await tx.db.all<{ sequence: number; createdAt: number }>(
+    `select sequence, created_at as "createdAt" from event
+     where team_id = $1 and sequence > $2 order by sequence limit $3`,
+    teamId,
+    after,
+    limit,
+  );
+  const places = events.map((event) => mayGo(tx, { ...event, lastSequence }, before));
+  const end = places.indexOf('stays');
+  const old = events
+    .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
+    .map(({ sequence }) => sequence);
+  const seen = end === -1 ? events.length : end + 1;
+  const left = await deleteEvents(tx, { teamId, sequences: old, limit });
+  if (left.firstLeft !== undefined) return { done: false, sequence: left.firstLeft - 1, cost: limit };
+  const done = end !== -1 || events.length < limit;
+  return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
+}
+
+/** Deletes up to `limit` deliveries, and the events that have none left; returns the first event that still has some. */
+async function deleteEvents(
+  tx: Tx,
+  { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
+): Promise<{ firstLeft: number | undefined; deliveries: number }> {
+  if (sequences.length === 0) return { firstLeft: undefined, deliveries: 0 };
+  const [locked, waiting] = await Promise.all([
+    tx.db.all<{ sequence: number }>(
+      `select sequence from event where team_id = $1 and sequence = any($2::bigint[])
+       order by sequence for update skip locked`,
+      teamId,
+      sequences,
+    ),
+    // Read once the events are locked: from then on no delivery is added to them.
+    tx.db.all<{ sequence: number }>(
+      `select sequence from unnest($2::bigint[]) as old (sequence)
+       where (select true from delivery
+              where team_id = $1 and event_sequence = old.sequence and state = 'waiting' limit 1)`,
+      teamId,
+      sequences,
+    ),
+  ]);
+  const waits = new Set(waiting.map(({ sequence }) => sequence));
+  const ended = locked.map(({ sequence }) => sequence).filter((sequence) => !waits.has(sequence));
+  const deliveries = await tx.db.all<{ id: string; sequence: number }>(
+    `select id, event_sequence as sequence from delivery
+     where team_id = $1 and event_sequence = any($2::bigint[]) order by event_sequence, id limit $3`,
+    teamId,
+    ended,
+    limit + 1,
+  );
+  const ids = deliveries.slice(0, limit).map(({ id }) => id);
+  // Its other deliveries, and the event itself, are deleted by the next step.
+  const firstLeft = deliveries[limit]?.sequence;
+  const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
+  await Promise.all([
+    // Deliveries first: this waits for an attempt that is being recorded, which the next statement then finds.
+    tx.db.run('delete from delivery where team_id = $1 and id = any($2::text[])', teamId, ids),
+    tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
+    tx.db.run('delete from event where team_id = $1 and sequence = any($2::bigint[])', teamId, emptied),
+  ]);
+  return { firstLeft, deliveries: ids.length };
+}

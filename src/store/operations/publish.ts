@@ -1,0 +1,254 @@
+/** Publishing: the one small transaction that makes a run's records visible and ends its job. */
+
+import { changesUrl, publishedData } from '../../model/event.ts';
+import { mergeFields } from '../../model/fields.ts';
+import { type Guards, guardMistake } from '../../model/guards.ts';
+import type { Held, RecordCounts } from '../../model/job.ts';
+import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
+import {
+  type ChangedRecord,
+  type Difference,
+  differenceOf,
+  MAX_DIFFERENCES_BYTES,
+} from '../../model/record-difference.ts';
+import type { Definition, Mode } from '../../model/workflow.ts';
+import type { JobRow } from '../job-row.ts';
+import type { Published } from '../record-operations.ts';
+import type { Tx } from '../sql.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { bytesAfter, countRecords } from '../workflow-row.ts';
+import { endCanceled } from './cancel.ts';
+import { withoutMessage } from './end-attempt.ts';
+import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
+import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
+import { inOrder, ofWorkflow } from './record-indexes.ts';
+
+/** How many changed records an event describes at most; its body stays under 20 kB anyway. */
+const MAX_DIFFERENCES = 100;
+/** How many records are fetched at a time: each may have 1 MiB. */
+const DIFFERENCES_STEP = 10;
+
+interface PublishInput {
+  held: Held;
+  guards: Guards;
+  state: unknown;
+  fields: readonly string[];
+  mode?: Mode;
+}
+
+export async function publish(
+  tx: Tx,
+  { held, guards, state, fields, mode }: PublishInput,
+): Promise<Published> {
+  const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
+  if (job.cancel_requested_at !== null) {
+    await endCanceled(tx, { held });
+    return { outcome: 'canceled' };
+  }
+  const before = await publishedVersion(tx, workflow);
+  const records = countRecords(workflow, before.total);
+  const bytesBefore = before.bytes ?? (await countBytes(tx, workflow, before.total));
+  const bytes = bytesAfter(workflow, bytesBefore);
+  const error =
+    guardMistake({ guards, before: before.total, after: records.total }) ??
+    (await quotaMistake(tx, workflow, {
+      records: { before: before.total, after: records.total },
+      storedBytes: { before: bytesBefore, after: bytes },
+    }));
+  if (error !== undefined) return { outcome: 'guarded', error };
+
+  const changed = records.added + records.changed + records.removed > 0;
+  const version = changed ? workflow.current_version + 1 : workflow.current_version;
+  const listed = changed ? await listDifferences(tx, workflow, records) : undefined;
+  if (changed) {
+    const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
+    const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
+    await insertVersion(tx, {
+      job,
+      workflow,
+      version,
+      records,
+      largest: Math.max(before.largest, workflow.staged_largest),
+      bytes,
+      fields: mergeFields(kept, fields),
+    });
+  }
+  if (changed || state !== undefined || workflow.staged_largest > 0)
+    await moveOn(tx, workflow, version, state);
+  const finished = await finish(tx, job, version, records);
+  await moveUp(tx, finished);
+  const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
+  if (changed) {
+    const previousVersion = workflow.current_version;
+    appendJobEvent(tx, finished, 'workflow_data_change', {
+      ...published,
+      previousVersion,
+      ...listed,
+      changesUrl: changesUrl({ publicUrl: tx.publicUrl, workflowId: workflow.id, previousVersion, version }),
+    });
+  }
+  appendJobEvent(tx, finished, 'workflow_finished', published);
+  return { outcome: changed ? 'published' : 'unchanged', version, records };
+}
+
+/** Not for a run that changed nothing: each update leaves a dead row, which slows down whoever locks the workflow. */
+async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
+  await tx.db.run(
+    `update workflow
+     set current_version = $3, state = coalesce($4, state),
+         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
+     where team_id = $1 and id = $2`,
+    workflow.team_id,
+    workflow.id,
+    version,
+    state === undefined ? null : JSON.stringify(state),
+  );
+}
+
+async function quotaMistake(
+  tx: Tx,
+  { team_id, id }: WorkflowRow,
+  sizes: PublishedSizes,
+): Promise<string | undefined> {
+  for (const quota of PUBLISHED) {
+    const { before, after } = sizes[quota];
+    const most = (after ?? 0) > (before ?? 0) ? await quotaOf(tx, team_id, quota) : null;
+    if (most === null) continue;
+    const others = await publishedBeside(tx, quota, team_id, id);
+    const mistake = publishMistake({ quota, most, others, before: before ?? 0, after: after ?? 0 });
+    if (mistake !== undefined) return mistake;
+  }
+  return undefined;
+}
+
+interface VersionSizes {
+  total: number;
+  largest: number;
+  /** Null when not counted. */
+  bytes: number | null;
+  fields: string;
+}
+
+async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionSizes> {
+  const row = await tx.db.get<VersionSizes>(
+    'select total, largest, bytes, fields from version where team_id = $1 and workflow_id = $2 and number = $3',
+    workflow.team_id,
+    workflow.id,
+    workflow.current_version,
+  );
+  return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
+}
+
+async function insertVersion(
+  tx: Tx,
+  input: {
+    job: JobRow;
+    workflow: WorkflowRow;
+    version: number;
+    records: RecordCounts;
+    largest: number;
+    bytes: number | null;
+    fields: readonly string[];
+  },
+): Promise<void> {
+  const { job, workflow, version, records } = input;
+  await tx.db.run(
+    `insert into version
+       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes, fields, published_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    workflow.team_id,
+    workflow.id,
+    version,
+    job.id,
+    records.total,
+    records.added,
+    records.changed,
+    records.removed,
+    input.largest,
+    input.bytes,
+    JSON.stringify(input.fields),
+    tx.now,
+  );
+}
+
+async function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): Promise<JobRow> {
+  return (await tx.db.get<JobRow>(
+    `update job
+     set state = 'finished', finished_at = $3, version = $4, records = $5, reason = null, error = null,
+         progress = $6, node_id = null, lease_until = null, process_pid = null, process_started_at = null
+     where team_id = $1 and id = $2 returning *`,
+    job.team_id,
+    job.id,
+    tx.now,
+    version,
+    JSON.stringify(records),
+    withoutMessage(job.progress),
+  )) as JobRow;
+}
+
+/** The differences of the first 100 records that differ, as far as they fit into a body. */
+async function listDifferences(
+  tx: Tx,
+  workflow: WorkflowRow,
+  records: RecordCounts,
+): Promise<{ differences: Difference[]; truncated: boolean }> {
+  const list: Difference[] = [];
+  let bytes = 0;
+  for await (const record of changedRecords(tx, workflow)) {
+    const difference = differenceOf(record);
+    bytes += Buffer.byteLength(JSON.stringify(difference)) + 1;
+    if (bytes > MAX_DIFFERENCES_BYTES) break;
+    list.push(difference);
+  }
+  const all = records.added + records.changed + records.removed;
+  return { differences: list, truncated: list.length < all };
+}
+
+interface DifferenceRow {
+  seq: number;
+  id: string;
+  before: string | null;
+  after: string | null;
+}
+
+// The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
+const WRITTEN = `
+  select new.seq, new.id, new.body as after,
+         (select old.body from record old
+          where old.team_id = $1 and old.workflow_id = $2 and old.seq = new.seq and old.removed_in + 0 = $3
+          limit 1) as before
+  from record new
+  where ${ofWorkflow('added', '$2', 'new')} and new.added_in = $3 and new.seq > $4
+  order by new.seq limit $5`;
+const REMOVED = `
+  select old.seq, old.id, old.body as before, null as after
+  from record old
+  where ${ofWorkflow('removed', '$2', 'old')} and old.removed_in = $3 and old.seq > $4
+    and (select true from record new
+         where new.team_id = $1 and new.workflow_id = $2 and new.seq = old.seq and new.added_in = $3
+         limit 1) is null
+  order by old.seq limit $5`;
+
+/** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
+async function* changedRecords(
+  tx: Tx,
+  { team_id, id, current_version }: WorkflowRow,
+): AsyncGenerator<ChangedRecord> {
+  const version = current_version + 1;
+  let left = MAX_DIFFERENCES;
+  for (const sql of [WRITTEN, REMOVED]) {
+    let afterSeq = 0;
+    while (left > 0) {
+      const limit = Math.min(left, DIFFERENCES_STEP);
+      const rows = await tx.db.all<DifferenceRow>(sql, team_id, id, version, afterSeq, limit);
+      yield* rows.map(toChangedRecord);
+      left -= rows.length;
+      afterSeq = rows.at(-1)?.seq ?? afterSeq;
+      if (rows.length < limit) break;
+    }
+  }
+}
+
+function toChangedRecord({ id, before, after }: DifferenceRow): ChangedRecord {
+  return { id, before: before ?? undefined, after: after ?? undefined };
+}

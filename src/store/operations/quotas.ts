@@ -1,0 +1,131 @@
+/** Quotas of teams: their own settings, how much they have, and whether they may have more. */
+import {
+  type Holdings,
+  type MadeQuota,
+  type OwnQuotas,
+  type PublishedQuota,
+  type Quota,
+  quotaReached,
+} from '../../model/quota.ts';
+import type { Tx, View } from '../sql.ts';
+import { MAX_COUNTED, type WorkflowRow } from '../workflow-row.ts';
+
+export async function setQuotas(
+  tx: Tx,
+  { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
+): Promise<void> {
+  await lockTeam(tx, teamId);
+  await tx.db.run('delete from quota where team_id = $1', teamId);
+  await tx.db.run(
+    `insert into quota (team_id, name, most)
+     select $1, name, most from unnest($2::text[], $3::bigint[]) as own (name, most)`,
+    teamId,
+    Object.keys(quotas),
+    Object.values(quotas),
+  );
+  // Jobs that waited because of the quota may run now.
+  tx.touched.jobs = true;
+}
+
+export async function quotas(view: View, { teamId }: { teamId: string }): Promise<OwnQuotas> {
+  const rows = await view.db.all<{ name: Quota; most: number | null }>(
+    'select name, most from quota where team_id = $1 order by name',
+    teamId,
+  );
+  return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
+}
+
+export async function holdings(view: View, { teamId }: { teamId: string }): Promise<Holdings> {
+  return {
+    workflows: await count(view, WORKFLOWS, teamId),
+    webhooks: await count(view, WEBHOOKS, teamId),
+    keys: await countMade(view, 'keys', teamId),
+    records: await count(view, IN_CURRENT.records, teamId, ''),
+    storedBytes: await count(view, IN_CURRENT.storedBytes, teamId, ''),
+    runningJobs: await count(view, RUNNING, teamId),
+  };
+}
+
+/** How much of something the team may have; null means no limit. */
+export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<number | null> {
+  const own = await tx.db.get<{ most: number | null }>(
+    'select most from quota where team_id = $1 and name = $2',
+    teamId,
+    name,
+  );
+  return own === undefined ? tx.quotas[name] : own.most;
+}
+
+/** Throws a Problem unless the team may have one more. Locks the team, so that nobody else makes one until the commit. */
+export async function requireRoom(
+  tx: Tx,
+  teamId: string,
+  name: MadeQuota,
+  { beyond, way }: { beyond: number; way?: string } = { beyond: 0 },
+): Promise<void> {
+  const most = await quotaOf(tx, teamId, name);
+  if (most === null) return;
+  await lockTeam(tx, teamId);
+  const held = await countMade(tx, name, teamId);
+  if (held >= most + beyond) throw quotaReached(name, most, way);
+}
+
+/**
+ * What the team has in its current versions, except those of one workflow. Locks the team, so that nobody else publishes
+ * until the commit. Reads two rows for each workflow.
+ */
+export async function publishedBeside(
+  tx: Tx,
+  quota: PublishedQuota,
+  teamId: string,
+  workflowId: string,
+): Promise<number> {
+  await lockTeam(tx, teamId);
+  return count(tx, IN_CURRENT[quota], teamId, workflowId);
+}
+
+/**
+ * Counts and stores the bytes of a current version that lacks them, because a node of the previous release published it.
+ * Null when there are too many records to count while the workflow is locked.
+ */
+export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
+  if (records > MAX_COUNTED) return null;
+  const counted = await tx.db.get<{ bytes: number }>(
+    `update version
+     set bytes = (select coalesce(sum(octet_length(body)), 0) from record
+                  where record.team_id = $1 and record.workflow_id = $2 and added_in <= $3
+                    and coalesce(removed_in, $3 + 1) > $3)
+     where team_id = $1 and workflow_id = $2 and number = $3
+     returning bytes`,
+    workflow.team_id,
+    workflow.id,
+    workflow.current_version,
+  );
+  return counted?.bytes ?? null;
+}
+
+async function lockTeam(tx: Tx, teamId: string): Promise<void> {
+  await tx.db.run('select 1 from team where id = $1 for no key update', teamId);
+}
+
+const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
+const WEBHOOKS = "select count(*) as held from webhook where team_id = $1 and state <> 'deleted'";
+const KEYS = `
+  select count(*) as held from api_key
+  where team_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`;
+const inCurrent = (column: 'total' | 'bytes') => `
+  select coalesce(sum(version.${column}), 0)::bigint as held
+  from workflow join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+    and version.number = workflow.current_version
+  where workflow.team_id = $1 and workflow.archived_at is null and workflow.id <> $2`;
+const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes') };
+const RUNNING = "select count(*) as held from job where team_id = $1 and state = 'running'";
+
+function countMade(view: View, name: MadeQuota, teamId: string): Promise<number> {
+  if (name === 'keys') return count(view, KEYS, teamId, view.now);
+  return count(view, name === 'workflows' ? WORKFLOWS : WEBHOOKS, teamId);
+}
+
+async function count(view: View, sql: string, ...at: (string | number)[]): Promise<number> {
+  return (await view.db.get<{ held: number }>(sql, ...at))?.held ?? 0;
+}

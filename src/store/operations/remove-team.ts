@@ -1,0 +1,100 @@
+/** Deletes a team: first it is retired, so that nobody can use it, then its rows are deleted in small steps. */
+import type { Table } from '../copy/tables.ts';
+import type { Tx, View } from '../sql.ts';
+import type { TeamOperations } from '../store.ts';
+import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
+import { touchKeys } from './keys.ts';
+import { inOrder } from './record-indexes.ts';
+import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
+import { UNFINISHED } from './unfinished.ts';
+
+type Input<Name extends keyof TeamOperations> = Parameters<TeamOperations[Name]>[0];
+type Result<Name extends keyof TeamOperations> = Awaited<ReturnType<TeamOperations[Name]>>;
+
+/** Takes locks in the common order: workflows, their jobs, webhooks, and last the team. */
+export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promise<Result<'retire'>> {
+  await tx.db.run('select 1 from workflow where team_id = $1 order by id for update', teamId);
+  // Waits for claims under way, so that the jobs they start are found.
+  const unfinished = await tx.db.all<{ id: string; state: string }>(
+    `select id, state from job where team_id = $1 and ${UNFINISHED}
+     order by id for update`,
+    teamId,
+  );
+  const running = unfinished.filter(({ state }) => state === 'running').map(({ id }) => id);
+  await tx.db.run(
+    `select 1 from webhook where team_id = $1 and state <> 'deleted' order by id for update`,
+    teamId,
+  );
+  const team = await tx.db.get<{ id: string; slug: string }>(
+    'select id, slug from team where id = $1 for update',
+    teamId,
+  );
+  if (team === undefined || team.slug.startsWith(RETIRED)) return undefined;
+  if (running.length > 0 && !force) return { outcome: 'running', running, slug: team.slug };
+  await tx.db.run(
+    'update workflow set archived_at = coalesce(archived_at, $2), next_run_at = null where team_id = $1',
+    teamId,
+    tx.now,
+  );
+  await tx.db.run(`update job set parked = 1 where team_id = $1 and ${UNFINISHED}`, teamId);
+  await tx.db.run(
+    `update webhook set state = 'deleted', deleted_at = $2 where team_id = $1 and state <> 'deleted'`,
+    teamId,
+    tx.now,
+  );
+  await tx.db.run('update inspector set expires_at = $2 where team_id = $1', teamId, tx.now);
+  await tx.db.run('update team set slug = $2 where id = $1', teamId, retiredSlug(team));
+  await tx.db.run('delete from api_key where team_id = $1', teamId);
+  await touchKeys(tx);
+  Object.assign(tx.touched, { jobs: true, deliveries: true, lanes: null });
+  return { outcome: 'retired', running, slug: team.slug };
+}
+
+export async function retired(view: View): Promise<Result<'retired'>> {
+  const rows = await view.db.all<{ id: string; slug: string }>(
+    'select id, slug from team where slug like $1 order by id',
+    `${RETIRED}%`,
+  );
+  return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
+}
+
+/** Starts with the first table every time, because calls that were under way may have added rows since. */
+export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promise<Result<'delete'>> {
+  const team = await tx.db.get<{ slug: string }>('select slug from team where id = $1', teamId);
+  if (team === undefined) return { done: true };
+  if (!team.slug.startsWith(RETIRED)) throw new Error(`Team ${teamId} must be retired before it is deleted`);
+  await inOrder(tx.db);
+  const room = { rows: limit, bytes: MAX_BATCH_BYTES };
+  for (const table of TEAM_TABLES) {
+    await empty(tx, table, teamId, room);
+    if (room.rows <= 0 || room.bytes <= 0) return { done: false };
+  }
+  await tx.db.run('delete from lane where team_id = $1', teamId);
+  await tx.db.run('delete from team where id = $1', teamId);
+  return { done: true };
+}
+
+async function empty(
+  tx: Tx,
+  { name, key, long = [] }: Table,
+  teamId: string,
+  room: { rows: number; bytes: number },
+): Promise<void> {
+  const bytes = ['0', ...long.map((column) => `coalesce(octet_length(${column}), 0)`)].join(' + ');
+  const keys = key.join(', ');
+  const first = `from ${name} where team_id = $1 order by ${keys} limit $2`;
+  const found = await tx.db.all<{ bytes: number }>(`select ${bytes} as bytes ${first}`, teamId, room.rows);
+  const some = fitting(found, room.bytes);
+  if (some.length === 0) return;
+  await tx.db.run(
+    `with doomed as materialized (select ${keys} ${first})
+     delete from ${name} using doomed
+     where ${name}.team_id = $1 and ${key.map((column) => `${name}.${column} = doomed.${column}`).join(' and ')}`,
+    teamId,
+    some.length,
+  );
+  room.rows -= some.length;
+  room.bytes -= some.reduce((sum, row) => sum + row.bytes, 0);
+  // The rest is left to the next call.
+  if (some.length < found.length) room.bytes = 0;
+}

@@ -1,0 +1,158 @@
+/**
+ * Replays of a selection, carried out a few deliveries at a time.
+ *
+ * A replay goes through the history of its webhook. Its row holds the cursor, which moves in the transaction that sends
+ * the deliveries, so that a crash between two steps costs nothing. A delivery that it has sent carries its id, so that
+ * each event comes once; a lock on the row keeps two nodes from taking the same step.
+ */
+import type { DeliveryState } from '../../model/delivery.ts';
+import { newId } from '../../std/id.ts';
+import { chooseReplay } from '../replay-choice.ts';
+import { dueTimes, type ReplayRow, SOON_MS } from '../replay-row.ts';
+import type { Tx } from '../sql.ts';
+import { touchLane } from '../touched.ts';
+import type { LaneName } from '../webhook-operations.ts';
+import { addReplayed, ask, bySequence, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
+
+/** How many webhooks with replays one step looks at; the next step goes on behind them. */
+const MAX_WEBHOOKS = 25;
+
+/** The cursor of the steps: a webhook, and whether this round has done anything yet. */
+export interface ReplayPlace {
+  teamId: string;
+  webhookId: string;
+  moved: boolean;
+}
+
+/** Before the first. */
+export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
+
+// The oldest replay of each webhook; the others follow when it is done.
+const RUNNING = `
+  select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
+         (select (settings::json ->> 'ordered')::boolean from webhook
+          where webhook.team_id = replay.team_id and webhook.id = replay.webhook_id and webhook.state <> 'deleted'
+         ) as ordered,
+         (select count(*) from (
+            select 1 from delivery
+            where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
+              and class > 0 and next_at <= $5
+            order by next_at, id limit $4) replayed) as waiting
+  from replay
+  where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
+    select first.id from replay first
+    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
+    order by first.created_at, first.id limit 1)
+  order by team_id, webhook_id limit $3`;
+
+/** `ordered` is null when the webhook is gone. */
+interface Running extends LaneName {
+  id: string;
+  ordered: boolean | null;
+  waiting: number;
+}
+
+/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
+export async function stepReplays(
+  tx: Tx,
+  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
+): Promise<{ done: boolean; next: ReplayPlace | null }> {
+  let room = limit;
+  let place = after;
+  const running = await tx.db.all<Running>(
+    RUNNING,
+    after.teamId,
+    after.webhookId,
+    MAX_WEBHOOKS,
+    waiting,
+    tx.now + SOON_MS,
+  );
+  for (const one of running) {
+    // An ordered webhook is sent nothing until the replay is done, so there is nothing to wait for.
+    const free = one.ordered === true ? room : Math.min(room, waiting - one.waiting);
+    if (free > 0) room -= await step(tx, one, free);
+    place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
+    if (room <= 0) break;
+  }
+  if (room <= 0 || running.length === MAX_WEBHOOKS) return { done: false, next: place };
+  return { done: !place.moved, next: null };
+}
+
+/** Moves a replay on by up to `limit` deliveries; returns how many (at least 1), or 0 if another node does it. */
+async function step(tx: Tx, one: Running, limit: number): Promise<number> {
+  const { teamId, id: replayId, webhookId } = one;
+  const lane = { teamId, webhookId };
+  const row = await tx.db.get<ReplayRow>(
+    `select * from replay where team_id = $1 and id = $2 and state = 'running' for update skip locked`,
+    teamId,
+    replayId,
+  );
+  if (row === undefined) return 0;
+  await lockWebhook(tx, lane);
+  const states: DeliveryState[] = one.ordered === null ? [] : JSON.parse(row.states);
+  const after = row.after_at < row.since ? startOf(row.since) : { createdAt: row.after_at, id: row.after_id };
+  const selected = await select(tx, { ...lane, states, until: row.until, after, limit });
+  const siblings = bySequence(
+    await siblingsOf(
+      tx,
+      lane,
+      selected.map(({ sequence }) => sequence),
+    ),
+  );
+  const due = dueTimes(row, { count: selected.length, ordered: one.ordered === true, nowMs: tx.now });
+  const chosen = new Map<number, Chosen>();
+  for (const { sequence, ...delivery } of selected.toSorted((a, b) => a.sequence - b.sequence)) {
+    if (chosen.has(sequence)) continue;
+    const choice = chooseReplay(delivery, siblings.get(sequence) ?? [], { states, replayId });
+    if (choice === null) continue;
+    const dueAt = due[chosen.size] as number;
+    const id = 'due' in choice ? choice.due : newId('dlv', tx.now);
+    chosen.set(sequence, { id, sequence, dueAt, isNew: 'copy' in choice });
+  }
+  const all = [...chosen.values()];
+  const [first] = all;
+  const made =
+    (await makeDue(tx, { teamId, replayId, deliveries: all.filter(({ isNew }) => !isNew) })) +
+    (await addReplayed(tx, lane, { replayId, deliveries: all.filter(({ isNew }) => isNew) }));
+  // The first one ends a rest of the lane: somebody wants to know whether the endpoint is well again.
+  if (row.made === 0 && first !== undefined) await ask(tx, lane, first.id);
+  const last = selected.at(-1) ?? after;
+  const isDone = selected.length < limit;
+  await tx.db.run(
+    `update replay set after_at = $3, after_id = $4, made = made + $5, due_at = coalesce($6, due_at), state = $7
+     where team_id = $1 and id = $2`,
+    teamId,
+    replayId,
+    last.createdAt,
+    last.id,
+    made,
+    all.at(-1)?.dueAt ?? null,
+    isDone ? 'done' : 'running',
+  );
+  if (made > 0 || isDone) touchLane(tx, teamId, webhookId);
+  return Math.max(1, selected.length);
+}
+
+interface Chosen {
+  id: string;
+  sequence: number;
+  dueAt: number;
+  isNew: boolean;
+}
+
+/** Behind all others of their webhook, in the order in which the replay comes to them. Returns how many still wait. */
+async function makeDue(
+  tx: Tx,
+  { teamId, replayId, deliveries }: { teamId: string; replayId: string; deliveries: readonly Chosen[] },
+): Promise<number> {
+  if (deliveries.length === 0) return 0;
+  return tx.db.run(
+    `update delivery set next_at = given.due_at, class = 2, replay_id = $2
+     from unnest($3::text[], $4::bigint[]) as given (id, due_at)
+     where delivery.team_id = $1 and delivery.id = given.id and delivery.state = 'waiting'`,
+    teamId,
+    replayId,
+    deliveries.map(({ id }) => id),
+    deliveries.map(({ dueAt }) => dueAt),
+  );
+}

@@ -1,0 +1,70 @@
+/** Schedules: finds the workflows whose next run is due, and queues it. */
+import type { Definition, Schedule } from '../../model/workflow.ts';
+import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
+import type { Tx, View } from '../sql.ts';
+import { enqueue } from './jobs.ts';
+
+type FireInput = Parameters<ScheduleOperations['fire']>[0];
+
+/** Uses the index `workflow_next_run`, and so repeats its condition. */
+export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
+  const rows = await view.db.all<ScheduleRow>(
+    `${SCHEDULES} and next_run_at <= $1 order by next_run_at limit $2`,
+    view.now,
+    limit,
+  );
+  return rows.map(toSchedule);
+}
+
+export async function ahead(
+  view: View,
+  { after, limit }: Parameters<ScheduleOperations['ahead']>[0],
+): Promise<DueSchedule[]> {
+  const rows = await view.db.all<ScheduleRow>(
+    `${SCHEDULES} and next_run_at > $1 and (team_id, id) > ($2, $3) order by team_id, id limit $4`,
+    view.now,
+    after?.teamId ?? '',
+    after?.workflowId ?? '',
+    limit,
+  );
+  return rows.map(toSchedule);
+}
+
+interface ScheduleRow {
+  team_id: string;
+  id: string;
+  next_run_at: number;
+  definition: string;
+}
+
+const SCHEDULES = `
+  select team_id, id, next_run_at, definition from workflow
+  where next_run_at is not null and paused_at is null and archived_at is null`;
+
+function toSchedule(row: ScheduleRow): DueSchedule {
+  return {
+    teamId: row.team_id,
+    workflowId: row.id,
+    schedule: (JSON.parse(row.definition) as Definition).schedule as Schedule,
+    dueAt: row.next_run_at,
+  };
+}
+
+/** Compare-and-set: the node that moves the next run on is the one that queues the job. */
+export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
+  const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
+  const moved = await tx.db.run(
+    `update workflow set next_run_at = $1
+     where team_id = $2 and id = $3 and next_run_at = $4 and paused_at is null and archived_at is null`,
+    nextAt,
+    teamId,
+    workflowId,
+    dueAt,
+  );
+  if (moved === 0) return { outcome: 'taken', job: null };
+  if (!run) return { outcome: 'skipped', job: null };
+  const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null, trace });
+  if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
+  if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
+  return { outcome: 'skipped', job: null };
+}

@@ -1,0 +1,109 @@
+/** Sessions of the dashboard and sign-in links: only hashes are stored, never the secrets themselves. */
+import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
+import { type ApiKey, isUsable } from '../../model/team.ts';
+import type { SessionOperations } from '../session-operations.ts';
+import type { Tx, View } from '../sql.ts';
+import { byId, touchKeys } from './keys.ts';
+
+type Input<Name extends keyof SessionOperations> = Parameters<SessionOperations[Name]>[0];
+
+const COLUMNS =
+  'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"';
+
+export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Promise<Session | undefined> {
+  const key = await usable(tx, keyId);
+  if (key === undefined) return undefined;
+  await insert(tx, 'session', { key, hash, forMs });
+  const ended = await tx.db.run(
+    `delete from session where hash in
+       (select hash from session where key_id = $1 order by expires_at desc, created_at desc offset $2)`,
+    keyId,
+    MAX_SESSIONS_OF_KEY,
+  );
+  if (ended > 0) await touchKeys(tx);
+  return { teamId: key.teamId, keyId, createdAt: tx.now, expiresAt: tx.now + forMs };
+}
+
+export async function makeLink(
+  tx: Tx,
+  { keyId, hash, forMs }: Input<'makeLink'>,
+): Promise<{ teamId: string; expiresAt: number } | undefined> {
+  const key = await usable(tx, keyId);
+  if (key === undefined) return undefined;
+  await insert(tx, 'sign_in_link', { key, hash, forMs });
+  return { teamId: key.teamId, expiresAt: tx.now + forMs };
+}
+
+/** When two follow a link at the same moment, the second waits and finds it used. */
+export async function redeem(tx: Tx, { link, hash, forMs }: Input<'redeem'>): Promise<Session | undefined> {
+  const row = await tx.db.get<{ keyId: string; expiresAt: number }>(
+    'delete from sign_in_link where hash = $1 returning key_id as "keyId", expires_at as "expiresAt"',
+    link,
+  );
+  if (row === undefined || row.expiresAt <= tx.now) return undefined;
+  return begin(tx, { keyId: row.keyId, hash, forMs });
+}
+
+export async function byHash(
+  view: View,
+  { hash }: Input<'byHash'>,
+): Promise<{ session: Session; key: ApiKey } | undefined> {
+  const session = await view.db.get<Session>(
+    `select ${COLUMNS} from session where hash = $1 and expires_at > $2`,
+    hash,
+    view.now,
+  );
+  const key = session && (await byId(view, session.keyId));
+  return session && key && { session, key };
+}
+
+export function renew(tx: Tx, { hash, forMs }: Input<'renew'>): Promise<Session | undefined> {
+  return tx.db.get<Session>(
+    `update session set expires_at = greatest(expires_at, $1) where hash = $2 and expires_at > $3
+     returning ${COLUMNS}`,
+    tx.now + forMs,
+    hash,
+    tx.now,
+  );
+}
+
+export async function end(tx: Tx, { hash }: Input<'end'>): Promise<void> {
+  const ended = await tx.db.run('delete from session where hash = $1', hash);
+  if (ended > 0) await touchKeys(tx);
+}
+
+export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: boolean }> {
+  let done = true;
+  for (const table of ['session', 'sign_in_link']) {
+    const deleted = await tx.db.run(
+      `delete from ${table} where hash in
+         (select hash from ${table} where expires_at <= $1 limit $2 for update skip locked)`,
+      tx.now,
+      limit,
+    );
+    if (deleted >= limit) done = false;
+  }
+  return { done };
+}
+
+/** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */
+async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
+  await tx.db.run('select 1 from api_key where id = $1 for key share', keyId);
+  const key = await byId(tx, keyId);
+  return key !== undefined && isUsable(key, tx.now) ? key : undefined;
+}
+
+async function insert(
+  tx: Tx,
+  table: 'session' | 'sign_in_link',
+  { key, hash, forMs }: { key: ApiKey; hash: string; forMs: number },
+): Promise<void> {
+  await tx.db.run(
+    `insert into ${table} (hash, team_id, key_id, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
+    hash,
+    key.teamId,
+    key.id,
+    tx.now,
+    tx.now + forMs,
+  );
+}

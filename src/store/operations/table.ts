@@ -1,0 +1,179 @@
+/** Every operation that is the same on both databases, by noun, and how drivers run it: see `operation.ts`. */
+import { batched, lease, read, rounds, write } from '../operation.ts';
+import * as attempts from './attempts.ts';
+import * as audit from './audit.ts';
+import * as cancel from './cancel.ts';
+import { cancelRemoved } from './cancel-removed.ts';
+import { changes } from './changes.ts';
+import * as deliveries from './deliveries.ts';
+import * as erase from './erase.ts';
+import { history as eventHistory, ofEvent } from './event-history.ts';
+import * as events from './events.ts';
+import { scanRecords, scanTexts } from './find-content.ts';
+import { FORGET_START, forget } from './forget-webhooks.ts';
+import * as inspectors from './inspectors.ts';
+import * as instance from './instance.ts';
+import * as glance from './job-glance.ts';
+import * as history from './job-history.ts';
+import { log, report } from './job-log.ts';
+import * as jobs from './jobs.ts';
+import * as keys from './keys.ts';
+import { EXPIRE_START, expire, PRUNE_START, prune as pruneOutbox } from './outbox-retention.ts';
+import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
+import { publish } from './publish.ts';
+import { begin, noteSent } from './push.ts';
+import * as quotas from './quotas.ts';
+import * as records from './records.ts';
+import * as removeTeam from './remove-team.ts';
+import { REPLAY_START, stepReplays } from './replay-steps.ts';
+import * as replays from './replays.ts';
+import * as schedules from './schedules.ts';
+import * as sessions from './sessions.ts';
+import * as status from './status.ts';
+import { remove, sweep } from './sweep.ts';
+import * as teams from './teams.ts';
+import * as usage from './usage.ts';
+import * as versions from './versions.ts';
+import * as changesOfWebhooks from './webhook-changes.ts';
+import * as webhooks from './webhooks.ts';
+import * as workflows from './workflows.ts';
+
+export const OPERATIONS = {
+  instance: { claim: write(instance.claim), get: read(instance.get), lease: lease(instance.lease) },
+  teams: {
+    ensure: write(teams.ensure),
+    get: read(teams.get),
+    bySlug: read(teams.bySlug),
+    list: read(teams.list),
+    ensureSigningKey: write(teams.ensureSigningKey),
+    signingKeys: read(teams.signingKeys),
+    retire: write(removeTeam.retire),
+    retired: read(removeTeam.retired),
+    delete: write(removeTeam.remove),
+    setQuotas: write(quotas.setQuotas),
+    quotas: read(quotas.quotas),
+    holdings: read(quotas.holdings),
+  },
+  keys: {
+    create: write(keys.create),
+    byHash: read(keys.byHash),
+    get: read(keys.get),
+    list: read(keys.list),
+    revoke: write(keys.revoke),
+    rotate: write(keys.rotate),
+    used: write(keys.used),
+  },
+  sessions: {
+    begin: write(sessions.begin),
+    makeLink: write(sessions.makeLink),
+    redeem: write(sessions.redeem),
+    byHash: read(sessions.byHash),
+    renew: write(sessions.renew),
+    end: write(sessions.end),
+    prune: write(sessions.prune),
+  },
+  workflows: {
+    apply: write(workflows.apply),
+    get: read(workflows.get),
+    list: read(workflows.list),
+    applied: read(workflows.applied),
+    archive: write(workflows.archive),
+    pause: write(workflows.pause),
+    resume: write(workflows.resume),
+  },
+  jobs: {
+    enqueue: batched(jobs.enqueue),
+    begin: write(begin),
+    noteSent: write(noteSent),
+    setProcess: write(attempts.setProcess),
+    fail: write(attempts.fail),
+    abandoned: read(attempts.abandoned),
+    reclaim: write(attempts.reclaim),
+    cancel: write(cancel.cancel),
+    endCanceled: write(cancel.endCanceled),
+    runNow: write(cancel.runNow),
+    report: write(report),
+    log: read(log),
+    get: read(jobs.get),
+    list: read(history.list),
+    recent: read(glance.recent),
+    counts: read(glance.counts),
+    prune: rounds(history.PRUNE_START, history.prune),
+  },
+  schedules: { due: read(schedules.due), ahead: read(schedules.ahead), fire: batched(schedules.fire) },
+  records: {
+    sweep: write(sweep),
+    remove: write(remove),
+    publish: write(publish),
+    version: read(versions.version),
+    versionAt: read(versions.versionAt),
+    versions: read(versions.versions),
+    page: read(records.page),
+    search: read(records.search),
+    changes: read(changes),
+    prunable: read(prunable),
+    prune: rounds(PRUNE_RECORDS_START, prune),
+  },
+  events: {
+    list: read(events.list),
+    get: read(events.get),
+    history: read(eventHistory),
+    latest: read(events.latest),
+    newest: read(events.newest),
+  },
+  webhooks: {
+    subscribe: write(webhooks.subscribe),
+    list: read(webhooks.list),
+    get: read(webhooks.get),
+    byUrl: read(webhooks.byUrl),
+    unsubscribe: write(webhooks.unsubscribe),
+    secret: read(webhooks.secret),
+    headers: read(webhooks.headers),
+    rotate: write(changesOfWebhooks.rotate),
+    change: write(changesOfWebhooks.change),
+    pause: write(changesOfWebhooks.pause),
+    resume: write(webhooks.resume),
+    test: write(changesOfWebhooks.test),
+    forget: rounds(FORGET_START, forget),
+  },
+  deliveries: {
+    get: read(deliveries.get),
+    list: read(deliveries.list),
+    ofEvent: read(ofEvent),
+    replay: write(replays.replay),
+    startReplay: write(replays.startReplay),
+    getReplay: read(replays.getReplay),
+    replayable: read(replays.replayable),
+    replayed: read(replays.replayed),
+    stepReplays: rounds(REPLAY_START, stepReplays),
+    expire: rounds(EXPIRE_START, expire),
+    prune: rounds(PRUNE_START, pruneOutbox),
+    cancelRemoved: write(cancelRemoved),
+  },
+  inspectors: {
+    create: write(inspectors.create),
+    list: read(inspectors.list),
+    find: read(inspectors.find),
+    change: write(inspectors.change),
+    remove: write(inspectors.remove),
+    keep: write(inspectors.keep),
+    requests: read(inspectors.requests),
+    signers: read(inspectors.signers),
+    prune: write(inspectors.prune),
+  },
+  erasure: {
+    workflows: read(erase.workflows),
+    scanRecords: read(scanRecords),
+    scanTexts: read(scanTexts),
+    rewrite: write(erase.rewrite),
+    remove: write(erase.remove),
+    suppress: write(erase.suppress),
+    suppressed: read(erase.suppressed),
+  },
+  audit: { add: write(audit.add), list: read(audit.list), prune: write(audit.prune) },
+  usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
+  status: {
+    work: read(status.work),
+    due: read(status.due),
+  },
+};

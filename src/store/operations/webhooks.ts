@@ -1,0 +1,198 @@
+/** Webhooks: subscribing, reading and removing. `webhook-changes.ts` changes an existing one. */
+
+import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
+import { newId } from '../../std/id.ts';
+import type { Tx, View } from '../sql.ts';
+import { touchLane } from '../touched.ts';
+import type { WebhookOperations } from '../webhook-operations.ts';
+import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
+import { requireRoom } from './quotas.ts';
+
+export interface Target {
+  teamId: string;
+  id: string;
+}
+
+/** Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds. */
+export async function subscribe(
+  tx: Tx,
+  input: Parameters<WebhookOperations['subscribe']>[0],
+): ReturnType<WebhookOperations['subscribe']> {
+  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
+  if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
+
+  const [same, active] = await Promise.all([
+    tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, eventSetKey(events)),
+    activeCount(tx, teamId, workflowId),
+  ]);
+  if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
+  if (active >= limit) return { outcome: 'limit_reached' };
+  if (same !== undefined) {
+    return {
+      outcome: 'existing',
+      webhook: (await resume(tx, { teamId, id: same.id })) as Webhook,
+      resumed: true,
+    };
+  }
+
+  await requireRoom(tx, teamId, 'webhooks');
+  const row = (await tx.db.get<WebhookRow>(
+    `insert into webhook
+       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10) returning *`,
+    teamId,
+    newId('wh', tx.now),
+    workflowId,
+    url,
+    JSON.stringify(events),
+    eventSetKey(events),
+    firesFor(events),
+    input.secret,
+    JSON.stringify(settings),
+    tx.now,
+  )) as WebhookRow;
+  return { outcome: 'created', webhook: toWebhook(row) };
+}
+
+/** Locks what is subscribed to, a workflow or the whole team, until the commit; returns whether it exists. */
+async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
+  const found =
+    workflowId === null
+      ? await tx.db.get('select 1 from team where id = $1 for no key update', teamId)
+      : await tx.db.get(
+          'select 1 from workflow where team_id = $1 and id = $2 and archived_at is null for no key update',
+          teamId,
+          workflowId,
+        );
+  return found !== undefined;
+}
+
+// With the digests, which are what the index holds.
+const SAME = `
+  select * from webhook
+  where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted'
+    and md5(url) = md5($3) and url = $3 and md5(event_set) = md5($4) and event_set = $4`;
+
+async function activeCount(tx: Tx, teamId: string, workflowId: string | null): Promise<number> {
+  const row = await tx.db.get<{ count: number }>(
+    `select count(*) as count from webhook
+     where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and state = 'active'`,
+    teamId,
+    workflowId ?? '',
+  );
+  return row?.count ?? 0;
+}
+
+/** Ends a pause, also for `subscribe`. */
+export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
+  const row = await tx.db.get<WebhookRow>(
+    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
+       breaker = null
+     where team_id = $1 and id = $2 and state = 'paused' returning *`,
+    teamId,
+    id,
+  );
+  if (row !== undefined) return changed(tx, row);
+  tx.repeated = true;
+  return get(tx, { teamId, id });
+}
+
+export async function list(
+  view: View,
+  { teamId, workflowId }: { teamId: string; workflowId?: string },
+): Promise<Webhook[]> {
+  const rows = await view.db.all<WebhookRow>(
+    `select * from webhook
+     where team_id = $1 and ($2::text is null or workflow_id = $2) and state <> 'deleted'
+     order by created_at, id`,
+    teamId,
+    workflowId ?? null,
+  );
+  return rows.map(toWebhook);
+}
+
+export async function get(view: View, { teamId, id }: Target): Promise<Webhook | undefined> {
+  const row = await view.db.get<WebhookRow>(
+    `select * from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row && toWebhook(row);
+}
+
+export async function byUrl(
+  view: View,
+  { teamId, url, workflowId }: { teamId: string; url: string; workflowId?: string },
+): Promise<Webhook[]> {
+  const rows = await view.db.all<WebhookRow>(
+    `select * from webhook
+     where team_id = $1 and url = $2 and ($3::text is null or workflow_id = $3) and state <> 'deleted'
+     order by created_at, id`,
+    teamId,
+    url,
+    workflowId ?? null,
+  );
+  return rows.map(toWebhook);
+}
+
+/** `more` says whether deliveries still wait for them; `cancel-removed.ts` cancels those. */
+export async function unsubscribe(
+  tx: Tx,
+  { teamId, ids }: { teamId: string; ids: readonly string[] },
+): Promise<{ removed: number; more: boolean }> {
+  const removed: string[] = [];
+  // In this order, so that no two calls deadlock.
+  for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
+  const left = await Promise.all(removed.map((id) => cancelWaiting(tx, { teamId, id })));
+  return { removed: removed.length, more: left.includes(true) };
+}
+
+/** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
+export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boolean> {
+  const removed = await tx.db.run(
+    `update webhook set state = 'deleted', deleted_at = $1 where team_id = $2 and id = $3 and state <> 'deleted'`,
+    tx.now,
+    teamId,
+    id,
+  );
+  // Nodes that have loaded its deliveries drop them.
+  if (removed > 0) touchLane(tx, teamId, id);
+  return removed > 0;
+}
+
+/** How many deliveries of one webhook one transaction cancels at most. */
+const MAX_CANCELED = 500;
+
+/** Cancels up to 500 waiting deliveries of a webhook; returns whether more may be left. */
+export async function cancelWaiting(tx: Tx, { teamId, id }: Target): Promise<boolean> {
+  const canceled = await tx.db.run(
+    `with waiting as materialized (
+       select id from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting' and event_sequence > 0
+       order by class, event_sequence, id limit $3
+     )
+     update delivery set state = 'canceled', next_at = null
+     from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`,
+    teamId,
+    id,
+    MAX_CANCELED,
+  );
+  return canceled === MAX_CANCELED;
+}
+
+export async function secret(view: View, { teamId, id }: Target): Promise<string | undefined> {
+  const row = await view.db.get<{ secret: string }>(
+    `select secret from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row?.secret;
+}
+
+export async function headers(view: View, { teamId, id }: Target): Promise<string | null | undefined> {
+  const row = await view.db.get<{ headers: string | null }>(
+    `select headers from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+    teamId,
+    id,
+  );
+  return row?.headers;
+}

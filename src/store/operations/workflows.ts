@@ -1,0 +1,219 @@
+/**
+ * Workflows: their definitions and where their data stands.
+ *
+ * The row of a workflow is the lock under which its slots are given out and freed: whoever queues a job, ends one,
+ * pauses or archives takes it first, and the rows of jobs after it.
+ */
+
+import type { Definition, Workflow } from '../../model/workflow.ts';
+import type { Tx, View } from '../sql.ts';
+import type { AppliedWorkflow } from '../store.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
+import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
+import { requireRoom } from './quotas.ts';
+import { UNFINISHED } from './unfinished.ts';
+
+type ApplyInput = {
+  teamId: string;
+  id: string;
+  definition: Definition;
+  hash: string;
+  nextRunAt: number | null;
+  expectedHash?: string;
+};
+
+export async function apply(
+  tx: Tx,
+  input: ApplyInput,
+): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'> {
+  const { teamId, id, hash, expectedHash } = input;
+  const definition = JSON.stringify(input.definition);
+  const found = await lockWorkflow(tx, teamId, id);
+  if (expectedHash !== undefined && (found?.archived_at !== null || found.definition_hash !== expectedHash)) {
+    return 'stale';
+  }
+  if (found === undefined || found.archived_at !== null) await requireRoom(tx, teamId, 'workflows');
+  const stored = found ?? (await create(tx, input, definition));
+  if (stored === 'created') return stored;
+  if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
+  await Promise.all([
+    tx.db.run(
+      `update workflow set definition = $1, definition_hash = $2, next_run_at = $3, archived_at = null, updated_at = $4
+       where team_id = $5 and id = $6`,
+      definition,
+      hash,
+      nextRun(input, stored),
+      tx.now,
+      teamId,
+      id,
+    ),
+    // Jobs that waited while it was archived may run again.
+    park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
+  ]);
+  tx.touched.jobs = true;
+  return stored.archived_at === null ? 'changed' : 'restored';
+}
+
+/** Inserts a workflow; when another node has just done so, returns the row of that one. */
+async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
+  const { teamId, id, hash } = input;
+  const inserted = await tx.db.run(
+    `insert into workflow (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $6)
+     on conflict (team_id, id) do nothing`,
+    teamId,
+    id,
+    definition,
+    hash,
+    nextRun(input, undefined),
+    tx.now,
+  );
+  return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
+}
+
+export async function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Workflow | undefined> {
+  const row = await workflowRow(view, teamId, id);
+  return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
+}
+
+export async function list(
+  view: View,
+  { teamId, after = '', limit }: { teamId: string; after?: string; limit?: number },
+): Promise<Workflow[]> {
+  const rows = await view.db.all<ListedRow>(
+    `select ${LISTED} from workflow where team_id = $1 and id > $2 and archived_at is null order by id limit $3`,
+    teamId,
+    after,
+    limit ?? null,
+  );
+  return rows.map(toWorkflow);
+}
+
+export async function applied(view: View): Promise<AppliedWorkflow[]> {
+  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>(READ_APPLIED);
+  return rows.map(({ unread, ...row }) =>
+    unread === null ? row : { ...row, sourceType: (JSON.parse(unread) as Definition).source.type },
+  );
+}
+
+/**
+ * PostgreSQL cannot read a field of JSON that holds an escaped NUL or half a surrogate pair anywhere, and fails the
+ * whole statement. Definitions with an escape are therefore read here: otherwise the definition of one team would stop
+ * those of all teams from being compared.
+ */
+const READ_APPLIED = `
+  select team_id as "teamId", id, definition_hash as "definitionHash",
+    case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
+    case when strpos(definition, '\\u') > 0 then definition end as unread
+  from workflow where archived_at is null order by team_id, id`;
+
+export async function archive(
+  tx: Tx,
+  { teamId, ids }: { teamId: string; ids: readonly string[] },
+): Promise<number> {
+  // In the order of their ids, so that two concurrent calls do not deadlock.
+  const locked = await tx.db.all<{ id: string }>(
+    `select id from workflow where team_id = $1 and archived_at is null and id = any($2::text[])
+     order by id for update`,
+    teamId,
+    ids,
+  );
+  if (locked.length === 0) return 0;
+  const archived = locked.map(({ id }) => id);
+  await Promise.all([
+    tx.db.run(
+      'update workflow set archived_at = $1, updated_at = $1 where team_id = $2 and id = any($3::text[])',
+      tx.now,
+      teamId,
+      archived,
+    ),
+    park(tx, { teamId, ids: archived, parked: true }),
+  ]);
+  return locked.length;
+}
+
+export async function pause(
+  tx: Tx,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Workflow | undefined> {
+  const row = await lockWorkflow(tx, teamId, id);
+  if (row === undefined || row.archived_at !== null) return undefined;
+  if (row.paused_at !== null) {
+    tx.repeated = true;
+    return toWorkflow(row);
+  }
+  await Promise.all([
+    tx.db.run(
+      'update workflow set paused_at = $1, updated_at = $1 where team_id = $2 and id = $3',
+      tx.now,
+      teamId,
+      id,
+    ),
+    park(tx, { teamId, ids: [id], parked: true }),
+  ]);
+  return toWorkflow({ ...row, paused_at: tx.now, updated_at: tx.now });
+}
+
+export async function resume(
+  tx: Tx,
+  { teamId, id, nextRunAt }: { teamId: string; id: string; nextRunAt: number | null },
+): Promise<Workflow | undefined> {
+  const row = await lockWorkflow(tx, teamId, id);
+  if (row === undefined || row.archived_at !== null) return undefined;
+  if (row.paused_at === null) {
+    tx.repeated = true;
+    return toWorkflow(row);
+  }
+  const { schedule } = JSON.parse(row.definition) as Definition;
+  const next = schedule === null ? null : nextRunAt;
+  await Promise.all([
+    tx.db.run(
+      `update workflow set paused_at = null, updated_at = $1, next_run_at = $2 where team_id = $3 and id = $4`,
+      tx.now,
+      next,
+      teamId,
+      id,
+    ),
+    park(tx, { teamId, ids: [id], parked: false }),
+  ]);
+  tx.touched.jobs = true;
+  return toWorkflow({ ...row, paused_at: null, updated_at: tx.now, next_run_at: next });
+}
+
+/**
+ * Takes the unfinished jobs of workflows (two of each at most) out of the index that claims search, or puts them back,
+ * so that no claim has to skip them. Jobs that are put back are dated now (see `claim-bounds.ts`). The rows of the
+ * workflows are locked by now.
+ */
+async function park(
+  tx: Tx,
+  { teamId, ids, parked }: { teamId: string; ids: readonly string[]; parked: boolean },
+): Promise<void> {
+  await tx.db.run(
+    `update job set parked = $1,
+       run_at = case when $1 = 0 and state <> 'running' then greatest(run_at, $4) else run_at end
+     where team_id = $2 and workflow_id = any($3::text[]) and ${UNFINISHED}
+       and parked <> $1`,
+    parked ? 1 : 0,
+    teamId,
+    ids,
+    tx.now,
+  );
+}
+
+/** The row, archived or not. */
+export function workflowRow(view: View, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+  return view.db.get<WorkflowRow>('select * from workflow where team_id = $1 and id = $2', teamId, id);
+}
+
+/** The row, archived or not, locked until the commit: before any job of it, or record, is. */
+export function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+  return tx.db.get<WorkflowRow>(
+    'select * from workflow where team_id = $1 and id = $2 for update',
+    teamId,
+    id,
+  );
+}

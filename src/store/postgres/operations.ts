@@ -1,0 +1,41 @@
+/** The operations of this driver: those that both have, and those whose way is PostgreSQL's own. */
+import { lease, read, write } from '../operation.ts';
+import { release } from '../operations/attempts.ts';
+import { OPERATIONS } from '../operations/table.ts';
+import { renewFree, renewLocked } from './beat.ts';
+import { claim } from './claim.ts';
+import { survey } from './claim-bounds.ts';
+import { compare, currentSeqs } from './compare.ts';
+import * as leases from './lane-leases.ts';
+import { firstDueAt, isLarge, lane, lanes, load } from './lanes.ts';
+import { settle } from './settle.ts';
+import { stage } from './stage.ts';
+import { database, schema } from './status.ts';
+
+export const POSTGRES_OPERATIONS = {
+  ...OPERATIONS,
+  jobs: { ...OPERATIONS.jobs, release: write(release) },
+  claiming: { claim: write(claim), survey: read(survey) },
+  beating: { free: lease(renewFree), locked: write(renewLocked) },
+  records: {
+    ...OPERATIONS.records,
+    compare: read(compare),
+    currentSeqs: read(currentSeqs),
+    stage: write(stage),
+  },
+  deliveries: {
+    ...OPERATIONS.deliveries,
+    firstDueAt: read(firstDueAt),
+    load: read(load),
+    settle: write(settle),
+  },
+  lanes: {
+    all: read(lanes),
+    one: read(lane),
+    isLarge: read(isLarge),
+    take: write(leases.take),
+    keep: lease(leases.keep),
+    release: write(leases.release),
+  },
+  status: { ...OPERATIONS.status, database: read(database), schema: read(schema) },
+};

@@ -1,0 +1,89 @@
+/**
+ * What every operation is written against: a few ways to run a statement, the same on both databases.
+ *
+ * Statements are written once, as PostgreSQL reads them, with `$1` for values. `sqlite/dialect.ts` says how SQLite reads
+ * them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
+ */
+import type { Quotas } from '../model/quota.ts';
+import type { PendingEvent } from './operations/events.ts';
+import type { Touched } from './store.ts';
+
+/** A value for a `$n`. SQLite stores true as 1 and gets a list as JSON. */
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
+
+/** What differs between the databases. */
+export interface Either<Sqlite, Postgres = Sqlite> {
+  readonly sqlite: Sqlite;
+  readonly postgres: Postgres;
+}
+
+/** A statement for both databases, or one for each. */
+export type Statement = string | Either<string>;
+
+export interface Sql {
+  /** The first row, or undefined. */
+  get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined>;
+  /** Every row; the statement bounds how many. */
+  all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]>;
+  /** Runs a statement; returns how many rows it changed. */
+  run(sql: Statement, ...values: Value[]): Promise<number>;
+  /** The one for this database: a part of a statement, or anything else. */
+  pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
+  /** Runs several reads on one state of the database; not in a transaction that writes. */
+  snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other go into
+ * `db.snapshot`. `now` is in epoch milliseconds.
+ */
+export interface View {
+  readonly db: Sql;
+  readonly now: number;
+}
+
+/**
+ * For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. It
+ * may send statements without awaiting those before; they run in the order in which they were sent.
+ */
+export interface Tx extends View {
+  /** The URL of the service as others reach it, for the bodies of events. */
+  readonly publicUrl: string;
+  /** For teams without quotas of their own. */
+  readonly quotas: Quotas;
+  /** What watchers are told after the commit. */
+  readonly touched: Touched;
+  /** The events of this transaction, numbered and written just before its commit. */
+  readonly events: PendingEvent[];
+  /** The counter of key changes, when this transaction changes keys. */
+  keysChanged?: number;
+  /** An earlier call has done this already, so that no audit line is written. */
+  repeated?: boolean;
+}
+
+/** The type of a column, by the name that PostgreSQL has for it. */
+export type ColumnType = 'text' | 'bigint' | 'integer' | 'boolean';
+
+/**
+ * Inserts rows by one statement on PostgreSQL, and by one prepared statement for each row on SQLite, which is the
+ * fastest there.
+ *
+ * @param columns the type of each column, in the order of the values of a row
+ */
+export async function insertAll(
+  db: Sql,
+  table: string,
+  columns: Readonly<Record<string, ColumnType>>,
+  rows: readonly (readonly (string | number | null)[])[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const names = Object.keys(columns).join(', ');
+  const places = Object.values(columns).map((type, at) => [`$${at + 1}`, type] as const);
+  const one = `insert into ${table} (${names}) values (${places.map(([place]) => place).join(', ')})`;
+  const all = `insert into ${table} (${names}) select * from unnest(${places.map(([place, type]) => `${place}::${type}[]`).join(', ')})`;
+  const runs = db.pick({
+    sqlite: () => Promise.all(rows.map((row) => db.run(one, ...row))),
+    postgres: () => db.run(all, ...places.map((_, at) => rows.map((row) => row[at] ?? null))),
+  });
+  await runs();
+}

@@ -1,0 +1,63 @@
+/** The operations' way to a connection of SQLite: what is asked for runs at once, and is answered by a promise. */
+import type { Either, Sql, Statement, Value } from '../sql.ts';
+import type { Value as Bound, Database } from './database.ts';
+
+export class SqliteSql implements Sql {
+  readonly #db: Database;
+  #over = false;
+  #snapshots = 0;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
+    return this.#open().row<Row>(textOf(sql), values.map(bindable));
+  }
+
+  async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
+    return this.#open().rows<Row>(textOf(sql), values.map(bindable));
+  }
+
+  async run(sql: Statement, ...values: Value[]): Promise<number> {
+    return this.#open().run(textOf(sql), ...values.map(bindable));
+  }
+
+  pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres {
+    return either.sqlite;
+  }
+
+  /** Reads that run between others of a snapshot belong to it: they wait for nothing but each other. */
+  async snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
+    if (this.#snapshots === 0) this.#db.run('begin');
+    this.#snapshots += 1;
+    try {
+      return await read(this);
+    } finally {
+      this.#snapshots -= 1;
+      if (this.#snapshots === 0) this.#db.run('commit');
+    }
+  }
+
+  /**
+   * Refuses every further statement. When one of several concurrent parts of an operation fails, what the others would
+   * run next must not run after the rollback.
+   */
+  end(): void {
+    this.#over = true;
+  }
+
+  #open(): Database {
+    if (this.#over) throw new Error('The transaction of this statement is over');
+    return this.#db;
+  }
+}
+
+function textOf(sql: Statement): string {
+  return typeof sql === 'string' ? sql : sql.sqlite;
+}
+
+function bindable(value: Value): Bound {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  return Array.isArray(value) ? JSON.stringify(value) : (value as Bound);
+}
