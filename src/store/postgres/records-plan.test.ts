@@ -100,6 +100,7 @@ class Explaining extends Database {
 
   #looking<Result>(sql: string, values: Value[], perform: () => Promise<Result>): Promise<Result> {
     const result = this.#before.then(async () => {
+      if (sql.startsWith('set ')) return perform();
       await super.exec('savepoint before');
       const [explained] = await super.all<{ 'QUERY PLAN': [{ Plan: Node }] }>(
         `explain (analyze, format json) ${sql}`,
