@@ -20,6 +20,14 @@ export interface Either<Sqlite, Postgres = Sqlite> {
 /** A statement for both databases, or one for each. */
 export type Statement = string | Either<string>;
 
+/** Picks from what differs. */
+export type Pick = <Sqlite, Postgres>(either: Either<Sqlite, Postgres>) => Sqlite | Postgres;
+
+/** A statement of which some parts differ: `both((pick) => \`select … ${pick({ sqlite: '…', postgres: '…' })} …\`)`. */
+export function both(text: (pick: Pick) => string): Either<string> {
+  return { sqlite: text((either) => either.sqlite), postgres: text((either) => either.postgres) };
+}
+
 export interface Sql {
   /** The first row, or undefined. */
   get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined>;
@@ -86,4 +94,23 @@ export async function insertAll(
     postgres: () => db.run(all, ...places.map((_, at) => rows.map((row) => row[at] ?? null))),
   });
   await runs();
+}
+
+/**
+ * A statement that deletes the first rows that match, except those that another transaction has locked.
+ *
+ * @param of.key the columns of the primary key, or others that say which row it is: `team_id, id`
+ * @param of.first `where … order by … limit $n`
+ * @param of.index the one that SQLite searches, where it would choose another
+ */
+export function deletion(of: { table: string; key: string; first: string; index?: string }): Either<string> {
+  const { table, key, first, index } = of;
+  const use = index === undefined ? '' : `indexed by ${index} `;
+  const isSame = key.split(', ').map((column) => `${table}.${column} = old.${column}`);
+  return {
+    sqlite: `delete from ${table} where (${key}) in (select ${key} from ${table} ${use}${first})`,
+    postgres: `
+      with old as materialized (select ${key} from ${table} ${first} for update skip locked)
+      delete from ${table} using old where ${isSame.join(' and ')}`,
+  };
 }

@@ -8,6 +8,8 @@ export const MAX_COUNTED = 5_000_000;
 export interface WorkflowRow {
   team_id: string;
   id: string;
+  /** What `record.workflow` calls it, on SQLite alone. */
+  number?: number;
   definition: string;
   definition_hash: string;
   state: string | null;

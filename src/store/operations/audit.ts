@@ -4,7 +4,7 @@ import type { AuditOperations } from '../audit-operations.ts';
 import { AUDIT_COLUMNS, type AuditRow, auditValues, STORED_COLUMNS, toAuditLine } from '../audit-row.ts';
 import { linesOf } from '../audited.ts';
 import { idsBetween } from '../id-period.ts';
-import type { Tx, View } from '../sql.ts';
+import { deletion, type Tx, type View } from '../sql.ts';
 
 type Input<Name extends keyof AuditOperations> = Parameters<AuditOperations[Name]>[0];
 type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperations[Name]>>;
@@ -12,7 +12,7 @@ type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperat
 /** Lines that one search for an action, an actor or a target reads. */
 const LOOKED_THROUGH = 5_000;
 
-export async function add(tx: Tx, line: Input<'add'>): Promise<void> {
+export async function add(tx: View, line: Input<'add'>): Promise<void> {
   await tx.db.run(
     `insert into audit (${STORED_COLUMNS.join(', ')})
      values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`,
@@ -64,16 +64,15 @@ export async function list({ db }: View, input: Input<'list'>): Promise<Result<'
   return { lines, next: rows.length > limit ? (lines.at(-1)?.id ?? null) : (last ?? null) };
 }
 
+const OLD = deletion({
+  table: 'audit',
+  key: 'team_id, id',
+  first: 'where id < $1 and created_at <= $2 order by id limit $3',
+  index: 'audit_line',
+});
+
 export async function prune(tx: Tx, { olderMs, limit }: Input<'prune'>): Promise<Result<'prune'>> {
   const { end, until } = idsBetween('aud', { until: tx.now - olderMs });
-  const gone = await tx.db.run(
-    `with old as materialized (
-       select team_id, id from audit where id < $1 and created_at <= $2
-       order by id limit $3 for update skip locked)
-     delete from audit using old where audit.team_id = old.team_id and audit.id = old.id`,
-    end,
-    until,
-    limit,
-  );
+  const gone = await tx.db.run(OLD, end, until, limit);
   return { done: gone < limit };
 }

@@ -1,6 +1,6 @@
 /** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
 import { type IdempotentCall, partsOf, REMEMBERED_MS, refuseOther } from '../idempotent-call.ts';
-import type { Tx } from '../sql.ts';
+import { deletion, type Tx } from '../sql.ts';
 
 /** How many expired keys of its team each new key deletes; more than one, so that they become fewer. */
 const FORGOTTEN_AT_ONCE = 10;
@@ -53,18 +53,14 @@ export async function once<T>(
   return made;
 }
 
-/** Deletes some expired keys of a team, except those that another transaction is deleting at this moment. */
+const EXPIRED = deletion({
+  table: 'idempotency',
+  key: 'team_id, operation, target, key',
+  first: 'where team_id = $1 and created_at <= $2 order by created_at limit $3',
+  index: 'idempotency_age',
+});
+
+/** Deletes some expired keys of a team. */
 export async function forget(tx: Tx, teamId: string): Promise<void> {
-  await tx.db.run(
-    `with old as materialized (
-       select team_id, operation, target, key from idempotency
-       where team_id = $1 and created_at <= $2
-       order by created_at limit $3 for update skip locked)
-     delete from idempotency using old
-     where idempotency.team_id = $1 and idempotency.operation = old.operation
-       and idempotency.target = old.target and idempotency.key = old.key`,
-    teamId,
-    tx.now - REMEMBERED_MS,
-    FORGOTTEN_AT_ONCE,
-  );
+  await tx.db.run(EXPIRED, teamId, tx.now - REMEMBERED_MS, FORGOTTEN_AT_ONCE);
 }

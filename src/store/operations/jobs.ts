@@ -153,7 +153,7 @@ export interface LockedJob {
 
 /** Locks a job and its workflow, to end the job or to change its records. */
 export async function lockJob(
-  tx: Tx,
+  tx: View,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<LockedJob | undefined> {
   // In this order and in one round trip, which is safe because a job never moves to another workflow.
@@ -173,14 +173,14 @@ export async function lockJob(
  * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError unless this
  * attempt is still the one that runs.
  */
-export async function lockHeld(tx: Tx, held: Held): Promise<LockedJob> {
+export async function lockHeld(tx: View, held: Held): Promise<LockedJob> {
   const locked = await lockRunning(tx, held);
   if (locked === undefined) throw fenced(held);
   return locked;
 }
 
 /** As `lockHeld`, but returns undefined when this attempt no longer runs. */
-export async function lockRunning(tx: Tx, held: Held): Promise<LockedJob | undefined> {
+export async function lockRunning(tx: View, held: Held): Promise<LockedJob | undefined> {
   const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
   const { job } = locked ?? {};
   return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;

@@ -128,21 +128,18 @@ export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | u
 
 /** Updates keys in the order of their ids, so that no two nodes deadlock. */
 export async function used(tx: Tx, { keys }: Input<'used'>): Promise<void> {
-  const sorted = keys.toSorted((one, other) => (one.id < other.id ? -1 : 1));
-  await tx.db.run(
-    `with noted as materialized (
-       select api_key.id, given.at from api_key
-       join unnest($1::text[], $2::bigint[]) as given (id, at) on given.id = api_key.id
-       order by api_key.id for update of api_key)
-     update api_key set last_used_at = greatest(last_used_at, noted.at) from noted where api_key.id = noted.id`,
-    sorted.map(({ id }) => id),
-    sorted.map(({ at }) => at),
-  );
+  for (const { id, at } of keys.toSorted((one, other) => (one.id < other.id ? -1 : 1)))
+    await tx.db.run(
+      'update api_key set last_used_at = greatest(coalesce(last_used_at, 0), $1) where id = $2',
+      at,
+      id,
+    );
 }
 
 /** Increases the counter of key changes, by which other nodes notice that their cached keys are stale. */
 export async function touchKeys(tx: Tx): Promise<void> {
   tx.touched.keys = true;
+  if (tx.db.pick({ sqlite: true, postgres: false })) return;
   const row = await tx.db.get<{ value: string }>(
     `insert into instance (name, value) values ('keys_changed', '1')
      on conflict (name) do update set value = (instance.value::bigint + 1)::text

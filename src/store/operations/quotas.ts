@@ -7,7 +7,7 @@ import {
   type Quota,
   quotaReached,
 } from '../../model/quota.ts';
-import type { Tx, View } from '../sql.ts';
+import { insertAll, type Tx, type View } from '../sql.ts';
 import { MAX_COUNTED, type WorkflowRow } from '../workflow-row.ts';
 
 export async function setQuotas(
@@ -16,13 +16,8 @@ export async function setQuotas(
 ): Promise<void> {
   await lockTeam(tx, teamId);
   await tx.db.run('delete from quota where team_id = $1', teamId);
-  await tx.db.run(
-    `insert into quota (team_id, name, most)
-     select $1, name, most from unnest($2::text[], $3::bigint[]) as own (name, most)`,
-    teamId,
-    Object.keys(quotas),
-    Object.values(quotas),
-  );
+  const rows = Object.entries(quotas).map(([name, most]) => [teamId, name, most]);
+  await insertAll(tx.db, 'quota', { team_id: 'text', name: 'text', most: 'bigint' }, rows);
   // Jobs that waited because of the quota may run now.
   tx.touched.jobs = true;
 }

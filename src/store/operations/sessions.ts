@@ -2,7 +2,7 @@
 import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import type { SessionOperations } from '../session-operations.ts';
-import type { Tx, View } from '../sql.ts';
+import { deletion, type Tx, type View } from '../sql.ts';
 import { byId, touchKeys } from './keys.ts';
 
 type Input<Name extends keyof SessionOperations> = Parameters<SessionOperations[Name]>[0];
@@ -16,9 +16,10 @@ export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Pro
   await insert(tx, 'session', { key, hash, forMs });
   const ended = await tx.db.run(
     `delete from session where hash in
-       (select hash from session where key_id = $1 order by expires_at desc, created_at desc offset $2)`,
+       (select hash from session where key_id = $1 order by expires_at desc, created_at desc limit $3 offset $2)`,
     keyId,
     MAX_SESSIONS_OF_KEY,
+    Number.MAX_SAFE_INTEGER,
   );
   if (ended > 0) await touchKeys(tx);
   return { teamId: key.teamId, keyId, createdAt: tx.now, expiresAt: tx.now + forMs };
@@ -72,18 +73,13 @@ export async function end(tx: Tx, { hash }: Input<'end'>): Promise<void> {
   if (ended > 0) await touchKeys(tx);
 }
 
+const EXPIRED = ['session', 'sign_in_link'].map((table) =>
+  deletion({ table, key: 'hash', first: 'where expires_at <= $1 limit $2' }),
+);
+
 export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: boolean }> {
-  let done = true;
-  for (const table of ['session', 'sign_in_link']) {
-    const deleted = await tx.db.run(
-      `delete from ${table} where hash in
-         (select hash from ${table} where expires_at <= $1 limit $2 for update skip locked)`,
-      tx.now,
-      limit,
-    );
-    if (deleted >= limit) done = false;
-  }
-  return { done };
+  const counts = await Promise.all(EXPIRED.map((sql) => tx.db.run(sql, tx.now, limit)));
+  return { done: counts.every((count) => count < limit) };
 }
 
 /** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */

@@ -87,6 +87,7 @@ export const OPERATIONS = {
     noteSent: write(noteSent),
     setProcess: write(attempts.setProcess),
     fail: write(attempts.fail),
+    release: write(attempts.release),
     abandoned: read(attempts.abandoned),
     reclaim: write(attempts.reclaim),
     cancel: write(cancel.cancel),

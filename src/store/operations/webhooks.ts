@@ -2,7 +2,7 @@
 
 import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
-import type { Tx, View } from '../sql.ts';
+import { both, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
@@ -67,11 +67,13 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
   return found !== undefined;
 }
 
-// With the digests, which are what the index holds.
-const SAME = `
-  select * from webhook
-  where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted'
-    and md5(url) = md5($3) and url = $3 and md5(event_set) = md5($4) and event_set = $4`;
+// On PostgreSQL with the digests, which are what the index holds.
+const SAME = both(
+  (pick) => `
+  select * from webhook /* use webhook_same */
+  where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and url = $3 and event_set = $4
+    ${pick({ sqlite: '', postgres: 'and md5(url) = md5($3) and md5(event_set) = md5($4)' })}`,
+);
 
 async function activeCount(tx: Tx, teamId: string, workflowId: string | null): Promise<number> {
   const row = await tx.db.get<{ count: number }>(

@@ -6,7 +6,7 @@
  */
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
-import type { Tx, View } from '../sql.ts';
+import { both, type Tx, type View } from '../sql.ts';
 import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
@@ -54,20 +54,19 @@ export async function apply(
   return stored.archived_at === null ? 'changed' : 'restored';
 }
 
+const CREATE = both(
+  (pick) => `
+  insert into workflow
+    (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at${pick({ sqlite: ', number', postgres: '' })})
+  select $1, $2, $3, $4, $5::bigint, $6::bigint, $6::bigint
+    ${pick({ sqlite: ', coalesce(max(number), 0) + 1 from workflow where true', postgres: '' })}
+  on conflict (team_id, id) do nothing`,
+);
+
 /** Inserts a workflow; when another node has just done so, returns the row of that one. */
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
-  const inserted = await tx.db.run(
-    `insert into workflow (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $6)
-     on conflict (team_id, id) do nothing`,
-    teamId,
-    id,
-    definition,
-    hash,
-    nextRun(input, undefined),
-    tx.now,
-  );
+  const inserted = await tx.db.run(CREATE, teamId, id, definition, hash, nextRun(input, undefined), tx.now);
   return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
 }
 

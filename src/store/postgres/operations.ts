@@ -1,6 +1,5 @@
 /** The operations of this driver: those that both have, and those whose way is PostgreSQL's own. */
 import { lease, read, write } from '../operation.ts';
-import { release } from '../operations/attempts.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { renewFree, renewLocked } from './beat.ts';
 import { claim } from './claim.ts';
@@ -14,7 +13,6 @@ import { database, schema } from './status.ts';
 
 export const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
-  jobs: { ...OPERATIONS.jobs, release: write(release) },
   claiming: { claim: write(claim), survey: read(survey) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   records: {

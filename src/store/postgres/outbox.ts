@@ -1,5 +1,6 @@
 /** Assembles the operations of events, webhooks and deliveries, including those of several transactions. */
 import { performance } from 'node:perf_hooks';
+import { cancelingRest } from '../cancel-rest.ts';
 import type { CallsOf } from '../operation.ts';
 import type { Store } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
@@ -15,8 +16,7 @@ type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'events' | 'webhooks' | '
 /** Makes the groups of operations about webhooks and deliveries. */
 export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store, 'webhooks' | 'deliveries'> {
   const bounds = new LaneBounds();
-  let isCanceling = false;
-  let isExpiring = false;
+  const { unsubscribe, settle, expire } = cancelingRest({ webhooks, deliveries }, deliveries.settle);
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());
@@ -43,28 +43,8 @@ export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store,
     return [...mine, ...ours].map(toDue);
   }
 
-  /** Runs in the background. What it does not get to is found by the chore that expires old deliveries. */
-  async function cancelTheRest(): Promise<void> {
-    if (isCanceling) return;
-    isCanceling = true;
-    try {
-      while ((await deliveries.cancelRemoved()).more);
-    } catch {
-      // Deliveries of removed webhooks are never loaded, whether they are canceled now or later.
-    } finally {
-      isCanceling = false;
-    }
-  }
-
   return {
-    webhooks: {
-      ...webhooks,
-      unsubscribe: async (input) => {
-        const { removed, more } = await webhooks.unsubscribe(input);
-        if (more) void cancelTheRest();
-        return removed;
-      },
-    },
+    webhooks: { ...webhooks, unsubscribe },
     deliveries: {
       ...deliveries,
       async lanes({ limit, ...holder }) {
@@ -98,15 +78,8 @@ export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store,
         bounds.note(input, seen);
         return due;
       },
-      settle: async (input) => {
-        if ((await deliveries.settle(input)).more) void cancelTheRest();
-      },
-      expire: async (input) => {
-        if (!isExpiring) void cancelTheRest();
-        const { done } = await deliveries.expire(input);
-        isExpiring = !done;
-        return { done };
-      },
+      settle,
+      expire,
     },
   };
 }

@@ -17,10 +17,11 @@ import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
 import type { RestoredBackup } from '../backup.ts';
 import { readManifest, syncDirectory, syncFile } from '../backup-files.ts';
-import { add } from './audit.ts';
+import { add } from '../operations/audit.ts';
 import { inspect, sha256Of } from './backup-check.ts';
 import { Database, isBusy, isOutside } from './database.ts';
 import { takeOwnership } from './owner.ts';
+import { SqliteSql } from './sql.ts';
 
 const RESTORING = '.restoring';
 /** The schema version since which there is an audit of every change. */
@@ -38,14 +39,14 @@ const TAG_EPOCH = 1_735_689_600;
  * @throws InUseError when a server or a command uses the database, or one exists and `force` is not set; Error with a
  *   sentence when the backup is damaged, or newer than this code
  */
-export function restoreBackup(input: {
+export async function restoreBackup(input: {
   file: string;
   path: string;
   force: boolean;
   now: number;
   author: Author;
   checkKey: (fingerprint: string | null) => void;
-}): RestoredBackup {
+}): Promise<RestoredBackup> {
   const { file, path, force, now, author, checkKey } = input;
   const directory = dirname(path);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -63,7 +64,7 @@ export function restoreBackup(input: {
     chmodSync(copy, 0o600);
     const restored = check(file, copy);
     checkKey(restored.encryptionKey);
-    change(copy, { file, now, author, hasAudit: restored.schema >= SCHEMA_OF_AUDIT });
+    await change(copy, { file, now, author, hasAudit: restored.schema >= SCHEMA_OF_AUDIT });
     syncFile(copy);
     const replaced = putAside(path, now);
     renameSync(copy, path);
@@ -105,10 +106,10 @@ function check(file: string, copy: string): Omit<RestoredBackup, 'database' | 'r
 }
 
 /** Changes the copy before it is used: new ETags, and an audit line. */
-function change(
+async function change(
   copy: string,
   { file, now, author, hasAudit }: { file: string; now: number; author: Author; hasAudit: boolean },
-): void {
+): Promise<void> {
   const db = new Database(copy);
   try {
     // The file may have been copied in WAL mode: nothing may be left in a log beside it.
@@ -116,8 +117,8 @@ function change(
     changeEtags(db, now);
     if (!hasAudit) return;
     const target = { kind: 'backup' as const, id: basename(file) };
-    add(
-      { db, now },
+    await add(
+      { db: new SqliteSql(db), now },
       { author, change: { teamId: OF_INSTANCE, action: 'backups.restore', target, summary: '' } },
     );
   } finally {

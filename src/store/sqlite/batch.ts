@@ -6,14 +6,15 @@
  */
 import { FencedError, Problem } from '../../model/error.ts';
 import { NO_QUOTAS, type Quotas } from '../../model/quota.ts';
+import { note } from '../operations/audit.ts';
+import { writeEvents } from '../operations/events.ts';
+import type { Tx } from '../sql.ts';
 import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
-import { note } from './audit.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
-import { writeSequences } from './events.ts';
 import { WRITES, type WriteName } from './operations.ts';
-import type { Tx } from './transaction.ts';
+import { SqliteSql } from './sql.ts';
 
 /** One write operation. */
 export interface Call {
@@ -35,53 +36,56 @@ export interface BatchResult {
   /** One for each call, in order. */
   answers: Answer[];
   touched: Touched;
-  /** Whether there may be more deliveries of removed webhooks for `deliveries.cancelRemoved` to cancel. */
-  cancelMore: boolean;
   /** Set if nothing was written because of the disk. */
   trouble?: DiskTrouble;
 }
 
-/** How many deliveries one transaction cancels at most. */
-const MAX_CANCELED = 500;
-
-/** Runs a batch and commits it. Never throws: errors are in the answers. */
-export function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): BatchResult {
+/** Runs a batch and commits it. Never rejects: errors are in the answers. To be awaited before the next one. */
+export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): Promise<BatchResult> {
+  const { now, publicUrl, calls } = batch;
   const touched = untouched();
-  const { now, publicUrl } = batch;
-  const tx: Tx = { db, now, publicUrl, quotas, touched, cancelsLeft: MAX_CANCELED, sequences: new Map() };
+  const shared = { now, publicUrl, quotas, touched };
   try {
-    const answers = performTogether(tx, batch.calls) ?? performApart(tx, batch.calls);
-    return { answers, touched, cancelMore: tx.cancelsLeft === 0 };
+    const answers = (await performTogether(db, shared, calls)) ?? (await performApart(db, shared, calls));
+    return { answers, touched };
   } catch (error) {
     if (db.inTransaction) db.run('rollback');
     const problem = refusalOf(error);
     const trouble = troubleOf(problem);
     const refusal = packError(problem);
     return {
-      answers: batch.calls.map(() => ({ ok: false, error: refusal })),
+      answers: calls.map(() => ({ ok: false, error: refusal })),
       touched: untouched(),
-      cancelMore: false,
       ...(trouble === undefined ? {} : { trouble }),
     };
   }
 }
 
+/** What the operations of a batch have in common. */
+type Shared = Pick<Tx, 'now' | 'publicUrl' | 'quotas' | 'touched'>;
+
 /** Optimistic: without savepoints; rolls back and returns undefined when an operation throws. */
-function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
-  tx.db.run('begin immediate');
+async function performTogether(
+  db: Database,
+  shared: Shared,
+  calls: readonly Call[],
+): Promise<Answer[] | undefined> {
+  db.run('begin immediate');
+  const sql = new SqliteSql(db);
+  const events: Tx['events'] = [];
   const answers: Answer[] = [];
   for (const call of calls) {
-    const answer = perform(tx, call);
+    const answer = await perform({ ...shared, db: sql, events }, call, db);
     if (!answer.ok) {
-      tx.db.run('rollback');
-      tx.sequences.clear();
+      sql.end();
+      db.run('rollback');
       // Alone in its batch, it need not run again.
       return calls.length === 1 ? [answer] : undefined;
     }
     answers.push(answer);
   }
-  writeSequences(tx);
-  tx.db.run('commit');
+  await writeEvents({ ...shared, db: sql, events });
+  db.run('commit');
   return answers;
 }
 
@@ -89,32 +93,38 @@ function performTogether(tx: Tx, calls: readonly Call[]): Answer[] | undefined {
  * Gives each operation a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
  * results, not errors. Savepoints for all would cost a fifth of the enqueue throughput.
  */
-function performApart(tx: Tx, calls: readonly Call[]): Answer[] {
-  tx.db.run('begin immediate');
-  tx.cancelsLeft = MAX_CANCELED;
-  const answers = calls.map((call) => {
-    tx.db.run('savepoint operation');
-    const answer = perform(tx, call);
-    if (answer.ok) writeSequences(tx);
-    else tx.db.run('rollback to operation');
-    tx.sequences.clear();
-    tx.db.run('release operation');
-    return answer;
-  });
-  tx.db.run('commit');
+async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<Answer[]> {
+  db.run('begin immediate');
+  const answers: Answer[] = [];
+  for (const call of calls) {
+    db.run('savepoint operation');
+    const sql = new SqliteSql(db);
+    const tx: Tx = { ...shared, db: sql, events: [] };
+    const answer = await perform(tx, call, db, writeEvents);
+    sql.end();
+    if (!answer.ok) db.run('rollback to operation');
+    db.run('release operation');
+    answers.push(answer);
+  }
+  db.run('commit');
   return answers;
 }
 
-/** Throws only what affects the whole batch. */
-function perform(tx: Tx, call: Call): Answer {
+/** Rejects only with what affects the whole batch. */
+async function perform(
+  tx: Tx,
+  call: Call,
+  db: Database,
+  finish?: (tx: Tx) => Promise<void>,
+): Promise<Answer> {
   try {
-    const operation = WRITES[call.name] as (tx: Tx, input: unknown) => unknown;
-    tx.repeated = false;
-    const value = operation(tx, call.input);
-    note(tx, call.input, value);
+    const operation = WRITES.get(call.name) as (tx: Tx, input: unknown) => Promise<unknown>;
+    const value = await operation(tx, call.input);
+    await note(tx, call.input, value);
+    await finish?.(tx);
     return { ok: true, value };
   } catch (error) {
-    if (isOutside(error) || !tx.db.inTransaction) throw error;
+    if (isOutside(error) || !db.inTransaction) throw error;
     return { ok: false, error: packError(error) };
   }
 }

@@ -2,10 +2,11 @@
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import { appendJobEvent } from '../operations/jobs.ts';
+import { workflowRow } from '../operations/workflows.ts';
+import type { Tx, View } from '../sql.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
-import { appendJobEvent } from './jobs.ts';
-import type { Tx, View } from './transaction.ts';
-import { type WorkflowRow, workflowRow } from './workflows.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
@@ -14,30 +15,30 @@ type ClaimInput = Parameters<JobOperations['claim']>[0];
  * tie the one served longest ago. Without that tie-break a team with a backlog would always have the job that is due
  * longest, and on a node with one slot no other team would ever be served.
  */
-export function claim(tx: Tx, input: ClaimInput): ClaimedJob[] {
+export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
   const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
-  let teams = waitingTeams(tx, except);
+  let teams = await waitingTeams(tx, except);
   const claimed: ClaimedJob[] = [];
   const busy = new Set(input.busy);
   while (claimed.length < limit) {
     teams = teams.filter((team) => team.next !== undefined && team.running < (team.most ?? perTeam));
     const isLast = input.busy !== undefined && claimed.length === limit - 1;
-    if (isLast && teams.some(({ teamId }) => busy.has(teamId)) && hasSeveralTeams(tx)) {
+    if (isLast && teams.some(({ teamId }) => busy.has(teamId)) && (await hasSeveralTeams(tx))) {
       teams = teams.filter(({ teamId }) => !busy.has(teamId));
     }
     if (teams.length === 0) break;
     const team = teams.reduce((first, other) => (goesBefore(other, first) ? other : first));
-    claimed.push(start(tx, team.next as DueJob, { nodeId, leaseMs }));
+    claimed.push(await start(tx, team.next as DueJob, { nodeId, leaseMs }));
     busy.add(team.teamId);
     team.running += 1;
     team.claimedAt = tx.now;
-    team.next = nextJob(tx, team);
+    team.next = await nextJob(tx, team);
   }
   return claimed;
 }
 
-function hasSeveralTeams(tx: Tx): boolean {
-  return tx.db.all('select 1 from team limit 2').length > 1;
+async function hasSeveralTeams(tx: Tx): Promise<boolean> {
+  return (await tx.db.all('select 1 from team limit 2')).length > 1;
 }
 
 /** A team that has waiting jobs. */
@@ -104,10 +105,10 @@ interface WaitingRow {
   most: number | null;
 }
 
-function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): WaitingTeam[] {
-  const running = runningByTeam(tx);
+async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): Promise<WaitingTeam[]> {
+  const running = await runningByTeam(tx);
   const teams = new Map<string, WaitingTeam>();
-  for (const row of tx.db.all<WaitingRow>(WAITING)) {
+  for (const row of await tx.db.all<WaitingRow>(WAITING)) {
     const teamId = row.team_id;
     const team = teams.get(teamId);
     if (team !== undefined) {
@@ -129,14 +130,14 @@ function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): Waitin
   }
   for (const team of teams.values()) {
     team.priorities.sort((one, other) => other - one);
-    team.next = nextJob(tx, team);
+    team.next = await nextJob(tx, team);
   }
   return [...teams.values()];
 }
 
 /** Served by the index `job_running` alone. */
-function runningByTeam(view: View): Map<string, number> {
-  const rows = view.db.all<{ team_id: string; running: number }>(
+async function runningByTeam(view: View): Promise<Map<string, number>> {
+  const rows = await view.db.all<{ team_id: string; running: number }>(
     `select team_id, count(*) as running from job indexed by job_running where state = 'running' group by team_id`,
   );
   return new Map(rows.map(({ team_id, running }) => [team_id, running]));
@@ -150,20 +151,28 @@ const NEXT = `
 const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 /** The team's next job: of the highest priority at which one is due, the one due longest. */
-function nextJob(tx: Tx, team: WaitingTeam): DueJob | undefined {
+async function nextJob(tx: Tx, team: WaitingTeam): Promise<DueJob | undefined> {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
     const at = [team.teamId, priority, team.except];
     const due =
-      tx.db.get<DueJob>(`${NEXT} and run_at <= ? order by run_at limit 1`, ...at, tx.now) ??
-      tx.db.get<DueJob>(`${NEXT} and run_at > ? order by run_at limit 1`, ...at, tx.now + LONGEST_WAIT_MS);
+      (await tx.db.get<DueJob>(`${NEXT} and run_at <= ? order by run_at limit 1`, ...at, tx.now)) ??
+      (await tx.db.get<DueJob>(
+        `${NEXT} and run_at > ? order by run_at limit 1`,
+        ...at,
+        tx.now + LONGEST_WAIT_MS,
+      ));
     if (due !== undefined) return due;
     team.priorities.shift();
   }
   return undefined;
 }
 
-function start(tx: Tx, due: DueJob, { nodeId, leaseMs }: { nodeId: string; leaseMs: number }): ClaimedJob {
-  const job = tx.db.get<JobRow>(
+async function start(
+  tx: Tx,
+  due: DueJob,
+  { nodeId, leaseMs }: { nodeId: string; leaseMs: number },
+): Promise<ClaimedJob> {
+  const job = (await tx.db.get<JobRow>(
     `update job
      set state = 'running', attempt = attempt + 1, node_id = ?, lease_until = ?, progress = null,
          process_pid = null, process_started_at = null, started_at = coalesce(started_at, ?)
@@ -175,10 +184,10 @@ function start(tx: Tx, due: DueJob, { nodeId, leaseMs }: { nodeId: string; lease
     due.team_id,
     due.id,
     due.attempt,
-  ) as JobRow;
-  tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.team_id);
+  )) as JobRow;
+  await tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.team_id);
   if (due.started_at === null) appendJobEvent(tx, job, 'workflow_started');
-  const workflow = workflowRow(tx, job.team_id, job.workflow_id) as WorkflowRow;
+  const workflow = (await workflowRow(tx, job.team_id, job.workflow_id)) as WorkflowRow;
   return {
     job: toJob(job),
     workflow: toWorkflow(workflow),

@@ -2,13 +2,11 @@
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
-  type DeliveryOrigin,
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
+import type { Value, View } from '../sql.ts';
 import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
-import type { Value } from './database.ts';
-import type { View } from './transaction.ts';
 
 /**
  * All lanes with waiting deliveries: skips from team to team and from webhook to webhook in the index `delivery_due`,
@@ -78,7 +76,7 @@ const HAS_DUE = `
     .join(' or ')}
   end`;
 /** Both are exported for the test of their query plans. */
-export const NAMES = `${WAITING_LANES} select team_id, webhook_id from lane where webhook_id is not null`;
+export const NAMES = `${WAITING_LANES} select team_id as "teamId", webhook_id as "webhookId" from lane where webhook_id is not null`;
 export const DUE_OF_NAMED = `
   select ${COLUMNS} from json_each(?2) named
   cross join webhook on webhook.team_id = named.value ->> 0 and webhook.id = named.value ->> 1
@@ -98,8 +96,8 @@ export const FIRST_DUE_AT = `
      order by d.event_sequence, d.id limit 1)
   else nullif(min(${DELIVERY_CLASSES.map((_, place) => firstOfAClass(place)).join(', ')}), 9e15) end`;
 
-export function firstDueAt(view: View, { teamId, webhookId }: LaneName): number | null {
-  const row = view.db.get<{ at: number | null }>(
+export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
+  const row = await view.db.get<{ at: number | null }>(
     `select ${FIRST_DUE_AT} as at from webhook where team_id = ? and id = ?`,
     teamId,
     webhookId,
@@ -118,20 +116,22 @@ const LANE_PAGE = 100;
  * of them, without leases. In pages, because one statement for all blocks the event loop: measured with 1,000 lanes and
  * 100,000 deliveries for 15 ms, against 4 for the names and 0.3 for a page.
  */
-export function lanePages(view: View): LanePage[] {
-  const names = view.db.arrays<LanePage[number]>(NAMES);
+export async function lanePages(view: View): Promise<LanePage[]> {
+  const rows = await view.db.all<LaneName>(NAMES);
+  const names = rows.map(({ teamId, webhookId }): LanePage[number] => [teamId, webhookId]);
   return Array.from({ length: Math.ceil(names.length / LANE_PAGE) }, (_, page) =>
     names.slice(page * LANE_PAGE, (page + 1) * LANE_PAGE),
   );
 }
 
 /** The lanes of a page in which something is due. */
-export function dueLanes(view: View, page: LanePage): DueLane[] {
-  return view.db.all<LaneRow>(DUE_OF_NAMED, view.now, JSON.stringify(page)).map(toLane);
+export async function dueLanes(view: View, page: LanePage): Promise<DueLane[]> {
+  const rows = await view.db.all<LaneRow>(DUE_OF_NAMED, view.now, JSON.stringify(page));
+  return rows.map(toLane);
 }
 
-export function lane(view: View, { teamId, webhookId }: LaneName): DueLane | undefined {
-  const row = view.db.get<LaneRow>(LANE, view.now, teamId, webhookId);
+export async function lane(view: View, { teamId, webhookId }: LaneName): Promise<DueLane | undefined> {
+  const row = await view.db.get<LaneRow>(LANE, view.now, teamId, webhookId);
   return row && toLane(row);
 }
 
@@ -161,9 +161,10 @@ const IN_ORDER = `
     and not exists (${REPLAY_RUNS} and replay.team_id = delivery.team_id and replay.webhook_id = delivery.webhook_id)
   order by event_sequence, id limit ?`;
 const BY_ID = `
-  select delivery.id, delivery.origin, delivery.class, delivery.attempt, delivery.next_at, delivery.created_at,
-         event.id, event.type, event.sequence, event.body, (select rewrites from team where team.id = ?1),
-         event.trace
+  select delivery.team_id as "teamId", delivery.id, delivery.webhook_id as "webhookId", delivery.origin,
+         delivery.class as place, delivery.attempt, delivery.next_at as "dueAt", delivery.created_at as "createdAt",
+         event.id as "eventId", event.type as "eventType", event.sequence, event.body,
+         (select rewrites from team where team.id = ?1) as rewrites, event.trace
   from json_each(?3) wanted
   cross join delivery on delivery.team_id = ?1 and delivery.id = wanted.value
   cross join event on event.team_id = ?1 and event.sequence = delivery.event_sequence
@@ -171,74 +172,43 @@ const BY_ID = `
     and exists (select 1 from webhook where team_id = ?1 and id = ?2 and webhook.state = 'active')
   order by wanted.key`;
 
-type DueRow = [
-  id: string,
-  origin: DeliveryOrigin,
-  place: number,
-  attempt: number,
-  dueAt: number,
-  createdAt: number,
-  eventId: string,
-  eventType: string,
-  sequence: number,
-  body: string,
-  rewrites: number,
-  trace: string | null,
-];
-
-export function load(view: View, input: Parameters<DeliveryOperations['load']>[0]): DueDelivery[] {
+export async function load(
+  view: View,
+  input: Parameters<DeliveryOperations['load']>[0],
+): Promise<DueDelivery[]> {
   const { teamId, webhookId, limits, held, first = null } = input;
-  const due = input.ordered
-    ? ids(view, IN_ORDER, teamId, webhookId, limits.live)
-    : DELIVERY_CLASSES.flatMap((name, place) =>
-        limits[name] > 0 ? ofAClass(view, input, place, limits[name]) : [],
-      );
-  if (first !== null && !input.ordered && !due.includes(first)) {
-    due.push(...ids(view, DUE_ONE, teamId, webhookId, first, view.now));
+  const due: string[] = [];
+  if (input.ordered) due.push(...(await ids(view, IN_ORDER, teamId, webhookId, limits.live)));
+  else {
+    for (const [place, name] of DELIVERY_CLASSES.entries())
+      if (limits[name] > 0) due.push(...(await ofAClass(view, input, place, limits[name])));
+    if (first !== null && !due.includes(first))
+      due.push(...(await ids(view, DUE_ONE, teamId, webhookId, first, view.now)));
   }
   const wanted = held === undefined ? due : due.filter((id) => !held.has(id));
   if (wanted.length === 0) return [];
-  return view.db.arrays<DueRow>(BY_ID, teamId, webhookId, JSON.stringify(wanted)).map((row) => {
-    const [
-      id,
-      origin,
-      place,
-      attempt,
-      dueAt,
-      createdAt,
-      eventId,
-      eventType,
-      sequence,
-      body,
-      rewrites,
-      trace,
-    ] = row;
-    return {
-      teamId,
-      id,
-      webhookId,
-      origin,
-      class: DELIVERY_CLASSES[place] as DeliveryClass,
-      attempt,
-      dueAt,
-      createdAt,
-      eventId,
-      eventType,
-      sequence,
-      body,
-      rewrites,
-      trace,
-    };
-  });
+  const rows = await view.db.all<Omit<DueDelivery, 'class'> & { place: number }>(
+    BY_ID,
+    teamId,
+    webhookId,
+    wanted,
+  );
+  return rows.map(({ place, ...one }) => ({ ...one, class: DELIVERY_CLASSES[place] as DeliveryClass }));
 }
 
 /** Longest due first; if nothing is due, deliveries dated before the clock was set back. */
-function ofAClass(view: View, { teamId, webhookId }: LaneName, place: number, limit: number): string[] {
-  const due = ids(view, DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
+async function ofAClass(
+  view: View,
+  { teamId, webhookId }: LaneName,
+  place: number,
+  limit: number,
+): Promise<string[]> {
+  const due = await ids(view, DUE_OF_A_CLASS, teamId, webhookId, place, view.now, limit);
   if (due.length > 0) return due;
-  return ids(view, AHEAD_OF_A_CLASS, teamId, webhookId, place, view.now + LONGEST_WAIT_MS, limit);
+  return await ids(view, AHEAD_OF_A_CLASS, teamId, webhookId, place, view.now + LONGEST_WAIT_MS, limit);
 }
 
-function ids(view: View, sql: string, ...values: Value[]): string[] {
-  return view.db.arrays<[id: string]>(sql, ...values).map(([id]) => id);
+async function ids(view: View, sql: string, ...values: Value[]): Promise<string[]> {
+  const rows = await view.db.all<{ id: string }>(sql, ...values);
+  return rows.map(({ id }) => id);
 }

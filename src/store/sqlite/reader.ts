@@ -1,12 +1,13 @@
 /** Read-only access to a database for worker threads, which start faster because this loads little code. */
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as records from '../operations/records.ts';
+import * as versions from '../operations/versions.ts';
+import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
 import { compare } from './compare.ts';
 import { Database, isOutside } from './database.ts';
-import * as records from './records.ts';
-import type { View } from './transaction.ts';
-import * as versions from './versions.ts';
+import { SqliteSql } from './sql.ts';
 
 /** Opens a file that `openSqlite` has created and migrated. */
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
@@ -18,12 +19,13 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   };
 }
 
-/** Turns read functions into operations on a connection; a database that cannot be used becomes a Problem. */
+/** Turns operations that read into functions, on a connection; a database that cannot be used becomes a Problem. */
 export function reading(db: Database, clock: Clock) {
-  return <Result, Input = void>(operation: (view: View, input: Input) => Result) =>
+  const sql = new SqliteSql(db);
+  return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
       try {
-        return operation({ db, now: clock() }, input);
+        return await operation({ db: sql, now: clock() }, input);
       } catch (error) {
         throw isOutside(error) ? new Problem('database_unavailable', { cause: error }) : error;
       }

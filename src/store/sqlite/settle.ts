@@ -1,8 +1,8 @@
 /** Storing the outcomes of delivery attempts, a batch at a time. */
 import { withoutAnswer } from '../../model/delivery.ts';
+import { cancelWaiting, markRemoved } from '../operations/webhooks.ts';
+import type { Tx } from '../sql.ts';
 import type { Settlement } from '../webhook-operations.ts';
-import type { Tx } from './transaction.ts';
-import { removeWebhook } from './webhooks.ts';
 
 /** A settlement as it is sent to the writer thread: flat, because that costs 0.3 µs there and nested objects 2.7. */
 export type SettlementRow = [
@@ -56,26 +56,33 @@ export function settlementRow({
   ];
 }
 
-export function settle(tx: Tx, { rows }: { rows: readonly SettlementRow[] }): void {
+/** `more` says whether deliveries still wait for webhooks that it has removed. */
+export async function settle(
+  tx: Tx,
+  { rows }: { rows: readonly SettlementRow[] },
+): Promise<{ more: boolean }> {
+  let more = false;
   const rewritten = new Map<string, number>();
   for (const row of rows) {
     const [teamId, , webhookId, , rewrites, state, , health, breaker] = row;
-    const now = rewritten.get(teamId) ?? rewritesOf(tx, teamId);
+    const now = rewritten.get(teamId) ?? (await rewritesOf(tx, teamId));
     rewritten.set(teamId, now);
-    if (health !== null) noteHealth(tx, { teamId, webhookId, health });
-    if (breaker !== null) noteBreaker(tx, { teamId, webhookId, breaker });
-    if (settleOne(tx, row)) logAttempt(tx, row, now === rewrites);
+    if (health !== null) await noteHealth(tx, { teamId, webhookId, health });
+    if (breaker !== null) await noteBreaker(tx, { teamId, webhookId, breaker });
+    if (await settleOne(tx, row)) await logAttempt(tx, row, now === rewrites);
     // An endpoint that answers 410 is removed, even if the delivery was canceled or expired meanwhile.
-    if (state === 'canceled') removeWebhook(tx, teamId, webhookId);
+    const webhook = { teamId, id: webhookId };
+    if (state === 'canceled' && (await markRemoved(tx, webhook))) more ||= await cancelWaiting(tx, webhook);
   }
+  return { more };
 }
 
 /** What an attempt shows about the endpoint counts even if the delivery was settled otherwise. */
-function noteHealth(
+async function noteHealth(
   tx: Tx,
   { teamId, webhookId, health }: { teamId: string; webhookId: string; health: 'failing' | 'well' },
-): void {
-  tx.db.run(
+): Promise<void> {
+  await tx.db.run(
     health === 'failing'
       ? `update webhook set failing_since = ?
          where team_id = ? and id = ? and state <> 'deleted' and failing_since is null`
@@ -87,11 +94,11 @@ function noteHealth(
   );
 }
 
-function noteBreaker(
+async function noteBreaker(
   tx: Tx,
   { teamId, webhookId, breaker }: { teamId: string; webhookId: string; breaker: string },
-): void {
-  tx.db.run(
+): Promise<void> {
+  await tx.db.run(
     `update webhook set breaker = nullif(?, 'null') where team_id = ? and id = ? and state <> 'deleted'`,
     breaker,
     teamId,
@@ -99,15 +106,19 @@ function noteBreaker(
   );
 }
 
-function rewritesOf(tx: Tx, teamId: string): number {
-  return tx.db.get<{ rewrites: number }>('select rewrites from team where id = ?', teamId)?.rewrites ?? 0;
+async function rewritesOf(tx: Tx, teamId: string): Promise<number> {
+  const team = await tx.db.get<{ rewrites: number }>('select rewrites from team where id = $1', teamId);
+  return team?.rewrites ?? 0;
 }
 
 /** Returns whether the settlement counts. */
-function settleOne(tx: Tx, [teamId, deliveryId, , attempt, , state, nextAt]: SettlementRow): boolean {
+async function settleOne(
+  tx: Tx,
+  [teamId, deliveryId, , attempt, , state, nextAt]: SettlementRow,
+): Promise<boolean> {
   if (state === 'delivered') {
     // What has arrived has arrived, whatever state the delivery is in by now.
-    const delivered = tx.db.run(
+    const delivered = await tx.db.run(
       `update delivery set state = 'delivered', next_at = null, attempt = max(attempt, ?)
        where team_id = ? and id = ? and state <> 'delivered'`,
       attempt,
@@ -117,7 +128,7 @@ function settleOne(tx: Tx, [teamId, deliveryId, , attempt, , state, nextAt]: Set
     return delivered > 0;
   }
   // Retries are sent after new events (class 0), and replays (class 2) after both.
-  const settled = tx.db.run(
+  const settled = await tx.db.run(
     `update delivery set state = ?, next_at = ?, attempt = ?, class = max(class, 1)
      where team_id = ? and id = ? and attempt = ? and state = 'waiting'`,
     state,
@@ -131,10 +142,10 @@ function settleOne(tx: Tx, [teamId, deliveryId, , attempt, , state, nextAt]: Set
 }
 
 /** A late success whose number is taken replaces the failure stored there. */
-function logAttempt(tx: Tx, row: SettlementRow, keepsAnswer: boolean): void {
+async function logAttempt(tx: Tx, row: SettlementRow, keepsAnswer: boolean): Promise<void> {
   const [teamId, deliveryId, , attempt, , , , , , startedAt, durationMs, outcome, status, ...came] = row;
   const [error, response, details] = keepsAnswer ? came : erased(status, came);
-  tx.db.run(
+  await tx.db.run(
     `insert or replace into attempt
        (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -6,10 +6,10 @@
  */
 import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
+import { lockHeld } from '../operations/jobs.ts';
 import type { RecordOperations } from '../record-operations.ts';
-import { heldJob } from './jobs.ts';
-import type { Tx, View } from './transaction.ts';
-import { type WorkflowRow, workflowRow } from './workflows.ts';
+import type { Tx, View } from '../sql.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
 
 /** How many records one transaction may write: every other write waits for it. */
 export const MAX_BATCH = 500;
@@ -20,12 +20,12 @@ export const MAX_BATCH = 500;
 export const MAX_BATCH_BYTES = 1_048_576;
 
 /** Carries out the first of the writes, as many as one transaction should; returns their `seq`s. */
-export function stage(
+export async function stage(
   tx: Tx,
   { held, writes }: Parameters<RecordOperations['stage']>[0],
-): { seqs: number[] } {
+): Promise<{ seqs: number[] }> {
   if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
-  const workflow = heldWorkflow(tx, held);
+  const workflow = await heldWorkflow(tx, held);
   const run: Run = {
     workflow: workflow.number,
     version: workflow.current_version + 1,
@@ -39,9 +39,9 @@ export function stage(
   const seqs: number[] = [];
   for (const write of writes) {
     if (run.bytes >= MAX_BATCH_BYTES) break;
-    seqs.push(apply(tx, run, write));
+    seqs.push(await apply(tx, run, write));
   }
-  tx.db.run(
+  await tx.db.run(
     `update workflow
      set next_seq = ?, staged_added = staged_added + ?, staged_changed = staged_changed + ?,
          staged_largest = max(staged_largest, ?), staged_bytes = staged_bytes + ?
@@ -72,21 +72,28 @@ interface Run {
   grown: number;
 }
 
-function apply(tx: Tx, run: Run, write: StagedWrite): number {
-  if (write.kind === 'restore') return restore(tx, run, write.seq);
+async function apply(tx: Tx, run: Run, write: StagedWrite): Promise<number> {
+  if (write.kind === 'restore') return await restore(tx, run, write.seq);
   const bytes = Buffer.byteLength(write.body);
   run.largest = Math.max(run.largest, bytes);
   run.bytes += bytes;
-  if (write.kind === 'insert') return insert(tx, run, write);
-  return write.kind === 'supersede' ? supersede(tx, run, write) : rewrite(tx, run, write);
+  if (write.kind === 'insert') return await insert(tx, run, write);
+  return write.kind === 'supersede' ? await supersede(tx, run, write) : await rewrite(tx, run, write);
 }
 
 const INSERT = 'insert into record (workflow, seq, added_in, id, body) values (?, ?, ?, ?, ?)';
 
-function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): number {
+async function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): Promise<number> {
   const seq = run.nextSeq;
-  const inserted = tx.db.run(`${INSERT} on conflict do nothing`, run.workflow, seq, run.version, id, body);
-  if (inserted === 0) return alreadyWritten(tx, run, { id, body });
+  const inserted = await tx.db.run(
+    `${INSERT} on conflict do nothing`,
+    run.workflow,
+    seq,
+    run.version,
+    id,
+    body,
+  );
+  if (inserted === 0) return await alreadyWritten(tx, run, { id, body });
   run.nextSeq++;
   run.added++;
   run.grown += Buffer.byteLength(body);
@@ -94,13 +101,13 @@ function insert(tx: Tx, run: Run, { id, body }: { id: string; body: string }): n
 }
 
 /** Closes the published row and adds its successor. */
-function supersede(
+async function supersede(
   tx: Tx,
   run: Run,
   { id, seq, addedIn, body }: { id: string; seq: number; addedIn: number; body: string },
-): number {
+): Promise<number> {
   if (addedIn >= run.version) throw notCompared(run, id);
-  const old = tx.db.get<{ bytes: number }>(
+  const old = await tx.db.get<{ bytes: number }>(
     `select octet_length(body) as bytes from record
      where workflow = ? and seq = ? and added_in = ? and id = ? and removed_in is null`,
     run.workflow,
@@ -108,45 +115,45 @@ function supersede(
     addedIn,
     id,
   );
-  if (old === undefined) return alreadyWritten(tx, run, { id, body, seq });
-  tx.db.run(
+  if (old === undefined) return await alreadyWritten(tx, run, { id, body, seq });
+  await tx.db.run(
     'update record set removed_in = ? where workflow = ? and seq = ? and added_in = ?',
     run.version,
     run.workflow,
     seq,
     addedIn,
   );
-  tx.db.run(INSERT, run.workflow, seq, run.version, id, body);
+  await tx.db.run(INSERT, run.workflow, seq, run.version, id, body);
   run.changed++;
   run.bytes += old.bytes;
   run.grown += Buffer.byteLength(body) - old.bytes;
   return seq;
 }
 
-function rewrite(tx: Tx, run: Run, { seq, body }: { seq: number; body: string }): number {
+async function rewrite(tx: Tx, run: Run, { seq, body }: { seq: number; body: string }): Promise<number> {
   const at = [run.workflow, seq, run.version] as const;
-  const old = tx.db.get<{ bytes: number }>(
+  const old = await tx.db.get<{ bytes: number }>(
     'select octet_length(body) as bytes from record where workflow = ? and seq = ? and added_in = ?',
     ...at,
   );
   if (old === undefined) throw notCompared(run, seq);
-  tx.db.run('update record set body = ? where workflow = ? and seq = ? and added_in = ?', body, ...at);
+  await tx.db.run('update record set body = ? where workflow = ? and seq = ? and added_in = ?', body, ...at);
   run.grown += Buffer.byteLength(body) - old.bytes;
   return seq;
 }
 
 /** Reverts a change: deletes the row that the run has written and reopens the one that it had closed. */
-function restore(tx: Tx, run: Run, seq: number): number {
-  const closed = tx.db.get<{ added_in: number; bytes: number }>(
+async function restore(tx: Tx, run: Run, seq: number): Promise<number> {
+  const closed = await tx.db.get<{ added_in: number; bytes: number }>(
     `select added_in, octet_length(body) as bytes from record
      where workflow = ? and seq = ? and removed_in = ?`,
     run.workflow,
     seq,
     run.version,
   );
-  if (closed === undefined) return alreadyRestored(tx, run, seq);
+  if (closed === undefined) return await alreadyRestored(tx, run, seq);
   // In this order, because only one row of an id may be current.
-  const deleted = tx.db.get<{ bytes: number }>(
+  const deleted = await tx.db.get<{ bytes: number }>(
     `delete from record where workflow = ? and seq = ? and added_in = ?
      returning octet_length(body) as bytes`,
     run.workflow,
@@ -154,7 +161,7 @@ function restore(tx: Tx, run: Run, seq: number): number {
     run.version,
   );
   if (deleted === undefined) throw notCompared(run, seq);
-  tx.db.run(
+  await tx.db.run(
     'update record set removed_in = null where workflow = ? and seq = ? and added_in = ?',
     run.workflow,
     seq,
@@ -167,8 +174,12 @@ function restore(tx: Tx, run: Run, seq: number): number {
 }
 
 /** The `seq` of a row that this run has written before: this is a retry, because the first answer was lost. */
-function alreadyWritten(tx: Tx, run: Run, row: { id: string; body: string; seq?: number }): number {
-  const found = tx.db.get<{ seq: number; added_in: number; body: string }>(
+async function alreadyWritten(
+  tx: Tx,
+  run: Run,
+  row: { id: string; body: string; seq?: number },
+): Promise<number> {
+  const found = await tx.db.get<{ seq: number; added_in: number; body: string }>(
     'select seq, added_in, body from record where workflow = ? and id = ? and removed_in is null',
     run.workflow,
     row.id,
@@ -179,8 +190,8 @@ function alreadyWritten(tx: Tx, run: Run, row: { id: string; body: string; seq?:
 }
 
 /** The `seq` of a row that this run has restored before. */
-function alreadyRestored(tx: Tx, run: Run, seq: number): number {
-  const found = tx.db.get<{ added_in: number }>(
+async function alreadyRestored(tx: Tx, run: Run, seq: number): Promise<number> {
+  const found = await tx.db.get<{ added_in: number }>(
     'select added_in from record where workflow = ? and seq = ? and removed_in is null',
     run.workflow,
     seq,
@@ -196,8 +207,7 @@ function notCompared(run: Run, record: string | number): Error {
   );
 }
 
-/** The workflow of an attempt that still holds its job, else FencedError. */
-export function heldWorkflow(view: View, held: Held): WorkflowRow {
-  const job = heldJob(view, held);
-  return workflowRow(view, job.team_id, job.workflow_id) as WorkflowRow;
+/** The workflow of an attempt that still holds its job, with the number that its records have; else FencedError. */
+export async function heldWorkflow(view: View, held: Held): Promise<WorkflowRow & { number: number }> {
+  return (await lockHeld(view, held)).workflow as WorkflowRow & { number: number };
 }

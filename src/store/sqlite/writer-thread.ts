@@ -9,12 +9,6 @@ import { canWrite } from './disk-trouble.ts';
 const FOREIGN_POLL_MS = 250;
 /** How often it checks whether a failed disk can be written again. */
 const PROBE_MS = 1_000;
-const CANCEL_REMOVED: Batch = {
-  now: 0,
-  publicUrl: '',
-  calls: [{ name: 'deliveries.cancelRemoved', input: undefined }],
-};
-
 /** What the thread is started with. */
 export interface WriterData {
   path: string;
@@ -46,37 +40,29 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     if (found === seen) return;
     seen = found;
     say({ foreign: true });
-    cancelMore();
   }, FOREIGN_POLL_MS);
-  let canceling: NodeJS.Immediate | undefined;
+  /** One batch at a time: their operations await what they ask for. */
+  let last: Promise<unknown> = Promise.resolve();
   let probing: NodeJS.Timeout | undefined;
 
   port.on('message', (message: ToWriter) => {
-    if ('batch' in message) {
-      const result = runBatch(db, message.batch, quotas);
-      say({ result });
-      if (result.trouble !== undefined) probe();
-      if (result.cancelMore) cancelMore();
-      return;
-    }
+    last = last.then(() => ('batch' in message ? run(message.batch) : close()));
+  });
+  say({ ready: true });
+
+  async function run(batch: Batch): Promise<void> {
+    const result = await runBatch(db, batch, quotas);
+    say({ result });
+    if (result.trouble !== undefined) probe();
+  }
+
+  function close(): void {
     clearInterval(poll);
-    clearImmediate(canceling);
     clearTimeout(probing);
     emptyLog(db);
     db.close();
     say({ closed: true });
     port.close();
-  });
-  say({ ready: true });
-  // The process before may have ended between removing a webhook and canceling all its waiting deliveries.
-  cancelMore();
-
-  /** Cancels waiting deliveries of removed webhooks, a part at a time, letting batches in between. */
-  function cancelMore(): void {
-    canceling ??= setImmediate(() => {
-      canceling = undefined;
-      if (runBatch(db, CANCEL_REMOVED).cancelMore) cancelMore();
-    });
   }
 
   /** Needed because a node that is not ready gets no requests, and so no write would show that the disk works again. */
@@ -85,8 +71,6 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
       probing = undefined;
       if (!canWrite(db)) return probe();
       say({ recovered: true });
-      // The disk may have failed while it was canceling.
-      cancelMore();
     }, PROBE_MS);
   }
 
