@@ -1,8 +1,8 @@
 /** Status of the database file and of its workload. */
 import { statSync } from 'node:fs';
+import { NEWEST_SCHEMA } from '../migrations.ts';
 import type { DatabaseStatus, DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
 import { FIRST_DUE_AT, WAITING_LANES } from './lanes.ts';
-import { newestSchema } from './newest-schema.ts';
 import type { View } from './transaction.ts';
 
 export function database(view: View, path: string): DatabaseStatus {
@@ -18,10 +18,8 @@ export function database(view: View, path: string): DatabaseStatus {
   };
 }
 
-const NEWEST = newestSchema();
-
 export function schema(view: View): { found: number; newest: number } {
-  return { found: schemaVersion(view), newest: NEWEST };
+  return { found: schemaVersion(view), newest: NEWEST_SCHEMA };
 }
 
 function schemaVersion(view: View): number {
