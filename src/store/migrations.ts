@@ -76,9 +76,9 @@ export const NEWEST_SCHEMA = numberOf(namesIn(MIGRATIONS).at(-1) ?? '0');
 function render({ name, text }: { name: string; text: string }, driver: Driver): string {
   let section: string | undefined;
   const lines = text.split('\n').filter((line) => {
-    const only = /-- only (\w+)$/.exec(line)?.[1];
+    const only = /-- only (\w+)\s*$/.exec(line)?.[1];
     if (only !== undefined) refuseUnknown(only, DRIVERS, name);
-    if (/^-- (both|only \w+)$/.test(line)) section = only;
+    if (/^\s*-- (both|only \w+)\s*$/.test(line)) section = only;
     const meant = only ?? section;
     if (meant === undefined) refusePlainType(line, name);
     return meant === undefined || meant === driver;
@@ -89,7 +89,7 @@ function render({ name, text }: { name: string; text: string }, driver: Driver):
   });
 }
 
-/** Types that databases take for different ones, or order differently. */
+/** Types that are not the same to all databases, or unknown to one. */
 const PLAIN_TYPE = /\b(text|varchar|(big|small)?int|integer|real|numeric|boolean|bytea|blob|jsonb?)\b/i;
 
 function refusePlainType(line: string, file: string): void {
