@@ -9,9 +9,9 @@ import { type Flowhook, startFlowhook } from './flowhook.ts';
 import type { Misbehaviour, Sink } from './sink.ts';
 
 const MANY = 100;
-const RATES = [50, 200, 1_000];
+export const RATES = [50, 200, 1_000];
 /** Endpoints that events are for in turn, and those of them that misbehave. */
-const ENDPOINTS = 50;
+export const ENDPOINTS = 50;
 const BAD = 5;
 /** Events a second while some misbehave. */
 const RATE = 200;
@@ -28,6 +28,9 @@ const DEAD_URL = 'http://127.0.0.1:9';
 const AT_ONCE = 100;
 
 const PERCENTILES = ['p50', 'p95', 'p99'] as const;
+export const LATENCIES: Record<string, string> = Object.fromEntries(
+  RATES.flatMap((rate) => PERCENTILES.map((name) => [`${name} at ${rate}/s`, 'ms'])),
+);
 
 /** What each figure is measured in. */
 export const FIGURES: Record<string, string> = {
@@ -36,7 +39,7 @@ export const FIGURES: Record<string, string> = {
   'to 100': '/s',
   'to 100, processor': 'µs each',
   posted: '/s',
-  ...Object.fromEntries(RATES.flatMap((rate) => PERCENTILES.map((name) => [`${name} at ${rate}/s`, 'ms']))),
+  ...LATENCIES,
   ...Object.fromEntries(
     MISBEHAVIOURS.flatMap((how) => [
       [`p99 at ${RATE}/s, ${BAD} ${how}`, 'ms'],
@@ -82,17 +85,7 @@ export async function ourDeliveries(input: {
     body: event?.body ?? '',
     async round() {
       const figures = drainFigures(await drain([first], forOne), await drain(ids, forAll));
-      for (const perSecond of RATES) {
-        const found = await latencyAt({
-          url: flowhook.url,
-          sink,
-          asks: good,
-          perSecond,
-          warmMs: WARM_MS,
-          forMs: FOR_MS,
-        });
-        for (const percentile of PERCENTILES) figures[`${percentile} at ${perSecond}/s`] = found[percentile];
-      }
+      Object.assign(figures, await latencies({ flowhook, sink, ids: ids.slice(0, ENDPOINTS), rates: RATES }));
       if (input.posted) {
         figures.posted = await posted({ url: flowhook.url, sink, ask: testOf(flowhook, first) });
       }
@@ -148,6 +141,30 @@ export async function ourDeliveries(input: {
   }
 }
 
+/** Events for webhooks in turn, at each of the rates (events a second). */
+export async function latencies(input: {
+  flowhook: Flowhook;
+  sink: Sink;
+  ids: readonly string[];
+  rates: readonly number[];
+}): Promise<Record<string, number>> {
+  const { flowhook, sink, ids, rates } = input;
+  const asks = ids.map((id) => testOf(flowhook, id));
+  const figures: Record<string, number> = {};
+  for (const perSecond of rates) {
+    const found = await latencyAt({
+      url: flowhook.url,
+      sink,
+      asks,
+      perSecond,
+      warmMs: WARM_MS,
+      forMs: FOR_MS,
+    });
+    for (const percentile of PERCENTILES) figures[`${percentile} at ${perSecond}/s`] = found[percentile];
+  }
+  return figures;
+}
+
 /** Events for endpoints that are well, beside many that are not and have a backlog. */
 export async function deadEndpoints(sink: Sink): Promise<Contestant & { stop(): Promise<void> }> {
   const flowhook = await startFlowhook(WORKFLOWS, {
@@ -190,7 +207,7 @@ export function drainFigures(to1: Drained, to100: Drained): Record<string, numbe
   };
 }
 
-const WORKFLOWS = {
+export const WORKFLOWS = {
   'default/people.yaml': 'source: { type: command, command: ["true"] }\n',
   'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
 };
@@ -206,7 +223,7 @@ function ownStore({ databaseUrl, url }: Flowhook) {
 }
 
 /** Answers the ids of the new webhooks, in order. */
-async function subscribeAll(
+export async function subscribeAll(
   flowhook: Flowhook,
   count: number,
   urlOf: (n: number) => string,

@@ -12,9 +12,9 @@ import { table } from './table.ts';
 /** What a run without names measures: ours and the limits, in less than ten minutes. */
 const USUAL = ['queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint'] as const;
 /** What `--full` adds, besides the peers and sizes that the usual ones then add by themselves. */
-const FULL = [...USUAL, 'growth'] as const;
+const FULL = [...USUAL, 'claims', 'growth'] as const;
 /** Only by name: what one asks of a single part. */
-const OTHERS = ['stall', 'hostile', 'extract', 'dashboard'] as const;
+const OTHERS = ['latency', 'stall', 'hostile', 'extract', 'dashboard'] as const;
 const ROUNDS = 5;
 
 const { values, positionals } = parseArgs({

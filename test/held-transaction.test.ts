@@ -117,7 +117,7 @@ const WALKS = new Map<RegExp, (jobs: number) => number>([
   [/^\s*with recursive waiting_lane/, (jobs) => 8 * jobs],
   [/^\s*insert into job\b/, ofOneWorkflow],
   [/^\s*select \* from job\s+where .* order by slot/s, ofOneWorkflow],
-  [/^\s*update job\s+set state = .* from unnest/s, (jobs) => AT_ONCE * ofOneWorkflow(jobs)],
+  [/^\s*with recursive.*update job\s+set state = .* from free/s, (jobs) => AT_ONCE * ofOneWorkflow(jobs)],
 ]);
 
 function ofOneWorkflow(jobs: number): number {

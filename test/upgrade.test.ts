@@ -8,18 +8,9 @@ import { after, test } from 'node:test';
 import { verifyWebhook } from 'flowhook-client';
 import { silentLogger } from '../src/observe/log.ts';
 import { listBackups } from '../src/store/backup-files.ts';
+import { DRIVERS, type Driver, MIGRATIONS } from '../src/store/migrations.ts';
 import { openStore, readSchema } from '../src/store/open.ts';
-import {
-  DIGESTS,
-  DRIVERS,
-  type Driver,
-  digests,
-  fileOf,
-  frozenRows,
-  LEFT,
-  migrationsOf,
-  type Rows,
-} from './support/frozen-schemas.ts';
+import { DIGESTS, digests, fileOf, frozenRows, LEFT, type Rows } from './support/frozen-schemas.ts';
 import { makeOldTables, type OldTables } from './support/old-tables.ts';
 import { startReceiver } from './support/receiver.ts';
 import { startService, type TestService } from './support/service.ts';
@@ -49,7 +40,7 @@ test('no released migration has been changed', () => {
     assert.equal(
       now[path],
       digest,
-      `src/store/${path} is released: databases have run it as it was. Put it back, and change tables by a new migration`,
+      `${path} is released: databases have run it as it was. Put it back, and change tables by a new migration`,
     );
   }
 });
@@ -91,7 +82,7 @@ for (const driver of DRIVERS) {
 }
 
 test("postgres: today's tables take what nodes of the version before write, which go on meanwhile", async (t) => {
-  const today = await makeOldTables('postgres', { directory: '', migrations: migrationsOf('postgres') });
+  const today = await makeOldTables('postgres', { directory: '', migrations: MIGRATIONS });
   t.after(() => today.drop());
   const rows = frozenRows('postgres', Math.max(...versionsOf('postgres')), new URL(receiver.url).origin);
   // With the columns of then, of which none is gone.
@@ -103,9 +94,9 @@ async function plant(t: { after(run: () => Promise<void>): void }, driver: Drive
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-upgrade-'));
   const migrations = join(directory, 'migrations');
   await mkdir(migrations);
-  for (const name of await readdir(migrationsOf(driver))) {
+  for (const name of await readdir(MIGRATIONS)) {
     if (Number(name.slice(0, 4)) > version) continue;
-    await copyFile(join(migrationsOf(driver), name), join(migrations, name));
+    await copyFile(join(MIGRATIONS, name), join(migrations, name));
   }
   const tables = await makeOldTables(driver, { directory, migrations });
   t.after(async () => {

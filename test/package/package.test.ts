@@ -22,7 +22,7 @@ const MEANT = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|compose\.yaml)$/,
   /^bin\/(flowhook|compile-cache)\.js$/,
   /^dist\/.+\.(js|json)$/,
-  /^dist\/store\/(sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
+  /^dist\/store\/migrations\/\d{4}_\w+\.sql$/,
   /^src\/workflows\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,

@@ -10,16 +10,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs, promisify } from 'node:util';
 import pg from 'pg';
-import {
-  DIGESTS,
-  DRIVERS,
-  type Driver,
-  digests,
-  fileOf,
-  LEFT,
-  type Row,
-  type Rows,
-} from './frozen-schemas.ts';
+import { DRIVERS, type Driver } from '../../src/store/migrations.ts';
+import { DIGESTS, digests, fileOf, LEFT, type Row, type Rows } from './frozen-schemas.ts';
 import { makeDatabase } from './postgres.ts';
 import { type Received, startReceiver } from './receiver.ts';
 import { startServerProcess } from './server-process.ts';

@@ -2,15 +2,14 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DRIVERS, type Driver, listMigrations } from '../../src/store/migrations.ts';
 
-export const DRIVERS = ['sqlite', 'postgres'] as const;
-export type Driver = (typeof DRIVERS)[number];
 export type Row = Record<string, unknown>;
 /** By table. */
 export type Rows = Map<string, Row[]>;
 
 export const FROZEN = join(import.meta.dirname, '..', 'fixtures', 'schemas');
-/** Of the SHA-256 of each released migration, by its path below `src/store`. */
+/** The SHA-256 of what each released migration is for a database, by `sqlite/0001_initial.sql`. */
 export const DIGESTS = join(FROZEN, 'migrations.json');
 
 /** What the service that left the rows was told, and what its addresses and its directory are called in them. */
@@ -22,18 +21,13 @@ export const LEFT = {
   directory: '/srv/flowhook',
 } as const;
 
-/** Where the migrations of a driver lie. */
-export function migrationsOf(driver: Driver): string {
-  return join(import.meta.dirname, '..', '..', 'src', 'store', driver, 'migrations');
-}
-
-/** By path below `src/store`, such as `sqlite/migrations/0001_initial.sql`. */
+/** As in `DIGESTS`. Comments and white space do not count, and nothing is there of what a database has nothing of. */
 export function digests(): Record<string, string> {
   const found: Record<string, string> = {};
   for (const driver of DRIVERS) {
-    for (const name of readdirSync(migrationsOf(driver)).sort()) {
-      const text = readFileSync(join(migrationsOf(driver), name));
-      found[`${driver}/migrations/${name}`] = createHash('sha256').update(text).digest('hex');
+    for (const { name, sql } of listMigrations(driver)) {
+      const text = sql.replaceAll(/--.*/g, '').replaceAll(/\s+/g, ' ').trim();
+      if (text !== '') found[`${driver}/${name}`] = createHash('sha256').update(text).digest('hex');
     }
   }
   return found;

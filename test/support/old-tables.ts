@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { silentLogger } from '../../src/observe/log.ts';
+import type { Driver } from '../../src/store/migrations.ts';
 import { openPool } from '../../src/store/postgres/database.ts';
 import { migrate as migratePostgres } from '../../src/store/postgres/migrate.ts';
 import { migrate as migrateSqlite } from '../../src/store/sqlite/migrate.ts';
-import type { Driver, Row, Rows } from './frozen-schemas.ts';
+import type { Row, Rows } from './frozen-schemas.ts';
 import { makeDatabase } from './postgres.ts';
 
 export interface OldTables {

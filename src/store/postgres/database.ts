@@ -1,7 +1,7 @@
 /**
  * Connections to a PostgreSQL database: the only importer of pg.
  *
- * Nothing here lives in a session (no prepared statements, no `set`, no advisory locks), so that a proxy that hands
+ * Nothing here lives in a session (no prepared statements, no `set`, no advisory locks but those of a transaction), so that a proxy that hands
  * each transaction to another connection may stand in between.
  */
 import pg from 'pg';

@@ -4,7 +4,6 @@ import { after, test } from 'node:test';
 import { administer, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore, readSchema } from '../open.ts';
-import { Database, openPool } from './database.ts';
 
 const { url, server, name, drop } = await makeDatabase();
 after(drop);
@@ -22,21 +21,4 @@ test('a PostgreSQL older than 15 is refused with a sentence, and nothing is made
   await assert.rejects(readSchema(url), sentence);
   await administer(server, `alter database ${name} reset search_path`);
   assert.equal((await readSchema(url)).found, 0);
-});
-
-test('ids are compared alike in all tables, so that joins can use every index', async () => {
-  const store = await openStore(url, { publicUrl: () => '', log: silentLogger, own: true });
-  await store.close();
-  const pool = openPool({ url, size: 1, log: silentLogger });
-  const otherwise = await new Database(pool).all<{ of: string }>(
-    `select distinct class.relname || '.' || attribute.attname as of
-     from pg_class class
-     join pg_attribute attribute on attribute.attrelid = class.oid and attribute.attnum > 0
-     left join pg_index index on index.indrelid = class.oid and attribute.attnum = any(index.indkey)
-     where class.relkind = 'r' and class.relnamespace = 'public'::regnamespace
-       and (attribute.attname = 'team_id' or attribute.attname ~ '(^|_)id$' and index.indexrelid is not null)
-       and attribute.attcollation <> 0 and attribute.attcollation <> 'pg_catalog."C"'::regcollation`,
-  );
-  await pool.end();
-  assert.deepEqual(otherwise, []);
 });

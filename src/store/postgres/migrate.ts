@@ -1,15 +1,11 @@
 /** Brings a PostgreSQL database to the newest schema: numbered .sql files, in one transaction. */
 
-import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
 import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
 
-const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
-/** The version of the schema after all migrations. */
-export const NEWEST_SCHEMA = listMigrations(MIGRATIONS).at(-1)?.number ?? 0;
 /** For statements that rebuild a large table. */
 const STATEMENT_MS = 3_600_000;
 /** As in `server_version_num`: older versions are not tested. */
@@ -19,7 +15,7 @@ const OLDEST_SERVER = 150_000;
 export async function lookAtSchema(url: string): Promise<SchemaState> {
   const pool = openPool({ url, size: 1, log: silentLogger });
   try {
-    return await readSchema(new Database(pool), MIGRATIONS);
+    return await readSchema(new Database(pool));
   } catch (error) {
     throw unusable(error);
   } finally {
@@ -28,8 +24,8 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
 }
 
 /** The version of the schema, 0 where there are no tables, and the pending migrations. */
-async function readSchema(db: Database, directory: string): Promise<SchemaState> {
-  const migrations = listMigrations(directory);
+async function readSchema(db: Database, directory?: string): Promise<SchemaState> {
+  const migrations = listMigrations('postgres', directory);
   const table = await db.get<{ there: boolean; server: number }>(
     `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
   );
@@ -52,11 +48,11 @@ export async function migrate(input: {
   /** Used to check whether any migration is pending; most of the time none is. */
   pool: pg.Pool;
   log: Logger;
-  /** Where the .sql files are; `migrations/` by default. */
+  /** Where the .sql files are; `../migrations/` by default. */
   directory?: string;
 }): Promise<void> {
-  const { url, log, directory = MIGRATIONS } = input;
-  const migrations = listMigrations(directory);
+  const { url, log, directory } = input;
+  const migrations = listMigrations('postgres', directory);
   const newest = migrations.at(-1)?.number ?? 0;
   // Without a lock, and without creating a table: users who may not create tables can still run the service.
   const { found } = await readSchema(new Database(input.pool), directory);

@@ -2,7 +2,7 @@
 import { lease, read, write } from '../operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { renewFree, renewLocked } from './beat.ts';
-import { claim } from './claim.ts';
+import { take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
 import { compare, currentSeqs } from './compare.ts';
 import * as leases from './lane-leases.ts';
@@ -13,7 +13,7 @@ import { database, schema } from './status.ts';
 
 export const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
-  claiming: { claim: write(claim), survey: read(survey) },
+  claiming: { turns: read(turns), take: write(take), survey: read(survey) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   records: {
     ...OPERATIONS.records,

@@ -1,7 +1,7 @@
 /** The state of the database itself. */
+import { NEWEST_SCHEMA } from '../migrations.ts';
 import type { View } from '../sql.ts';
 import type { DatabaseStatus } from '../status-operations.ts';
-import { NEWEST_SCHEMA } from './migrate.ts';
 
 export async function database(view: View): Promise<DatabaseStatus> {
   const row = await view.db.get<Pick<DatabaseStatus, 'version' | 'bytes' | 'schema'>>(

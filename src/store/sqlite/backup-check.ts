@@ -6,9 +6,9 @@ import { halfVersion, type Inspection, type VerifiedBackup } from '../backup.ts'
 import { type BackupCounts, readManifest } from '../backup-files.ts';
 import { REFUSAL } from '../copy/marker.ts';
 import { MARKER } from '../copy/tables.ts';
+import { NEWEST_SCHEMA } from '../migrations.ts';
 import { RETIRED } from '../team-tables.ts';
 import { Database, isOutside } from './database.ts';
-import { newestSchema } from './newest-schema.ts';
 
 const TABLES: Readonly<Record<keyof BackupCounts, string>> = {
   teams: 'team',
@@ -42,7 +42,7 @@ export function verifyFile(file: string): VerifiedBackup {
 
 /** Checks every page, index and table of a database file. Damage is reported, not thrown. */
 export function inspect(file: string): Inspection {
-  const newest = newestSchema();
+  const newest = NEWEST_SCHEMA;
   let db: Database | undefined;
   let schema = 0;
   try {

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { listBackups } from '../backup-files.ts';
 import { HOLDER } from '../conformance/sending.ts';
+import { MIGRATIONS } from '../migrations.ts';
 import { openStore } from '../open.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -24,7 +25,7 @@ beforeEach(async () => {
   await mkdir(directory);
   await writeFile(
     join(directory, '0001_one.sql'),
-    `create table one (x text); insert into one values ('kept');`,
+    `create table one (x {text}); insert into one values ('kept');`,
   );
 });
 afterEach(() => rm(root, { recursive: true }));
@@ -54,7 +55,7 @@ test('creates the tables of this version, and changes nothing when run again', (
 
 test('runs only pending migrations and backs up the database first', async () => {
   run({ directory });
-  await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
+  await writeFile(join(directory, '0002_two.sql'), 'create table two (x {text});');
   await writeFile(join(directory, 'README.md'), 'not a migration');
   run({ directory });
   assert.deepEqual(schemaOf(path), { version: 2, tables: ['one', 'two'] });
@@ -67,7 +68,7 @@ test('rolls back a migration that fails half-way', async () => {
   run({ directory });
   await writeFile(
     join(directory, '0002_two.sql'),
-    'create table two (x text); insert into nothing values (1);',
+    'create table two (x {text}); insert into nothing values (1);',
   );
   assert.throws(() => run({ directory }), /nothing/);
   assert.deepEqual(schemaOf(path), { version: 1, tables: ['one'] });
@@ -75,13 +76,13 @@ test('rolls back a migration that fails half-way', async () => {
 
 test('changes nothing under a running server, unless it is that server', async () => {
   run({ directory });
-  await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
+  await writeFile(join(directory, '0002_two.sql'), 'create table two (x {text});');
   const server = takeOwnership(path);
   assert.throws(() => run({ directory }), /in use by another flowhook server/);
   assert.equal(schemaOf(path).version, 1);
   run({ directory, own: true });
   assert.equal(schemaOf(path).version, 2);
-  await writeFile(join(directory, '0003_three.sql'), 'create table three (x text);');
+  await writeFile(join(directory, '0003_three.sql'), 'create table three (x {text});');
   server.release();
   run({ directory });
   assert.equal(schemaOf(path).version, 3);
@@ -89,7 +90,7 @@ test('changes nothing under a running server, unless it is that server', async (
 });
 
 test('refuses a schema that is newer than the code and leaves it as it is', async () => {
-  await writeFile(join(directory, '0002_two.sql'), 'create table two (x text);');
+  await writeFile(join(directory, '0002_two.sql'), 'create table two (x {text});');
   run({ directory });
   await rm(join(directory, '0002_two.sql'));
   assert.throws(() => run({ directory }), /schema version 2.*versions up to 1.*newer flowhook/);
@@ -119,7 +120,7 @@ test('migrates a database of version 1 with all its rows', async () => {
   const frozen = join(root, 'frozen');
   await mkdir(frozen);
   const first = '0001_initial.sql';
-  await copyFile(new URL(`./migrations/${first}`, import.meta.url), join(frozen, first));
+  await copyFile(join(MIGRATIONS, first), join(frozen, first));
   run({ directory: frozen });
   plantVersion1();
 
@@ -174,7 +175,7 @@ test('migrates webhooks and deliveries of version 2', async () => {
   const frozen = join(root, 'frozen');
   await mkdir(frozen);
   for (const name of ['0001_initial.sql', '0002_jobs.sql']) {
-    await copyFile(new URL(`./migrations/${name}`, import.meta.url), join(frozen, name));
+    await copyFile(join(MIGRATIONS, name), join(frozen, name));
   }
   run({ directory: frozen });
   plantVersion2();

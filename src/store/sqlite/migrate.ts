@@ -5,7 +5,6 @@ import type { Logger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
 import { writeBackup } from './backup-write.ts';
 import { Database, isBusy } from './database.ts';
-import { MIGRATIONS } from './newest-schema.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
 const WAL_MS = 5_000;
@@ -21,10 +20,10 @@ export function migrate(input: {
   now: number;
   /** Whether this process owns the data directory. Else it takes it meanwhile: no server may be running. */
   own?: boolean;
-  /** Where the .sql files are; `migrations/` by default. */
+  /** Where the .sql files are; `../migrations/` by default. */
   directory?: string;
 }): void {
-  const migrations = listMigrations(input.directory ?? MIGRATIONS);
+  const migrations = listMigrations('sqlite', input.directory);
   const newest = migrations.at(-1)?.number ?? 0;
   const db = new Database(input.path);
   let ownership: Ownership | undefined;
@@ -52,7 +51,7 @@ export function migrate(input: {
 
 /** The schema version of a file, and its pending migrations. Changes nothing, and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
-  const migrations = listMigrations(MIGRATIONS);
+  const migrations = listMigrations('sqlite');
   const db = existsSync(path) ? new Database(path, { readOnly: true }) : undefined;
   try {
     const found = db === undefined ? 0 : schemaVersion(db);

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { makeWorkflow, people, publishRun } from '../conformance/setup.ts';
+import { MIGRATIONS } from '../migrations.ts';
 import { openStore } from '../open.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
-import { MIGRATIONS } from './newest-schema.ts';
 
 let root: string;
 let path: string;

@@ -1,8 +1,8 @@
 /** The state of the database file. */
 import { statSync } from 'node:fs';
+import { NEWEST_SCHEMA } from '../migrations.ts';
 import type { View } from '../sql.ts';
 import type { DatabaseStatus } from '../status-operations.ts';
-import { newestSchema } from './newest-schema.ts';
 
 export async function database(view: View, path: string): Promise<DatabaseStatus> {
   const found = await view.db.get<{ version: string }>('select sqlite_version() as version');
@@ -15,10 +15,8 @@ export async function database(view: View, path: string): Promise<DatabaseStatus
   };
 }
 
-const NEWEST = newestSchema();
-
 export async function schema(view: View): Promise<{ found: number; newest: number }> {
-  return { found: await schemaVersion(view), newest: NEWEST };
+  return { found: await schemaVersion(view), newest: NEWEST_SCHEMA };
 }
 
 async function schemaVersion(view: View): Promise<number> {

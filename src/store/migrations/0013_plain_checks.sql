@@ -2,6 +2,7 @@
 -- for, at every row: four of them were more than half of what inserting a job took (67,000 instructions, now 28,000).
 -- Written out, the same values are compared one after the other.
 
+-- only sqlite
 create table new_job (
   team_id              text    not null,
   id                   text    not null,

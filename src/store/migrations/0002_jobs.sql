@@ -1,5 +1,6 @@
 -- Schedules, priorities, fair claims, pausing, canceling, progress and logs of jobs.
 
+-- only sqlite
 alter table workflow add column next_run_at integer;      -- of its schedule; null without one
 create index workflow_next_run on workflow (next_run_at)
   where next_run_at is not null and paused_at is null and archived_at is null;

@@ -1,7 +1,8 @@
--- The tables of version 1. Times are epoch milliseconds, lists and objects JSON text.
+-- The tables of version 1: SQLite alone has them, and those of version 2. Times are epoch milliseconds, lists and objects JSON text.
 -- team_id leads every primary key and unique index, so that the tables can be distributed by team, except in
 -- team, api_key and instance, which are small. (SQLite: record names its workflow by a small integer instead.)
 
+-- only sqlite
 create table instance (
   name   text primary key,
   value  text not null

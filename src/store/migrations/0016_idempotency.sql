@@ -1,2 +1,2 @@
 -- What was sent with an idempotency key, as a hash: the key is refused for anything else.
-alter table idempotency add column sent text;
+alter table idempotency add column sent {old_text};

@@ -1,0 +1,3 @@
+alter table replay add column due_at {time} not null default 0;  -- when the last delivery that it sent was due
+alter table webhook add column asked_at {time};                  -- when somebody last asked to send at once …
+alter table webhook add column asked_id {text};                  -- … and which delivery

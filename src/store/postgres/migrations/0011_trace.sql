@@ -1,3 +1,0 @@
--- The trace that something belongs to, as `traceparent`; null where nothing is traced.
-alter table job add column trace text;
-alter table event add column trace text;

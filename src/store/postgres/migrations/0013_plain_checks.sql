@@ -1,1 +1,0 @@
--- Nothing: what SQLite's file of this number does away with, PostgreSQL does not do.

@@ -1,3 +1,0 @@
-alter table replay add column due_at bigint not null default 0;  -- when the last delivery that it sent was due
-alter table webhook add column asked_at bigint;                  -- when somebody last asked to send at once …
-alter table webhook add column asked_id text collate "C";        -- … and which delivery

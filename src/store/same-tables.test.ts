@@ -1,0 +1,175 @@
+/** Both databases have the same tables, so that a row means the same on both. */
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { makeDatabase } from '../../test/support/postgres.ts';
+import { listMigrations } from './migrations.ts';
+
+const sqlite = new DatabaseSync(':memory:');
+for (const { sql } of listMigrations('sqlite')) sqlite.exec(sql);
+const { url, drop } = await makeDatabase();
+const postgres = new pg.Client({ connectionString: url });
+await postgres.connect();
+for (const { sql } of listMigrations('postgres')) await postgres.query(sql);
+after(async () => {
+  await postgres.end();
+  await drop();
+});
+
+/** Why, what SQLite alone has, and what PostgreSQL alone has. */
+const MEANT: [why: string, sqlite: string[], postgres: string[]][] = [
+  ['Nodes share chores and webhooks, and SQLite has one node.', [], ['chore', 'lane']],
+  [
+    'A record of SQLite names its workflow by a small number, so that its five B-trees are smaller.',
+    [
+      'record.workflow integer not null',
+      'record: primary key (workflow, seq, added_in)',
+      'workflow.number integer not null',
+      'workflow: unique (number)',
+    ],
+    [
+      'record.team_id text not null',
+      'record.workflow_id text not null',
+      'record: primary key (team_id, workflow_id, seq, added_in)',
+    ],
+  ],
+  [
+    'Webhooks of version 2 had no settings, and PostgreSQL begins with version 3.',
+    [`webhook.settings text not null default '{"ordered":false,"ratePerSecond":null,"timeoutMs":15000}'`],
+    ['webhook.settings text not null'],
+  ],
+];
+
+test('columns, keys, references, the number of checks and the names of indexes are the same but for what is meant to differ', async () => {
+  const [mine, its] = [ofSqlite(), await ofPostgres()];
+  assert.deepEqual(
+    [beyond(mine, its), beyond(its, mine)],
+    [MEANT.flatMap(([, one]) => one).sort(), MEANT.flatMap(([, , one]) => one).sort()],
+  );
+});
+
+test('keys and indexes of PostgreSQL compare text by bytes, as SQLite does', async () => {
+  const { rows } = await postgres.query<{ otherwise: string }>(
+    `select indexrelid::regclass || ': ' || pg_get_indexdef(indexrelid, number::integer, true) as otherwise
+     from pg_index join pg_class on pg_class.oid = indexrelid
+     cross join unnest(indcollation) with ordinality as part (collation_id, number)
+     where relnamespace = 'public'::regnamespace
+       and collation_id <> 0 and collation_id <> 'pg_catalog."C"'::regcollation
+     order by 1`,
+  );
+  // Words of ours, of which statements want those that are equal to one.
+  assert.deepEqual(
+    rows.map(({ otherwise }) => otherwise),
+    [
+      "delivery_history: (state || ''::text)",
+      'job_origin: origin',
+      'quota_pkey: name',
+      'suppression_pkey: kind',
+    ],
+  );
+});
+
+/** The lines that the others lack, in order; of a table that they lack only its name. */
+function beyond(lines: readonly string[], others: readonly string[]): string[] {
+  const tableOf = (line: string) => /^\w+/.exec(line)?.[0] ?? '';
+  const tables = others.map(tableOf);
+  const more = lines.filter((line) => !others.includes(line));
+  return [...new Set(more.map((line) => (tables.includes(tableOf(line)) ? line : tableOf(line))))].sort();
+}
+
+/** A line for each thing. */
+function ofSqlite(): string[] {
+  const ask = <Row>(sql: string, ...values: string[]) => sqlite.prepare(sql).all(...values) as Row[];
+  const tables = ask<{ table: string; sql: string }>(
+    `select name as "table", sql from sqlite_schema where type = 'table'`,
+  );
+  return tables.flatMap(({ table, sql }) => [
+    `${table}: ${sql.replaceAll(/--.*/g, '').match(/\bcheck \(/g)?.length ?? 0} checks`,
+    // SQLite says of a primary key that it may be null unless its column says more.
+    ...ask<Column>(
+      `select name, lower(type) as type, "notnull" or pk > 0 as required, dflt_value as "default"
+       from pragma_table_info(?)`,
+      table,
+    ).map((one) => column(table, one)),
+    ...ask<{ line: string }>(
+      `select "from" || ' references ' || "table" || ' ' || lower(on_delete) as line from pragma_foreign_key_list(?)`,
+      table,
+    ).map(({ line }) => `${table}: ${line}`),
+    ...ask<Index>(
+      `select name, "unique", partial, origin,
+              (select group_concat(name, ', ') from pragma_index_xinfo(list.name) where key = 1) as columns
+       from pragma_index_list(?) list`,
+      table,
+    ).map((one) => index(table, one)),
+  ]);
+}
+
+async function ofPostgres(): Promise<string[]> {
+  const ask = async <Row extends pg.QueryResultRow>(sql: string) =>
+    (await postgres.query<Row & { table: string }>(sql)).rows;
+  const ofTables = "relkind = 'r' and relnamespace = 'public'::regnamespace";
+  const columns = await ask<Column>(
+    `select relname as table, attname as name, attnotnull as required, pg_get_expr(adbin, adrelid) as default,
+            case when atttypid in ('smallint'::regtype, 'bigint'::regtype) then 'integer' else format_type(atttypid, null) end as type
+     from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
+     left join pg_attrdef on adrelid = attrelid and adnum = attnum
+     where ${ofTables}`,
+  );
+  const constraints = await ask<{ checks: number; references: string[] }>(
+    `select relname as table, count(*) filter (where contype = 'c')::integer as checks,
+            coalesce(array_agg(attname || ' references ' || confrelid::regclass || ' ' ||
+                               case confdeltype when 'c' then 'cascade' else 'no action' end)
+                     filter (where contype = 'f'), '{}') as references
+     from pg_class left join pg_constraint on conrelid = pg_class.oid
+     left join pg_attribute on attrelid = conrelid and attnum = conkey[1]
+     where ${ofTables} group by relname`,
+  );
+  const indexes = await ask<Index>(
+    `select relname as table, indexrelid::regclass as name, indisunique as unique, indpred is not null as partial,
+            case contype when 'p' then 'pk' when 'u' then 'u' end as origin,
+            (select string_agg(attname, ', ' order by number)
+             from unnest(indkey) with ordinality as part (attribute, number)
+             join pg_attribute on attrelid = indrelid and attnum = attribute) as columns
+     from pg_class join pg_index on indrelid = pg_class.oid
+     left join pg_constraint on conindid = indexrelid and contype in ('p', 'u')
+     where ${ofTables}`,
+  );
+  return [
+    ...columns.map((one) => column(one.table, one)),
+    ...constraints.flatMap(({ table, checks, references }) => [
+      `${table}: ${checks} checks`,
+      ...references.map((line) => `${table}: ${line}`),
+    ]),
+    ...indexes.map((one) => index(one.table, one)),
+  ];
+}
+
+interface Column {
+  name: string;
+  type: string;
+  required: boolean | number;
+  default: string | null;
+}
+
+function column(table: string, one: Column): string {
+  // PostgreSQL repeats the type: '-1'::integer.
+  const value = one.default?.replace(/::\w+$/, '').replace(/^'(-?\d+)'$/, '$1');
+  return `${table}.${one.name} ${one.type}${one.required ? ' not null' : ''}${value ? ` default ${value}` : ''}`;
+}
+
+interface Index {
+  name: string;
+  unique: boolean | number;
+  partial: boolean | number;
+  /** Whether it is that of a primary key (pk) or of a constraint (u). */
+  origin: string | null;
+  columns: string;
+}
+
+/** Of an index that stands for itself the name: each database finds rows in its own way. */
+function index(table: string, one: Index): string {
+  if (one.origin === 'pk') return `${table}: primary key (${one.columns})`;
+  if (one.origin === 'u') return `${table}: unique (${one.columns})`;
+  return `${table}: ${one.unique ? 'unique ' : ''}index ${one.name}${one.partial ? ' of some rows' : ''}`;
+}
