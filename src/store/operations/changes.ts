@@ -6,41 +6,45 @@
  * later one is a record removed. Each call reads on in one of the indexes.
  */
 import type { ChangedRow, ChangesCursor, RecordOperations } from '../record-operations.ts';
-import type { View } from '../sql.ts';
+import { both, type View } from '../sql.ts';
 import { hasId, inOrder, ofWorkflow } from './record-indexes.ts';
 
 /** Bytes of records that one call may answer, before and after taken together. */
 const MAX_BYTES = 8_388_608;
 
 // The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
-const WRITTEN = `
+const WRITTEN = both(
+  (pick) => `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
-         (select old.body from record old
-          where ${ofWorkflow('closed', '$2', 'old')} and ${hasId('new.id', 'old')}
+         (select old.body from record old /* use record_closed */
+          where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')}
             and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) as before,
          case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
-  from record new
-  where ${ofWorkflow('added', '$2', 'new')}
+  from record new /* use record_added */
+  where ${ofWorkflow(pick, 'added', 'new')}
     and (new.added_in, new.seq) > ($3::bigint, $4::bigint) and new.added_in <= $5::bigint
-  order by new.added_in, new.seq limit $7`;
-const REMOVED = `
+  order by new.added_in, new.seq limit $7`,
+);
+const REMOVED = both(
+  (pick) => `
   select old.removed_in as version, old.seq, old.id,
-         (select max(last.removed_in + 0) from record last
-          where ${ofWorkflow('closed', '$2', 'last')} and ${hasId('old.id', 'last')}
+         (select max(last.removed_in + 0) from record last /* use record_closed */
+          where ${ofWorkflow(pick, 'closed', 'last')} and ${hasId(pick, 'old.id', 'last')}
             and last.removed_in + 0 <= $5::bigint) as told,
          case when old.added_in > $6::bigint
                 or (select true from record kept
-                    where ${ofWorkflow('current', '$2', 'kept')} and ${hasId('old.id', 'kept')}
+                    where ${ofWorkflow(pick, 'current', 'kept')} and ${hasId(pick, 'old.id', 'kept')}
                       and kept.added_in <= $5::bigint limit 1)
-                or (select true from record kept
-                    where ${ofWorkflow('closed', '$2', 'kept')} and ${hasId('old.id', 'kept')}
+                or (select true from record kept /* use record_closed */
+                    where ${ofWorkflow(pick, 'closed', 'kept')} and ${hasId(pick, 'old.id', 'kept')}
                       and kept.added_in <= $5::bigint and kept.removed_in + 0 > $5::bigint limit 1)
               then null else old.body end as before,
          null as after
-  from record old
-  where ${ofWorkflow('removed', '$2', 'old')}
+  from record old /* use record_removed */
+  where ${ofWorkflow(pick, 'removed', 'old')}
     and (old.removed_in, old.seq) > ($3::bigint, $4::bigint) and old.removed_in <= $5::bigint
-  order by old.removed_in, old.seq limit $7`;
+  order by old.removed_in, old.seq limit $7`,
+);
 
 interface Row extends ChangedRow {
   version: number;

@@ -3,7 +3,7 @@
  * rows that no readable version has are deleted in small steps. `pruned_version` says how far that has come.
  */
 import type { Retention } from '../record-operations.ts';
-import type { Tx, View } from '../sql.ts';
+import { both, type Tx, type View } from '../sql.ts';
 import { countPrunable } from '../version-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
@@ -99,6 +99,19 @@ async function moveOldest(
   return { version, done: prunable < successors.length || successors.length < limit };
 }
 
+const CLOSED = both(
+  (pick) => `
+  select seq, removed_in as "removedIn", octet_length(body) as bytes from record /* use record_removed */
+  where ${ofWorkflow(pick, 'removed')} and removed_in <= $3 and (removed_in, seq) > ($5::integer, $6::bigint)
+  order by removed_in, seq limit $4`,
+);
+const DELETE_CLOSED = both(
+  (pick) => `
+  delete from record /* use record_removed */
+  where ${ofWorkflow(pick, 'removed')}
+    and (removed_in, seq) > ($3::integer, $4::bigint) and (removed_in, seq) <= ($5::integer, $6::bigint)`,
+);
+
 /** Deletes rows behind the cursor that were closed up to a version; returns whether none is left, and the new cursor. */
 async function deleteRecords(
   tx: Tx,
@@ -106,9 +119,7 @@ async function deleteRecords(
 ): Promise<{ done: boolean; next: PrunePlace }> {
   const { teamId, workflowId } = after;
   const closed = await tx.db.all<{ seq: number; removedIn: number; bytes: number }>(
-    `select seq, removed_in as "removedIn", octet_length(body) as bytes from record
-     where ${ofWorkflow('removed', '$2')} and removed_in <= $3 and (removed_in, seq) > ($5::integer, $6::bigint)
-     order by removed_in, seq limit $4`,
+    CLOSED,
     teamId,
     workflowId,
     oldest,
@@ -119,16 +130,7 @@ async function deleteRecords(
   const some = fitting(closed, MAX_BATCH_BYTES);
   const last = some.at(-1);
   if (last === undefined) return { done: true, next: after };
-  await tx.db.run(
-    `delete from record where ${ofWorkflow('removed', '$2')}
-       and (removed_in, seq) > ($3::integer, $4::bigint) and (removed_in, seq) <= ($5::integer, $6::bigint)`,
-    teamId,
-    workflowId,
-    after.removedIn,
-    after.seq,
-    last.removedIn,
-    last.seq,
-  );
+  await tx.db.run(DELETE_CLOSED, teamId, workflowId, after.removedIn, after.seq, last.removedIn, last.seq);
   return {
     done: some.length < limit && some.length === closed.length,
     next: { teamId, workflowId, removedIn: last.removedIn, seq: last.seq },

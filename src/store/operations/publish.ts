@@ -14,14 +14,14 @@ import {
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
-import type { Tx } from '../sql.ts';
+import { both, type Tx } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { bytesAfter, countRecords } from '../workflow-row.ts';
 import { endCanceled } from './cancel.ts';
 import { withoutMessage } from './end-attempt.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
-import { inOrder, ofWorkflow } from './record-indexes.ts';
+import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
 /** How many changed records an event describes at most; its body stays under 20 kB anyway. */
 const MAX_DIFFERENCES = 100;
@@ -212,22 +212,26 @@ interface DifferenceRow {
 }
 
 // The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
-const WRITTEN = `
+const WRITTEN = both(
+  (pick) => `
   select new.seq, new.id, new.body as after,
          (select old.body from record old
-          where old.team_id = $1 and old.workflow_id = $2 and old.seq = new.seq and old.removed_in + 0 = $3
+          where ${inWorkflow(pick, 'old')} and old.seq = new.seq and old.removed_in + 0 = $3
           limit 1) as before
-  from record new
-  where ${ofWorkflow('added', '$2', 'new')} and new.added_in = $3 and new.seq > $4
-  order by new.seq limit $5`;
-const REMOVED = `
+  from record new /* use record_added */
+  where ${ofWorkflow(pick, 'added', 'new')} and new.added_in = $3 and new.seq > $4
+  order by new.seq limit $5`,
+);
+const REMOVED = both(
+  (pick) => `
   select old.seq, old.id, old.body as before, null as after
-  from record old
-  where ${ofWorkflow('removed', '$2', 'old')} and old.removed_in = $3 and old.seq > $4
+  from record old /* use record_removed */
+  where ${ofWorkflow(pick, 'removed', 'old')} and old.removed_in = $3 and old.seq > $4
     and (select true from record new
-         where new.team_id = $1 and new.workflow_id = $2 and new.seq = old.seq and new.added_in = $3
+         where ${inWorkflow(pick, 'new')} and new.seq = old.seq and new.added_in = $3
          limit 1) is null
-  order by old.seq limit $5`;
+  order by old.seq limit $5`,
+);
 
 /** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
 async function* changedRecords(

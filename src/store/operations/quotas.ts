@@ -7,8 +7,9 @@ import {
   type Quota,
   quotaReached,
 } from '../../model/quota.ts';
-import { insertAll, type Tx, type View } from '../sql.ts';
+import { both, insertAll, type Tx, type View } from '../sql.ts';
 import { MAX_COUNTED, type WorkflowRow } from '../workflow-row.ts';
+import { inWorkflow } from './record-indexes.ts';
 
 export async function setQuotas(
   tx: Tx,
@@ -79,6 +80,15 @@ export async function publishedBeside(
   return count(tx, IN_CURRENT[quota], teamId, workflowId);
 }
 
+const COUNT_BYTES = both(
+  (pick) => `
+  update version
+  set bytes = (select coalesce(sum(octet_length(body)), 0) from record
+               where ${inWorkflow(pick)} and added_in <= $3 and coalesce(removed_in, $3 + 1) > $3)
+  where team_id = $1 and workflow_id = $2 and number = $3
+  returning bytes`,
+);
+
 /**
  * Counts and stores the bytes of a current version that lacks them, because a node of the previous release published it.
  * Null when there are too many records to count while the workflow is locked.
@@ -86,12 +96,7 @@ export async function publishedBeside(
 export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
   if (records > MAX_COUNTED) return null;
   const counted = await tx.db.get<{ bytes: number }>(
-    `update version
-     set bytes = (select coalesce(sum(octet_length(body)), 0) from record
-                  where record.team_id = $1 and record.workflow_id = $2 and added_in <= $3
-                    and coalesce(removed_in, $3 + 1) > $3)
-     where team_id = $1 and workflow_id = $2 and number = $3
-     returning bytes`,
+    COUNT_BYTES,
     workflow.team_id,
     workflow.id,
     workflow.current_version,

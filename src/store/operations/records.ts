@@ -1,6 +1,7 @@
 /** Reads the records of a version: in pages, or those that contain a text. */
 import type { RecordOperations, RecordPage } from '../record-operations.ts';
-import type { View } from '../sql.ts';
+import { both, type Pick, type View } from '../sql.ts';
+import { inWorkflow } from './record-indexes.ts';
 
 interface At {
   teamId: string;
@@ -8,51 +9,60 @@ interface At {
 }
 
 // A range of `seq` and not a number of rows, so that each statement reads a bounded number of rows of other versions.
-// Always sorted, because only the primary key has that order: the planner then has no reason to take an index that
-// would scan the whole workflow.
-const RANGE = `
-  from record
-  where team_id = $1 and workflow_id = $2 and seq > $3 and seq <= $4
+const range = (pick: Pick, end = '$4') => `
+  record
+  where ${inWorkflow(pick)} and seq > $3 and seq <= ${end}
     and added_in <= $5 and (removed_in is null or removed_in > $5)`;
-// The database joins a page into one value, so that the client need not parse one value for each row.
-const PAGE = `
-  select (select next_seq from workflow where team_id = $1 and id = $2) as "nextSeq", joined.*
-  from (select string_agg(body, $6) as json, count(*) as count, max(seq) as "lastSeq"
-        from (select seq, body ${RANGE} order by seq limit $7) as page) as joined`;
+// Sorted, because only the primary key has that order: PostgreSQL's planner then has no reason to take an index that
+// would scan the whole workflow.
+const sorted = (rows: string, limit = '') => `(select seq, body from ${rows} order by seq ${limit}) as found`;
+// The database joins the records into one value, so that nobody need parse one for each (measured on SQLite: 5.8 million
+// records/s instead of 0.9).
+const joined = (pick: Pick, rows: string) => `
+  (select cast($7::text || string_agg(body, $6) as ${pick({ sqlite: 'blob', postgres: 'text' })}) as json,
+          count(*) as count, max(seq) as "lastSeq"
+   from ${rows}) as joined`;
+const NEXT_SEQ = '(select next_seq from workflow where team_id = $1 and id = $2) as "nextSeq"';
+
+const pages = (limit?: string) =>
+  both((pick) => {
+    // SQLite finds them in order, and an inner select would take a quarter of its speed.
+    const unsorted = limit === undefined && pick({ sqlite: true, postgres: false });
+    return `select ${NEXT_SEQ}, joined.* from ${joined(pick, unsorted ? range(pick) : sorted(range(pick), limit))}`;
+  });
+const PAGE = pages();
+const FIRST_OF_PAGE = pages('limit $8');
 
 export async function page(view: View, input: Parameters<RecordOperations['page']>[0]): Promise<RecordPage> {
   const { afterSeq, rows, version, limit, separator = ',', lead = '' } = input;
   const end = afterSeq + rows;
-  const row = await view.db.get<PageRow>(
-    PAGE,
-    input.teamId,
-    input.workflowId,
-    afterSeq,
-    end,
-    version,
-    separator,
-    limit ?? null,
-  );
-  return toPage(view, input, row, { end, limit, lead });
+  const at = [input.teamId, input.workflowId, afterSeq, end, version, separator, lead] as const;
+  const row = await (limit === undefined
+    ? view.db.get<PageRow>(PAGE, ...at)
+    : view.db.get<PageRow>(FIRST_OF_PAGE, ...at, limit));
+  return toPage(view, input, row, { end, limit });
 }
 
 /** Bytes of records that one search reads, which bounds how long it holds its connection. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
 // How far it may read is found from the lengths, without reading bodies. `lower` in "C" changes only ASCII letters.
-const SEARCH = `
+const SEARCH = both(
+  (pick) => `
   with range as materialized (
     select coalesce(
-      (select min(seq) from (select seq, sum(octet_length(body)) over (order by seq) as bytes ${RANGE}) as sized
+      (select min(seq) from (select seq, sum(octet_length(body)) over (order by seq) as bytes from ${range(pick)}) as sized
        where bytes >= ${MAX_SEARCHED_BYTES}),
       $4) as "end")
-  select (select next_seq from workflow where team_id = $1 and id = $2) as "nextSeq", range."end", joined.*
-  from range
-  cross join lateral (
-    select string_agg(body, $6) as json, count(*) as count, max(seq) as "lastSeq"
-    from (select seq, body ${RANGE} and seq <= range."end"
-            and strpos(lower(body collate "C"), lower($8::text collate "C")) > 0
-          order by seq limit $7) as found) as joined`;
+  select ${NEXT_SEQ}, (select "end" from range) as "end", joined.*
+  from ${joined(
+    pick,
+    sorted(
+      `${range(pick, '(select "end" from range)')} and strpos(lower(body collate "C"), lower($8::text collate "C")) > 0`,
+      'limit $9',
+    ),
+  )}`,
+);
 
 export async function search(
   view: View,
@@ -67,27 +77,28 @@ export async function search(
     afterSeq + scan,
     version,
     separator,
-    limit,
+    '',
     q,
+    limit,
   );
-  return toPage(view, input, row, { end: row?.end ?? afterSeq + scan, limit, lead: '' });
+  return toPage(view, input, row, { end: row?.end ?? afterSeq + scan, limit });
 }
 
 /** The last `seq` before the next existing row behind `end`: beyond `end` where erasing or pruning left a gap. */
 export async function beforeNext(view: View, { teamId, workflowId }: At, end: number): Promise<number> {
-  const next = await view.db.get<{ seq: number }>(
-    'select seq from record where team_id = $1 and workflow_id = $2 and seq > $3 order by seq limit 1',
-    teamId,
-    workflowId,
-    end,
-  );
+  const next = await view.db.get<{ seq: number }>(NEXT, teamId, workflowId, end);
   return next === undefined ? Number.MAX_SAFE_INTEGER : next.seq - 1;
 }
+
+const NEXT = both(
+  (pick) => `select seq from record where ${inWorkflow(pick)} and seq > $3 order by seq limit 1`,
+);
 
 interface PageRow {
   /** The `seq` of the workflow's next new record; null for an unknown workflow. */
   nextSeq: number | null;
-  json: string | null;
+  /** Bytes come from SQLite, which saves the copy. */
+  json: Uint8Array | string | null;
   count: number;
   lastSeq: number | null;
 }
@@ -104,18 +115,17 @@ async function toPage(
   view: View,
   at: At,
   row: PageRow | undefined,
-  looked: { end: number; limit: number | undefined; lead: string },
+  looked: { end: number; limit: number | undefined },
 ): Promise<RecordPage> {
-  const { end, limit, lead } = looked;
+  const { end, limit } = looked;
   if (row === undefined || row.nextSeq === null) return NOTHING;
   if (row.json === null || row.lastSeq === null) {
     const lastSeq = await beforeNext(view, at, end);
     return { ...NOTHING, lastSeq, done: lastSeq >= row.nextSeq - 1 };
   }
   const lastSeq = limit !== undefined && row.count >= limit ? row.lastSeq : end;
-  // The client has made a string of it, so that this copy cannot be avoided.
   return {
-    json: Buffer.from(lead + row.json),
+    json: typeof row.json === 'string' ? Buffer.from(row.json) : row.json,
     count: row.count,
     lastSeq,
     done: lastSeq >= row.nextSeq - 1,

@@ -1,8 +1,7 @@
 /** Closes the records that a run did not bring, and undoes what an attempt wrote without publishing. */
 import type { Held } from '../../model/job.ts';
-import { reopen } from '../postgres/restore.ts';
 import { MAX_BATCH } from '../postgres/stage.ts';
-import type { Tx } from '../sql.ts';
+import { both, type Tx } from '../sql.ts';
 import { lockHeld } from './jobs.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 
@@ -44,16 +43,28 @@ export async function remove(tx: Tx, { held, seqs }: { held: Held; seqs: readonl
   );
 }
 
-const ADDED = `
-  select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where ${ofWorkflow('added', '$2')} and added_in = $3 order by seq limit $4`;
-const CLOSED = `
-  select seq, added_in as "addedIn", octet_length(body) as bytes from record
-  where ${ofWorkflow('removed', '$2')} and removed_in = $3 order by seq limit $4`;
+const ADDED = both(
+  (pick) => `
+  select seq, octet_length(body) as bytes from record /* use record_added */
+  where ${ofWorkflow(pick, 'added')} and added_in = $3 order by seq limit $4`,
+);
+const DELETE = both(
+  (pick) => `
+  delete from record /* use record_added */ where ${ofWorkflow(pick, 'added')} and added_in = $3 and seq <= $4`,
+);
+const CLOSED = both(
+  (pick) => `
+  select seq, octet_length(body) as bytes from record /* use record_removed */
+  where ${ofWorkflow(pick, 'removed')} and removed_in = $3 order by seq limit $4`,
+);
+const REOPEN = both(
+  (pick) => `
+  update record /* use record_removed */ set removed_in = null
+  where ${ofWorkflow(pick, 'removed')} and removed_in = $3 and seq <= $4`,
+);
 
 interface Place {
   seq: number;
-  addedIn: number;
   bytes: number;
 }
 
@@ -67,13 +78,7 @@ export async function sweep(
   const added = await tx.db.all<Place>(ADDED, teamId, workflowId, version, limit);
   const deleted = fitting(added, MAX_BATCH_BYTES);
   if (deleted.length > 0) {
-    await tx.db.run(
-      `delete from record where ${ofWorkflow('added', '$2')} and added_in = $3 and seq <= $4`,
-      teamId,
-      workflowId,
-      version,
-      deleted.at(-1)?.seq ?? 0,
-    );
+    await tx.db.run(DELETE, teamId, workflowId, version, deleted.at(-1)?.seq ?? 0);
   }
   const left = { rows: limit - deleted.length, bytes: MAX_BATCH_BYTES - sum(deleted) };
   // Rows are reopened only when none of this version is left: a closed row may still have a successor with the
@@ -81,7 +86,7 @@ export async function sweep(
   if (left.rows <= 0 || left.bytes <= 0) return { done: false };
   const closed = await tx.db.all<Place>(CLOSED, teamId, workflowId, version, left.rows);
   const opened = fitting(closed, left.bytes);
-  if (opened.length > 0) await reopen(tx, { teamId, workflowId, version }, opened);
+  if (opened.length > 0) await tx.db.run(REOPEN, teamId, workflowId, version, opened.at(-1)?.seq ?? 0);
   if (opened.length === left.rows || sum(opened) >= left.bytes) return { done: false };
   await tx.db.run(
     `update workflow

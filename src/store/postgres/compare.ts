@@ -6,7 +6,7 @@ import { fenced } from '../operations/jobs.ts';
 import { hasId, ofWorkflow } from '../operations/record-indexes.ts';
 import { beforeNext } from '../operations/records.ts';
 import type { Compared } from '../record-operations.ts';
-import type { View } from '../sql.ts';
+import { both, type View } from '../sql.ts';
 import { MAX_BATCH } from './stage.ts';
 
 /** The workflow that an attempt writes to; no row when the attempt no longer runs. */
@@ -18,7 +18,8 @@ const HELD = `
     where job.team_id = $1 and job.id = $2 and job.attempt = $3 and job.state = 'running')`;
 
 // Each id is looked up by itself: because of the `limit` the planner cannot turn this into a join with all records.
-const COMPARE = `
+const COMPARE = both(
+  (pick) => `
   with ${HELD}
   select held.version, found.id, found.seq, found."addedIn", found.body, found.published
   from held
@@ -29,7 +30,7 @@ const COMPARE = `
     cross join unnest($4::text[], $5::integer[]) with ordinality as wanted (id, size, place)
     cross join lateral (
       select seq, added_in, body from record
-      where ${ofWorkflow('current', 'held.workflow_id')} and ${hasId('wanted.id')}
+      where ${ofWorkflow(pick, 'current', 'record', 'held.workflow_id')} and ${hasId(pick, 'wanted.id')}
       limit 1) as current
     left join lateral (
       select body from record
@@ -37,7 +38,8 @@ const COMPARE = `
         and removed_in + 0 = held.version and current.added_in = held.version
       limit 1) as closed on true
   ) as found on true
-  order by found.place`;
+  order by found.place`,
+);
 
 /** The body unless it is much longer than wanted, else an empty text: `octet_length` does not read a long body. */
 function bodyOfSize(body: string): string {

@@ -13,7 +13,7 @@ import { PRUNE_START, prune } from '../operations/prune.ts';
 import { publish as publishIn } from '../operations/publish.ts';
 import { page } from '../operations/records.ts';
 import { remove, sweep } from '../operations/sweep.ts';
-import type { Tx, Value } from '../sql.ts';
+import type { Statement, Tx, Value } from '../sql.ts';
 import { untouched } from '../touched.ts';
 import { compare, currentSeqs } from './compare.ts';
 import { Database, openPool } from './database.ts';
@@ -86,11 +86,11 @@ let statements = 0;
 class Explaining extends Database {
   #before: Promise<unknown> = Promise.resolve();
 
-  override all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+  override all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
     return this.#looking(sql, values, () => super.all<Row>(sql, ...values));
   }
 
-  override run(sql: string, ...values: Value[]): Promise<number> {
+  override run(sql: Statement, ...values: Value[]): Promise<number> {
     return this.#looking(sql, values, () => super.run(sql, ...values));
   }
 
@@ -98,7 +98,8 @@ class Explaining extends Database {
     return read(this);
   }
 
-  #looking<Result>(sql: string, values: Value[], perform: () => Promise<Result>): Promise<Result> {
+  #looking<Result>(statement: Statement, values: Value[], perform: () => Promise<Result>): Promise<Result> {
+    const sql = typeof statement === 'string' ? statement : statement.postgres;
     const result = this.#before.then(async () => {
       if (sql.startsWith('set ')) return perform();
       await super.exec('savepoint before');

@@ -12,7 +12,7 @@ import type { Held } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
 import { lockHeld } from '../operations/jobs.ts';
 import { hasId, ofWorkflow } from '../operations/record-indexes.ts';
-import type { Tx } from '../sql.ts';
+import { both, type Tx } from '../sql.ts';
 import { restore } from './restore.ts';
 import { notCompared, ofKind, type Run, type Written } from './staging-run.ts';
 
@@ -191,14 +191,16 @@ async function rewrite(
   for (const write of writes) seqs.set(write, write.seq);
 }
 
-const WRITTEN = `
+const WRITTEN = both(
+  (pick) => `
   select wanted.place, current.seq
   from unnest($4::text[], $5::text[], $6::bigint[]) with ordinality as wanted (id, body, seq, place)
   cross join lateral (
     select seq from record
-    where ${ofWorkflow('current', '$2')} and ${hasId('wanted.id')}
+    where ${ofWorkflow(pick, 'current')} and ${hasId(pick, 'wanted.id')}
       and added_in = $3 and body = wanted.body and seq = coalesce(wanted.seq, seq)
-    limit 1) as current`;
+    limit 1) as current`,
+);
 
 /** Finds the `seq`s of rows that this run has written already, when the answer to its first call was lost. */
 async function findWritten(

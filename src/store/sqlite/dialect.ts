@@ -23,8 +23,8 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\/\* use (\w+) \*\//g, 'indexed by $1'],
   // SQLite plans by the value of a bare `limit ?`, and so prepares the statement anew each time that one is bound; an
   // expression it does not look into. Measured: 2 µs instead of 9 for what is due in a lane, 5 instead of 70 for
-  // prunable jobs.
-  [/\blimit (\?\d*)/g, 'limit $1 + 0'],
+  // prunable jobs. Without a limit, the value is null.
+  [/\blimit (\?\d*)/g, 'limit coalesce($1, -1)'],
 ];
 
 /** The statement as SQLite reads it. */
