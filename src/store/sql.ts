@@ -35,6 +35,8 @@ export interface Sql {
   all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]>;
   /** Runs a statement; returns how many rows it changed. */
   run(sql: Statement, ...values: Value[]): Promise<number>;
+  /** Locks rows until the commit, by `select 1 … for …`. Nothing to do on SQLite, which has one writer. */
+  lock(sql: string, ...values: Value[]): Promise<void>;
   /** The one for this database: a part of a statement, or anything else. */
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
   /** Runs several reads on one state of the database; not in a transaction that writes. */
@@ -77,18 +79,20 @@ export type ColumnType = 'text' | 'bigint' | 'integer' | 'boolean';
  * fastest there.
  *
  * @param columns the type of each column, in the order of the values of a row
+ * @param onConflict `on conflict …`, for rows of which PostgreSQL meets none twice
  */
 export async function insertAll(
   db: Sql,
   table: string,
   columns: Readonly<Record<string, ColumnType>>,
   rows: readonly (readonly (string | number | null)[])[],
+  onConflict = '',
 ): Promise<void> {
   if (rows.length === 0) return;
   const names = Object.keys(columns).join(', ');
   const places = Object.values(columns).map((type, at) => [`$${at + 1}`, type] as const);
-  const one = `insert into ${table} (${names}) values (${places.map(([place]) => place).join(', ')})`;
-  const all = `insert into ${table} (${names}) select * from unnest(${places.map(([place, type]) => `${place}::${type}[]`).join(', ')})`;
+  const one = `insert into ${table} (${names}) values (${places.map(([place]) => place).join(', ')}) ${onConflict}`;
+  const all = `insert into ${table} (${names}) select * from unnest(${places.map(([place, type]) => `${place}::${type}[]`).join(', ')}) ${onConflict}`;
   const runs = db.pick({
     sqlite: () => Promise.all(rows.map((row) => db.run(one, ...row))),
     postgres: () => db.run(all, ...places.map((_, at) => rows.map((row) => row[at] ?? null))),

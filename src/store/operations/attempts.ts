@@ -59,7 +59,8 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
 /** Uses the index `job_running`, which holds the running jobs of all nodes. */
 export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>(
-    `select * from job where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
+    `select * from job /* use job_running */
+     where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
     nodeId,
     view.now,
   );

@@ -12,12 +12,12 @@ type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperat
 /** Lines that one search for an action, an actor or a target reads. */
 const LOOKED_THROUGH = 5_000;
 
+const ADD = `
+  insert into audit (${STORED_COLUMNS.join(', ')})
+  values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`;
+
 export async function add(tx: View, line: Input<'add'>): Promise<void> {
-  await tx.db.run(
-    `insert into audit (${STORED_COLUMNS.join(', ')})
-     values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`,
-    ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }),
-  );
+  await tx.db.run(ADD, ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }));
 }
 
 /** Writes the audit lines of an operation that this transaction has just done, if it has an author. */

@@ -1,14 +1,23 @@
-/** What an attempt reports while it runs: its progress, and its log, of which the beginning and the end are kept. */
-import type { Held, LogLine } from '../../model/job.ts';
-import { BEGINNING, END, type LogAddition, type LogChunk, planLog, toLogLine } from '../job-log-plan.ts';
+/**
+ * What an attempt reports while it runs: its progress, and its log. The log is stored in rows of several lines each, in
+ * two parts, its beginning and its end; what lies between is dropped.
+ */
+import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
 import type { JobOperations } from '../job-operations.ts';
-import type { Tx, View } from '../sql.ts';
+import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
 import { fenced, heldJob } from './jobs.ts';
 
-/** The size of a row, in bytes: PostgreSQL rewrites the whole row with every line that is added. */
+/** The size of a row, in bytes: the whole row is written anew with every line that is added. */
 const CHUNK_BYTES = 8_192;
 /** How many rows are read at a time. */
 const CHUNKS_AT_ONCE = 32;
+/** How many bytes of lines are kept of the beginning of a log and, at least, of its end. */
+const PART_BYTES = 1_048_576;
+/** Characters that are kept of one line. */
+const MAX_LINE = 32_768;
+
+const BEGINNING = 0;
+const END = 1;
 
 export async function report(tx: Tx, input: Parameters<JobOperations['report']>[0]): Promise<void> {
   const { held, progress, lines = [], restart = false } = input;
@@ -23,7 +32,8 @@ export async function report(tx: Tx, input: Parameters<JobOperations['report']>[
     restart ? deleteEnd(tx, held, Number.MAX_SAFE_INTEGER) : undefined,
     lines.length === 0 ? [] : stored(tx, held),
   ]);
-  await append(tx, held, lines, chunks);
+  const { additions, dropBefore } = plan(chunks, lines);
+  await Promise.all([add(tx, held, additions), dropBefore > 0 ? deleteEnd(tx, held, dropBefore) : undefined]);
 }
 
 function setProgress(
@@ -40,24 +50,8 @@ function setProgress(
   );
 }
 
-type StoredChunk = LogChunk & { part: LogAddition['part'] };
-
-async function append(
-  tx: Tx,
-  held: Held,
-  lines: readonly LogLine[],
-  chunks: readonly StoredChunk[],
-): Promise<void> {
-  const of = (part: LogAddition['part']) => chunks.filter((chunk) => chunk.part === part);
-  const plan = planLog({ beginning: of(BEGINNING), end: of(END), lines, chunkBytes: CHUNK_BYTES });
-  await Promise.all([
-    add(tx, held, plan.additions),
-    plan.dropBefore > 0 ? deleteEnd(tx, held, plan.dropBefore) : undefined,
-  ]);
-}
-
-function stored(view: View, { teamId, jobId, attempt }: Held): Promise<StoredChunk[]> {
-  return view.db.all<StoredChunk>(
+function stored(view: View, { teamId, jobId, attempt }: Held): Promise<Chunk[]> {
+  return view.db.all<Chunk>(
     `select part, seq, last_seq, bytes from job_log
      where team_id = $1 and job_id = $2 and attempt = $3 order by part, seq`,
     teamId,
@@ -66,29 +60,26 @@ function stored(view: View, { teamId, jobId, attempt }: Held): Promise<StoredChu
   );
 }
 
-async function add(
-  tx: Tx,
-  { teamId, jobId, attempt }: Held,
-  additions: readonly LogAddition[],
-): Promise<void> {
-  if (additions.length === 0) return;
-  await tx.db.run(
-    `insert into job_log (team_id, job_id, attempt, part, seq, last_seq, bytes, body)
-     select $1, $2, $3, added.*
-     from unnest($4::smallint[], $5::bigint[], $6::bigint[], $7::integer[], $8::text[])
-       as added (part, seq, last_seq, bytes, body)
-     on conflict (team_id, job_id, attempt, part, seq) do update
-     set last_seq = excluded.last_seq, bytes = job_log.bytes + excluded.bytes,
-         body = job_log.body || chr(10) || excluded.body`,
-    teamId,
-    jobId,
-    attempt,
-    additions.map(({ part }) => part),
-    additions.map(({ seq }) => seq),
-    additions.map(({ lastSeq }) => lastSeq),
-    additions.map(({ bytes }) => bytes),
-    additions.map(({ body }) => body),
-  );
+const COLUMNS = {
+  team_id: 'text',
+  job_id: 'text',
+  attempt: 'integer',
+  part: 'integer',
+  seq: 'bigint',
+  last_seq: 'bigint',
+  bytes: 'integer',
+  body: 'text',
+} satisfies Record<string, ColumnType>;
+const TO_THE_ROW = `
+  on conflict (team_id, job_id, attempt, part, seq) do update
+  set last_seq = excluded.last_seq, bytes = job_log.bytes + excluded.bytes,
+      body = job_log.body || '\n' || excluded.body`;
+
+function add(tx: Tx, { teamId, jobId, attempt }: Held, additions: readonly Addition[]): Promise<void> {
+  const rows = additions.map(({ part, seq, lastSeq, bytes, body }) => {
+    return [teamId, jobId, attempt, part, seq, lastSeq, bytes, body];
+  });
+  return insertAll(tx.db, 'job_log', COLUMNS, rows, TO_THE_ROW);
 }
 
 /** Deletes the rows of the end of a log that are before a line. */
@@ -122,4 +113,116 @@ export async function log(view: View, input: Parameters<JobOperations['log']>[0]
     seq = chunks.at(-1)?.last_seq ?? seq;
   }
   return lines.slice(0, limit);
+}
+
+/** Reads a stored line back. */
+function toLogLine(json: string): LogLine {
+  const [seq, at, level, text] = JSON.parse(json) as [number, number, LogLine['level'], string];
+  return { seq, at, level, text };
+}
+
+/** A stored row: its first and its last line, and the bytes of its texts. */
+interface Chunk {
+  part: Addition['part'];
+  seq: number;
+  last_seq: number;
+  bytes: number;
+}
+
+/** Lines to append to the row of a part that begins at `seq`, which is created if it does not exist. */
+interface Addition {
+  part: typeof BEGINNING | typeof END;
+  seq: number;
+  lastSeq: number;
+  bytes: number;
+  /** One JSON array a line: [seq, at, level, text]. */
+  body: string;
+}
+
+/**
+ * What to add, and afterwards the line before which rows of the end are to be deleted (0: none). Skips lines that are
+ * already stored, so that a report can be retried when its answer was lost.
+ */
+function plan(
+  chunks: readonly Chunk[],
+  lines: readonly LogLine[],
+): { additions: Addition[]; dropBefore: number } {
+  const beginning = chunks.filter(({ part }) => part === BEGINNING);
+  const end = chunks.filter(({ part }) => part === END);
+  const fresh = lines.filter(({ seq }) => seq > (chunks.at(-1)?.last_seq ?? 0)).map(measure);
+
+  const first = end.length > 0 ? [] : fresh.slice(0, fitting(fresh, PART_BYTES - sum(beginning)));
+  const later = fresh.slice(first.length);
+  // Of very many lines, leaves out those that would be deleted at once.
+  const kept = later.slice(endFrom(later));
+  const toEnd = additions(END, end.at(-1), kept);
+  return {
+    additions: [...additions(BEGINNING, beginning.at(-1), first), ...toEnd],
+    dropBefore: toEnd.length === 0 ? 0 : dropBefore(end, toEnd),
+  };
+}
+
+/** A line as it is stored, with its size. */
+interface Measured {
+  seq: number;
+  json: string;
+  bytes: number;
+}
+
+function measure({ seq, at, level, text }: LogLine): Measured {
+  const kept = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
+  return { seq, json: JSON.stringify([seq, at, level, kept]), bytes: logLineBytes(kept) };
+}
+
+function sum(items: readonly { bytes: number }[]): number {
+  return items.reduce((bytes, item) => bytes + item.bytes, 0);
+}
+
+/** How many of the first items fit into `room` bytes. */
+function fitting(items: readonly { bytes: number }[], room: number): number {
+  let bytes = 0;
+  const beyond = items.findIndex((item) => {
+    bytes += item.bytes;
+    return bytes > room;
+  });
+  return beyond === -1 ? items.length : beyond;
+}
+
+/** The index from which on the items have at least as many bytes as are kept of the end of a log. */
+function endFrom(items: readonly { bytes: number }[]): number {
+  let bytes = 0;
+  const place = items.findLastIndex((item) => {
+    bytes += item.bytes;
+    return bytes >= PART_BYTES;
+  });
+  return Math.max(0, place);
+}
+
+/** Adds lines to the last row of a part until it is full, then to new ones. */
+function additions(part: Addition['part'], last: Chunk | undefined, lines: readonly Measured[]): Addition[] {
+  const added: Addition[] = [];
+  let bytes = last?.bytes ?? 0;
+  for (const line of lines) {
+    const row = added.at(-1);
+    const isFull = bytes > 0 && bytes + line.bytes > CHUNK_BYTES;
+    if (isFull) bytes = 0;
+    bytes += line.bytes;
+    if (row === undefined || isFull) {
+      const seq = row === undefined && !isFull && last !== undefined ? last.seq : line.seq;
+      added.push({ part, seq, lastSeq: line.seq, bytes: line.bytes, body: line.json });
+      continue;
+    }
+    row.lastSeq = line.seq;
+    row.bytes += line.bytes;
+    row.body += `\n${line.json}`;
+  }
+  return added;
+}
+
+/** Drops about as much from the beginning of the end as was added after it. */
+function dropBefore(end: readonly Chunk[], added: readonly Addition[]): number {
+  const sizes = new Map(end.map(({ seq, bytes }) => [seq, bytes]));
+  for (const { seq, bytes } of added) sizes.set(seq, (sizes.get(seq) ?? 0) + bytes);
+  const rows = [...sizes].map(([seq, bytes]) => ({ seq, bytes }));
+  return rows[endFrom(rows)]?.seq ?? 0;
 }

@@ -54,7 +54,7 @@ export function unfinishedJobs(
   { teamId, workflowId }: { teamId: string; workflowId: string },
 ): Promise<JobRow[]> {
   return tx.db.all<JobRow>(
-    `select * from job
+    `select * from job /* use job_slot */
      where team_id = $1 and workflow_id = $2 and ${UNFINISHED} order by slot`,
     teamId,
     workflowId,
@@ -206,7 +206,7 @@ export function fenced({ jobId, attempt }: Held): FencedError {
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run(
-    `update job set slot = 0, run_at = greatest(run_at, $3)
+    `update job /* use job_slot */ set slot = 0, run_at = greatest(run_at, $3)
      where team_id = $1 and workflow_id = $2 and slot = 1 and ${UNFINISHED}`,
     ended.team_id,
     ended.workflow_id,

@@ -66,19 +66,18 @@ export async function get(view: View, { teamId, id }: Input<'get'>): Promise<Api
   return row && toKey(row);
 }
 
-export async function list(view: View, { teamId, afterId = '', limit }: Input<'list'>): Promise<ApiKey[]> {
-  const from = [afterId, limit ?? null];
-  const rows =
-    teamId === undefined
-      ? await view.db.all<KeyRow>(
-          `select ${COLUMNS} from api_key where id > $1 order by id limit $2`,
-          ...from,
-        )
-      : await view.db.all<KeyRow>(
-          `select ${COLUMNS} from api_key where id > $1 and team_id = $3 order by id limit $2`,
-          ...from,
-          teamId,
-        );
+export async function list(
+  view: View,
+  { teamId, afterId = '', limit = Number.MAX_SAFE_INTEGER }: Input<'list'>,
+): Promise<ApiKey[]> {
+  const ofTeam = teamId === undefined ? '' : '/* use api_key_team */';
+  const rows = await view.db.all<KeyRow>(
+    `select ${COLUMNS} from api_key ${ofTeam}
+     where id > $1 ${teamId === undefined ? '' : 'and team_id = $3'} order by id limit $2`,
+    afterId,
+    limit,
+    ...(teamId === undefined ? [] : [teamId]),
+  );
   return rows.map(toKey);
 }
 

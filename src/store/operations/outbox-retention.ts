@@ -1,8 +1,7 @@
 /** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
 
 import type { Tx } from '../sql.ts';
-import { UsageTally } from '../usage-tally.ts';
-import { writeUsage } from './usage.ts';
+import { UsageTally, writeUsage } from './usage.ts';
 
 /** The cursor of the expiry: webhook by webhook, and of each the oldest delivery first. */
 export interface ExpirePlace {

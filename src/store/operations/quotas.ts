@@ -90,7 +90,8 @@ const COUNT_BYTES = both(
 );
 
 /**
- * Counts and stores the bytes of a current version that lacks them, because a node of the previous release published it.
+ * Counts and stores the bytes of a current version that lacks them: a node of the previous release published it, or it was
+ * copied from a database of that release.
  * Null when there are too many records to count while the workflow is locked.
  */
 export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
@@ -104,22 +105,38 @@ export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number)
   return counted?.bytes ?? null;
 }
 
-async function lockTeam(tx: Tx, teamId: string): Promise<void> {
-  await tx.db.run('select 1 from team where id = $1 for no key update', teamId);
+const COUNT_BYTES = both(
+  (pick) => `
+  update version
+  set bytes = (select coalesce(sum(octet_length(body)), 0) from record
+               where ${pick({
+                 sqlite: 'workflow = (select number from workflow where team_id = $1 and id = $2)',
+                 postgres: 'record.team_id = $1 and record.workflow_id = $2',
+               })}
+                 and added_in <= $3 and coalesce(removed_in, $3 + 1) > $3)
+  where team_id = $1 and workflow_id = $2 and number = $3
+  returning bytes`,
+);
+
+function lockTeam(tx: Tx, teamId: string): Promise<void> {
+  return tx.db.lock('select 1 from team where id = $1 for no key update', teamId);
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
-const WEBHOOKS = "select count(*) as held from webhook where team_id = $1 and state <> 'deleted'";
+// These name the indexes for SQLite, which would read all that the team has ever had.
+const WEBHOOKS =
+  "select count(*) as held from webhook /* use webhook_same */ where team_id = $1 and state <> 'deleted'";
 const KEYS = `
-  select count(*) as held from api_key
+  select count(*) as held from api_key /* use api_key_team */
   where team_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`;
 const inCurrent = (column: 'total' | 'bytes') => `
   select coalesce(sum(version.${column}), 0)::bigint as held
-  from workflow join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+  from workflow left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
     and version.number = workflow.current_version
   where workflow.team_id = $1 and workflow.archived_at is null and workflow.id <> $2`;
 const IN_CURRENT = { records: inCurrent('total'), storedBytes: inCurrent('bytes') };
-const RUNNING = "select count(*) as held from job where team_id = $1 and state = 'running'";
+const RUNNING =
+  "select count(*) as held from job /* use job_running */ where team_id = $1 and state = 'running'";
 
 function countMade(view: View, name: MadeQuota, teamId: string): Promise<number> {
   if (name === 'keys') return count(view, KEYS, teamId, view.now);

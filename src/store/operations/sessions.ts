@@ -84,7 +84,7 @@ export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: 
 
 /** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */
 async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
-  await tx.db.run('select 1 from api_key where id = $1 for key share', keyId);
+  await tx.db.lock('select 1 from api_key where id = $1 for key share', keyId);
   const key = await byId(tx, keyId);
   return key !== undefined && isUsable(key, tx.now) ? key : undefined;
 }

@@ -13,8 +13,7 @@ import { scanRecords, scanTexts } from './find-content.ts';
 import { FORGET_START, forget } from './forget-webhooks.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
-import * as glance from './job-glance.ts';
-import * as history from './job-history.ts';
+import * as lists from './job-lists.ts';
 import { log, report } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
@@ -96,10 +95,10 @@ export const OPERATIONS = {
     report: write(report),
     log: read(log),
     get: read(jobs.get),
-    list: read(history.list),
-    recent: read(glance.recent),
-    counts: read(glance.counts),
-    prune: rounds(history.PRUNE_START, history.prune),
+    list: read(lists.list),
+    recent: read(lists.recent),
+    counts: read(lists.counts),
+    prune: rounds(lists.PRUNE_START, lists.prune),
   },
   schedules: { due: read(schedules.due), ahead: read(schedules.ahead), fire: batched(schedules.fire) },
   records: {

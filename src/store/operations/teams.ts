@@ -34,7 +34,7 @@ export async function list(view: View): Promise<Team[]> {
 
 /** Locks the team, so that of several nodes one stores its key and the others find it. */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
-  await tx.db.run('select 1 from team where id = $1 for update', key.teamId);
+  await tx.db.lock('select 1 from team where id = $1 for update', key.teamId);
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
   if (stored !== undefined) return stored;
   await tx.db.run(

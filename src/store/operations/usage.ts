@@ -1,47 +1,54 @@
 /**
- * Usage of teams, counted periodically from events and attempts. A counter that every job updates would leave a dead row
- * each time, which is slow while somebody holds a transaction open.
+ * Usage of teams, counted periodically from events and attempts. A counter that every job updates would be the hottest
+ * row of all and, on PostgreSQL, leave a dead row each time, which is slow while somebody holds a transaction open.
+ * Measured on SQLite: 30,000 events and attempts are counted in a second.
  */
-import { addUsage, noUsage, type UsageCounts } from '../../model/usage.ts';
-import type { Tx, View } from '../sql.ts';
-import { RETIRED } from '../team-tables.ts';
-import type { UsageQuery } from '../usage-operations.ts';
+import type { Attempt } from '../../model/delivery.ts';
+import type { EventType } from '../../model/event.ts';
+import type { RecordCounts } from '../../model/job.ts';
 import {
-  COUNTED_UNTIL,
-  type CountedAttempt,
-  type CountedEvent,
-  type UsageRow,
-  UsageTally,
-} from '../usage-tally.ts';
+  addUsage,
+  attemptUsage,
+  noUsage,
+  periodStart,
+  USAGE_PERIODS,
+  type UsageCounts,
+  type UsageKind,
+  type UsagePeriod,
+} from '../../model/usage.ts';
+import { type ColumnType, deletion, insertAll, type Tx, type View } from '../sql.ts';
+import { RETIRED } from '../team-tables.ts';
+import type { UsageOperations, UsageQuery } from '../usage-operations.ts';
 
-// These statements leave the planner no choice: it would read all events, deliveries or counts for a few.
+type Input<Name extends keyof UsageOperations> = Parameters<UsageOperations[Name]>[0];
+
+/** The name in `instance` of the time up to which attempts are counted, in epoch milliseconds. */
+const COUNTED_UNTIL = 'usage_counted_until';
+
+// These statements leave the planners no choice: they would read all events, deliveries or counts for a few.
 // A team's events are counted in the order of their sequence, whatever their dates. The lock keeps a team from being
 // retired before the commit: rows written after its deletion would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
   from team left join usage_place place on place.team_id = team.id
-  cross join lateral (
-    select sequence from event
-    where event.team_id = team.id and event.sequence > coalesce(place.sequence, 0) order by event.sequence limit 1
-  ) next
-  where team.slug not like '${RETIRED}%' order by team.id limit $1 for key share of team skip locked`;
+  where team.slug not like '${RETIRED}%'
+    and coalesce(place.sequence, 0) <
+      (select sequence from event where event.team_id = team.id order by event.sequence desc limit 1)
+  order by team.id limit $1 for key share of team skip locked`;
 const EVENTS = `
   select sequence, type, workflow_id as "workflowId", created_at as "createdAt",
          case when type = 'workflow_finished' then body end as body
   from event where team_id = $1 and sequence > $2 order by sequence limit $3`;
 const LAST_OF_A_STEP = `
-  select started_at as at from attempt
+  select started_at as at from attempt /* use attempt_age */
   where started_at > $1 and started_at <= $2 order by started_at limit 1 offset $3`;
 const ATTEMPTS = `
   select team_id as "teamId", number, started_at as "startedAt", duration_ms as "durationMs", outcome, status,
          (select webhook_id from delivery
           where delivery.team_id = attempt.team_id and delivery.id = attempt.delivery_id) as "webhookId"
-  from attempt where started_at > $1 and started_at <= $2 order by started_at`;
+  from attempt /* use attempt_age */ where started_at > $1 and started_at <= $2 order by started_at`;
 
-export async function count(
-  tx: Tx,
-  { graceMs, limit }: { graceMs: number; limit: number },
-): Promise<{ done: boolean }> {
+export async function count(tx: Tx, { graceMs, limit }: Input<'count'>): Promise<{ done: boolean }> {
   const before = await lockUsage(tx);
   const tally = new UsageTally();
   const room = await countEvents(tx, tally, limit);
@@ -99,6 +106,15 @@ async function lockUsage(tx: Tx): Promise<number> {
   return Number(row?.value ?? 0);
 }
 
+const COUNTS = {
+  team_id: 'text',
+  kind: 'text',
+  subject: 'text',
+  period: 'text',
+  start: 'bigint',
+  counts: 'text',
+} satisfies Record<string, ColumnType>;
+
 /** Adds to the counts of the same hours and days, except for teams that are being deleted. */
 export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -108,35 +124,26 @@ export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<voi
     [...new Set(rows.map(({ teamId }) => teamId))],
   );
   const teams = new Set(inUse.map(({ id }) => id));
-  const counted = rows.filter(({ teamId }) => teams.has(teamId));
-  const key = [
-    counted.map(({ teamId }) => teamId),
-    counted.map(({ kind }) => kind),
-    counted.map(({ subject }) => subject),
-    counted.map(({ period }) => period),
-    counted.map(({ start }) => start),
-  ] as const;
-  const before = await tx.db.all<{ place: number; counts: string }>(
-    `select new.place, usage.counts
-     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) with ordinality
-       as new (team_id, kind, subject, period, start, place)
-     cross join lateral (
-       select counts from usage
-       where usage.team_id = new.team_id and usage.kind = new.kind and usage.subject = new.subject
-         and usage.period = new.period and usage.start = new.start
-       limit 1
-     ) usage`,
-    ...key,
-  );
-  const sums = counted.map(() => noUsage());
-  for (const { place, counts } of before) addUsage(sums[place - 1] as UsageCounts, JSON.parse(counts));
-  for (const [place, { counts }] of counted.entries()) addUsage(sums[place] as UsageCounts, counts);
-  await tx.db.run(
-    `insert into usage (team_id, kind, subject, period, start, counts)
-     select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[])
-     on conflict (team_id, kind, subject, period, start) do update set counts = excluded.counts`,
-    ...key,
-    sums.map((sum) => JSON.stringify(sum)),
+  const sums = rows
+    .filter(({ teamId }) => teams.has(teamId))
+    .map(async ({ teamId, kind, subject, period, start, counts }) => {
+      const key = [teamId, kind, subject, period, start] as const;
+      const before = await tx.db.get<{ counts: string }>(
+        `select counts from usage
+         where team_id = $1 and kind = $2 and subject = $3 and period = $4 and start = $5 limit 1`,
+        ...key,
+      );
+      const sum = noUsage();
+      if (before !== undefined) addUsage(sum, JSON.parse(before.counts));
+      addUsage(sum, counts);
+      return [...key, JSON.stringify(sum)];
+    });
+  await insertAll(
+    tx.db,
+    'usage',
+    COUNTS,
+    await Promise.all(sums),
+    'on conflict (team_id, kind, subject, period, start) do update set counts = excluded.counts',
   );
 }
 
@@ -164,10 +171,14 @@ export async function read(
   };
 }
 
-export async function prune(
-  tx: Tx,
-  { hoursMs, daysMs, limit }: { hoursMs: number; daysMs: number; limit: number },
-): Promise<{ done: boolean }> {
+const OLD = deletion({
+  table: 'usage',
+  key: 'team_id, kind, subject, period, start',
+  first: 'where period = $1 and start < $2 order by start limit $3',
+  index: 'usage_age',
+});
+
+export async function prune(tx: Tx, { hoursMs, daysMs, limit }: Input<'prune'>): Promise<{ done: boolean }> {
   const pruned = await Promise.all([
     tx.db.run(OLD, 'hour', tx.now - hoursMs, limit),
     tx.db.run(OLD, 'day', tx.now - daysMs, limit),
@@ -175,10 +186,88 @@ export async function prune(
   return { done: pruned.every((rows) => rows < limit) };
 }
 
-const OLD = `
-  with old as materialized (
-    select team_id, kind, subject, period, start from usage where period = $1 and start < $2 order by start limit $3
-  )
-  delete from usage using old
-  where usage.team_id = old.team_id and usage.kind = old.kind and usage.subject = old.subject
-    and usage.period = old.period and usage.start = old.start`;
+/** An event to be counted. `body` is given for `workflow_finished`: it says how many records the run changed. */
+interface CountedEvent {
+  sequence: number;
+  type: EventType;
+  workflowId: string | null;
+  body: string | null;
+  createdAt: number;
+}
+
+/** An attempt to be counted. `webhookId` is null if the delivery is already deleted. */
+interface CountedAttempt extends Pick<Attempt, 'startedAt' | 'durationMs' | 'outcome' | 'status'> {
+  teamId: string;
+  webhookId: string | null;
+  number: number;
+}
+
+interface UsageRow {
+  teamId: string;
+  kind: UsageKind;
+  subject: string;
+  period: UsagePeriod;
+  start: number;
+  counts: UsageCounts;
+}
+
+/** Sums up events and attempts by the rows of the table that they count towards. */
+export class UsageTally {
+  readonly #rows = new Map<string, UsageRow>();
+
+  get rows(): UsageRow[] {
+    return [...this.#rows.values()];
+  }
+
+  addEvent(teamId: string, event: CountedEvent): void {
+    const { workflowId, createdAt: at } = event;
+    const counts = eventUsage(event);
+    if (counts === undefined) return;
+    this.#add({ teamId, kind: 'team', subject: '', at }, counts);
+    if (workflowId !== null) this.#add({ teamId, kind: 'workflow', subject: workflowId, at }, counts);
+  }
+
+  addAttempt({ teamId, webhookId, startedAt: at, ...attempt }: CountedAttempt): void {
+    this.addDeliveries({ teamId, webhookId, at }, attemptUsage(attempt));
+  }
+
+  addDeliveries(
+    { teamId, webhookId, at }: { teamId: string; webhookId: string | null; at: number },
+    counts: Partial<UsageCounts>,
+  ): void {
+    this.#add({ teamId, kind: 'team', subject: '', at }, counts);
+    if (webhookId !== null) this.#add({ teamId, kind: 'webhook', subject: webhookId, at }, counts);
+  }
+
+  #add(
+    { at, ...whose }: { teamId: string; kind: UsageKind; subject: string; at: number },
+    counts: Partial<UsageCounts>,
+  ): void {
+    for (const period of USAGE_PERIODS) {
+      const start = periodStart(period, at);
+      const key = JSON.stringify([whose.teamId, whose.kind, whose.subject, period, start]);
+      const row = this.#rows.get(key) ?? { ...whose, period, start, counts: noUsage() };
+      addUsage(row.counts, counts);
+      this.#rows.set(key, row);
+    }
+  }
+}
+
+function eventUsage({ type, body }: CountedEvent): Partial<UsageCounts> | undefined {
+  switch (type) {
+    case 'workflow_finished':
+      return { finished: 1, ...changedRecords(body) };
+    case 'workflow_failed':
+      return { failed: 1 };
+    case 'workflow_canceled':
+      return { canceled: 1 };
+    default:
+      return undefined;
+  }
+}
+
+function changedRecords(body: string | null): Partial<UsageCounts> {
+  const { data } = JSON.parse(body ?? '{}') as { data?: { records?: RecordCounts } };
+  const { added = 0, changed = 0, removed = 0 } = data?.records ?? {};
+  return { added, changed, removed };
+}

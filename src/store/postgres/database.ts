@@ -115,6 +115,10 @@ export class Database implements Sql {
     return rowCount ?? 0;
   }
 
+  async lock(sql: string, ...values: Value[]): Promise<void> {
+    await this.#query(sql, values);
+  }
+
   /** Runs statements without parameters and without results. */
   async exec(sql: string): Promise<void> {
     await this.#query(sql);

@@ -23,6 +23,8 @@ export class SqliteSql implements Sql {
     return this.#open().run(textOf(sql), ...values.map(bindable));
   }
 
+  async lock(): Promise<void> {}
+
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres {
     return either.sqlite;
   }
