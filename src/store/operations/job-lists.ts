@@ -1,4 +1,5 @@
 /** Many jobs at once: lists, overviews of the newest and of the states, and deleting old ones. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
 import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
@@ -12,63 +13,105 @@ type Input<Name extends 'list' | 'recent' | 'counts' | 'prune'> = Parameters<Job
 
 /** Newest first: ids grow with time, so their order is the order of creation. */
 export async function list(view: View, input: Input<'list'>): Promise<Job[]> {
-  const { teamId, workflowId, states, origin, limit } = input;
   const { first, end, since, until } = idsBetween('job', input);
+  const look: Look = { ...input, first, end, since, until };
+  if (input.workflowId !== undefined) {
+    // First what has not ended: a job that ends meanwhile is then found twice, and not missed.
+    const unfinished = await rowsOf(view, { ...look, part: 'unfinished' });
+    const ended = await rowsOf(view, { ...look, part: 'ended' });
+    return newestOf([...unfinished, ...ended], input.limit).map(toJob);
+  }
+  if (input.states !== undefined && !input.states.some(hasEnded))
+    return (await rowsOf(view, { ...look, part: 'unfinished' })).map(toJob);
+  const isRare = input.states?.every(isUnsuccessful) === true;
+  if (input.origin !== undefined && !isRare) return listOfOrigin(view, look);
+  return (await rowsOf(view, look)).map(toJob);
+}
+
+interface Look extends Omit<Input<'list'>, 'since' | 'until' | 'before'>, ReturnType<typeof idsBetween> {
+  /** Only these, which have an index: for all states there is only the primary key. */
+  part?: 'unfinished' | 'ended';
+}
+
+async function rowsOf(view: View, look: Look): Promise<JobRow[]> {
+  const { teamId, workflowId, states, origin, first, end, since, until, limit } = look;
   const values: Value[] = [teamId, first, end, since, until, limit];
   const given = (condition: string, value: Value | undefined) =>
     value === undefined ? '' : `and ${condition.replace('?', `$${values.push(value)}`)}`;
-  const rows = await view.db.all<JobRow>(
-    `select * from job ${indexFor(input)}
-     where team_id = $1 and id >= $2 and id < $3 and created_at between $4 and $5 ${ofRareStates(states)}
+  return view.db.all<JobRow>(
+    `select * from job ${indexed(look)}
+       and team_id = $1 and id >= $2 and id < $3 and created_at between $4 and $5
        ${given('workflow_id = ?', workflowId)} ${given('origin = ?', origin)} ${given('state = any(?)', states)}
      order by id desc limit $6`,
     ...values,
   );
-  return rows.map(toJob);
 }
 
-/** The index in which SQLite reads the fewest rows. */
-function indexFor({ workflowId, states, origin }: Input<'list'>): string {
-  if (workflowId !== undefined) return '/* use job_history */';
-  if (states !== undefined && !states.some(hasEnded)) return '/* use job_slot */';
-  if (states?.every(isUnsuccessful)) return '/* use job_unsuccessful */';
-  return origin === undefined ? '' : '/* use job_origin */';
-}
-
-/** The condition of a partial index, where the wanted states are rare: the search then does not read all jobs. */
-function ofRareStates(states: readonly JobState[] | undefined): string {
-  if (states === undefined) return '';
-  if (!states.some(hasEnded)) return `and ${UNFINISHED}`;
-  return states.every(isUnsuccessful) ? `and state in ('failed', 'canceled')` : '';
+/** Names the index in which the fewest rows are read, with its condition. */
+function indexed({ part, states }: Look): string {
+  if (part === 'unfinished') return `/* use job_slot */ where ${UNFINISHED}`;
+  if (part === 'ended') return '/* use job_history */ where finished_at is not null';
+  if (states?.every(isUnsuccessful))
+    return `/* use job_unsuccessful */ where state in ('failed', 'canceled')`;
+  return 'where true';
 }
 
 const isUnsuccessful = (state: JobState) => state === 'failed' || state === 'canceled';
 
+/** How many jobs are looked through at a time. */
+const LOOKED_THROUGH = 2_000;
+
+/** Origins have no index: the team's jobs are looked through, some at a time, so that others go on in between. */
+async function listOfOrigin(view: View, look: Look): Promise<Job[]> {
+  const found: JobRow[] = [];
+  for (let { end } = look; ; await nextTurn()) {
+    const last = await view.db.get<{ id: string }>(
+      'select id from job where team_id = $1 and id >= $2 and id < $3 order by id desc limit 1 offset $4',
+      look.teamId,
+      look.first,
+      end,
+      LOOKED_THROUGH - 1,
+    );
+    const limit = look.limit - found.length;
+    found.push(...(await rowsOf(view, { ...look, first: last?.id ?? look.first, end, limit })));
+    if (last === undefined || found.length === look.limit) return found.map(toJob);
+    end = last.id;
+  }
+}
+
+function newestOf<Row extends { id: string }>(rows: readonly Row[], limit: number): Row[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
+}
+
+const GLANCE = `select workflow_id as "workflowId", job.id, state, created_at as "createdAt",
+  started_at as "startedAt", finished_at as "finishedAt"`;
+const RECENT_UNFINISHED = `${GLANCE} from job /* use job_slot */
+  where team_id = $1 and workflow_id = any($2::text[]) and ${UNFINISHED}`;
 // One short search of the index for each workflow.
-const RECENT = {
+const RECENT_ENDED = {
   sqlite: `
-    select workflow_id as "workflowId", job.id, state, created_at as "createdAt", started_at as "startedAt",
-           finished_at as "finishedAt"
-    from json_each($2) wanted cross join job
+    ${GLANCE} from json_each($2) wanted cross join job
     where team_id = $1 and job.id in
       (select id from job indexed by job_history
-       where team_id = $1 and workflow_id = wanted.value order by id desc limit $3)
-    order by workflow_id, job.id desc`,
+       where team_id = $1 and workflow_id = wanted.value and finished_at is not null order by id desc limit $3)`,
   postgres: `
-    select wanted.id as "workflowId", newest.*
-    from unnest($2::text[]) as wanted (id) cross join lateral (
-      select id, state, created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt"
-      from job where team_id = $1 and workflow_id = wanted.id order by job.id desc limit $3
-    ) newest
-    order by wanted.id, newest.id desc`,
+    select newest.* from unnest($2::text[]) as wanted (id) cross join lateral (
+      ${GLANCE} from job
+      where team_id = $1 and workflow_id = wanted.id and finished_at is not null order by job.id desc limit $3
+    ) newest`,
 };
 
 export async function recent(
   view: View,
   { teamId, workflowIds, each }: Input<'recent'>,
 ): Promise<Map<string, JobGlance[]>> {
-  const rows = await view.db.all<JobGlance & { workflowId: string }>(RECENT, teamId, workflowIds, each);
-  return Map.groupBy(rows, ({ workflowId }) => workflowId);
+  type Glance = JobGlance & { workflowId: string };
+  // In this order, as in `list`.
+  const unfinished = await view.db.all<Glance>(RECENT_UNFINISHED, teamId, workflowIds);
+  const ended = await view.db.all<Glance>(RECENT_ENDED, teamId, workflowIds, each);
+  const ofWorkflow = Map.groupBy([...unfinished, ...ended], ({ workflowId }) => workflowId);
+  return new Map([...ofWorkflow].map(([id, jobs]) => [id, newestOf(jobs, each)]));
 }
 
 export async function counts(
@@ -76,10 +119,14 @@ export async function counts(
   { teamId, workflowId, among }: Input<'counts'>,
 ): Promise<{ states: Partial<Record<JobState, number>>; complete: boolean }> {
   type Counted = { state: JobState; count: number };
-  const [index, which, whose] =
+  const [newestFrom, which, whose] =
     workflowId === undefined
-      ? ['', 'team_id = $1', [teamId]]
-      : ['/* use job_history */', 'team_id = $1 and workflow_id = $2', [teamId, workflowId]];
+      ? ['where', 'team_id = $1', [teamId]]
+      : [
+          '/* use job_history */ where finished_at is not null and',
+          'team_id = $1 and workflow_id = $2',
+          [teamId, workflowId],
+        ];
   const [unfinished, newest] = await Promise.all([
     view.db.all<Counted>(
       `select state, count(*) as count from job /* use job_slot */ where ${which} and ${UNFINISHED} group by state`,
@@ -87,7 +134,7 @@ export async function counts(
     ),
     view.db.all<Counted>(
       `select state, count(*) as count from
-         (select state from job ${index} where ${which} order by id desc limit $${whose.length + 1}) as newest
+         (select state from job ${newestFrom} ${which} order by id desc limit $${whose.length + 1}) as newest
        group by state`,
       ...whose,
       among,
@@ -135,15 +182,15 @@ export async function prune(tx: Tx, input: PruneInput): Promise<{ next: PrunePla
 
 const BEYOND_KEPT = `
   select id from job /* use job_history */
-  where team_id = $1 and workflow_id = $2 order by id desc limit 1 offset $5`;
+  where team_id = $1 and workflow_id = $2 and finished_at is not null order by id desc limit 1 offset $5`;
 // The planners must not use the range of `(id || '')`: by the first one they often find nothing at once.
 const PRUNABLE = `
   select id from job /* use job_history */
-  where team_id = $1 and workflow_id = $2 and state in ('finished', 'failed', 'canceled')
+  where team_id = $1 and workflow_id = $2 and finished_at is not null
     and id <= greatest($4, coalesce((${BEYOND_KEPT}), ''))
     and (finished_at <= $3 or id <= (${BEYOND_KEPT}))
     and (id || '') < (select id from job /* use job_history */
-                      where team_id = $1 and workflow_id = $2 and state in ('finished', 'failed', 'canceled')
+                      where team_id = $1 and workflow_id = $2 and finished_at is not null
                       order by id desc limit 1)
     and not exists (select 1 from idempotency
                     where team_id = $1 and operation in ('jobs.enqueue', 'jobs.begin') and target = $2

@@ -105,19 +105,6 @@ export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number)
   return counted?.bytes ?? null;
 }
 
-const COUNT_BYTES = both(
-  (pick) => `
-  update version
-  set bytes = (select coalesce(sum(octet_length(body)), 0) from record
-               where ${pick({
-                 sqlite: 'workflow = (select number from workflow where team_id = $1 and id = $2)',
-                 postgres: 'record.team_id = $1 and record.workflow_id = $2',
-               })}
-                 and added_in <= $3 and coalesce(removed_in, $3 + 1) > $3)
-  where team_id = $1 and workflow_id = $2 and number = $3
-  returning bytes`,
-);
-
 function lockTeam(tx: Tx, teamId: string): Promise<void> {
   return tx.db.lock('select 1 from team where id = $1 for no key update', teamId);
 }

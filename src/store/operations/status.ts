@@ -8,7 +8,7 @@ import { UNFINISHED } from './unfinished.ts';
 // Ordered by all columns of `job_slot`, so that no other index fits.
 const JOBS = `
   select state, count(*)::integer as count from
-    (select state from job where ${UNFINISHED}
+    (select state from job /* use job_slot */ where ${UNFINISHED}
      order by team_id, workflow_id, slot limit $1) unfinished
   group by state`;
 // One seek for each lane, so that only index entries of waiting deliveries are counted.

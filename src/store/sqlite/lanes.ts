@@ -61,14 +61,14 @@ const HAS_DUE = `
   webhook.state = 'active' and
   case when json_extract(webhook.settings, '$.ordered') then
     not exists (${REPLAY_RUNS} and replay.team_id = webhook.team_id and replay.webhook_id = webhook.id) and
-    (select d.next_at from delivery d indexed by delivery_order
+    (select d.next_at from delivery d
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1) not between ?1 + 1 and ?1 + ${LONGEST_WAIT_MS}
   else ${['<= ?1', `> ?1 + ${LONGEST_WAIT_MS}`]
     .flatMap((isDue) =>
       DELIVERY_CLASSES.map(
         (_, place) => `exists (
-      select 1 from delivery d indexed by delivery_due
+      select 1 from delivery d
       where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
         and d.class = ${place} and d.next_at ${isDue})`,
       ),
@@ -85,13 +85,13 @@ const LANE = `select ${COLUMNS} from webhook where webhook.team_id = ?2 and webh
 
 // One seek for each class; in an ordered lane the first delivery decides.
 const firstOfAClass = (place: number) => `
-  ifnull((select min(d.next_at) from delivery d indexed by delivery_due
+  ifnull((select min(d.next_at) from delivery d
           where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
             and d.class = ${place}), 9e15)`;
 /** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. Null: none waits. */
 export const FIRST_DUE_AT = `
   case when json_extract(webhook.settings, '$.ordered') then
-    (select d.next_at from delivery d indexed by delivery_order
+    (select d.next_at from delivery d
      where d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id
      order by d.event_sequence, d.id limit 1)
   else nullif(min(${DELIVERY_CLASSES.map((_, place) => firstOfAClass(place)).join(', ')}), 9e15) end`;
@@ -150,13 +150,13 @@ function toLane({ secret, previousSecret, settings, breaker, askedAt, askedId, .
 // Ids are read from the index alone: the sender may hold most of them already, and then their events need not be read.
 const OF_A_LANE = 'team_id = ? and webhook_id = ?';
 const dueOfAClass = (isDue: string) => `
-  select id from delivery indexed by delivery_due
+  select id from delivery
   where state = 'waiting' and ${OF_A_LANE} and class = ? and next_at ${isDue} order by next_at, id limit ?`;
 const DUE_ONE = `select id from delivery where state = 'waiting' and ${OF_A_LANE} and id = ? and next_at <= ?`;
 const DUE_OF_A_CLASS = dueOfAClass('<= ?');
 const AHEAD_OF_A_CLASS = dueOfAClass('> ?');
 const IN_ORDER = `
-  select id from delivery indexed by delivery_order
+  select id from delivery
   where state = 'waiting' and ${OF_A_LANE}
     and not exists (${REPLAY_RUNS} and replay.team_id = delivery.team_id and replay.webhook_id = delivery.webhook_id)
   order by event_sequence, id limit ?`;
