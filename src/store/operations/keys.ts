@@ -66,8 +66,8 @@ export async function get(view: View, { teamId, id }: Input<'get'>): Promise<Api
   return row && toKey(row);
 }
 
-export async function list(view: View, { teamId, afterId = '', limit }: Input<'list'>): Promise<ApiKey[]> {
-  const from = [afterId, limit ?? null];
+export async function list(view: View, { teamId, after = '', limit }: Input<'list'>): Promise<ApiKey[]> {
+  const from = [after, limit];
   const rows =
     teamId === undefined
       ? await view.db.all<KeyRow>(

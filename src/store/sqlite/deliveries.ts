@@ -13,12 +13,12 @@ const REMOVED_LANES = `
   select lane.team_id as teamId, lane.webhook_id as webhookId
   from lane
   join webhook on webhook.team_id = lane.team_id and webhook.id = lane.webhook_id
-  where webhook.state = 'deleted' limit ?`;
+  where webhook.state = 'deleted' limit ?3`;
 
 /** Cancels waiting deliveries of removed webhooks, as many as one transaction may. */
 export function cancelRemoved(tx: Tx): void {
   // Each lane found has at least one waiting delivery, so there is no use in more lanes than that.
-  const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, tx.cancelsLeft);
+  const removed = tx.db.all<{ teamId: string; webhookId: string }>(REMOVED_LANES, '', '', tx.cancelsLeft);
   for (const { teamId, webhookId } of removed) cancelWaiting(tx, teamId, webhookId);
 }
 

@@ -15,11 +15,16 @@ type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOp
 /** How many records one transaction removes. */
 const MAX_REMOVED = 100;
 
-export function workflows(view: View, { teamId }: Input<'workflows'>): Result<'workflows'> {
+export function workflows(
+  view: View,
+  { teamId, after = '', limit }: Input<'workflows'>,
+): Result<'workflows'> {
   return view.db
     .all<{ id: string; definition: string }>(
-      'select id, definition from workflow where team_id = ? order by id',
+      'select id, definition from workflow where team_id = ? and id > ? order by id limit ?',
       teamId,
+      after,
+      limit,
     )
     .map((row) => ({ ...row }));
 }
@@ -139,13 +144,19 @@ export function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): void {
   }
 }
 
-export function suppressed(view: View, { teamId, workflowId }: Input<'suppressed'>): SuppressionRow[] {
+export function suppressed(
+  view: View,
+  { teamId, workflowId, after, limit }: Input<'suppressed'>,
+): SuppressionRow[] {
   return view.db
     .all<SuppressionRow>(
       `select workflow_id as workflowId, kind, hash from suppression
-       where team_id = ? and workflow_id in ('', ?) order by kind, hash`,
+       where team_id = ? and workflow_id = ? and (kind, hash) > (?, ?) order by kind, hash limit ?`,
       teamId,
       workflowId,
+      after?.kind ?? '',
+      after?.hash ?? '',
+      limit,
     )
     .map((row) => ({ ...row }));
 }

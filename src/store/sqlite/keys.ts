@@ -68,14 +68,14 @@ export function get(view: View, { teamId, id }: Input<'get'>): ApiKey | undefine
   return row && toKey(row);
 }
 
-export function list(view: View, { teamId, afterId = '', limit = -1 }: Input<'list'>): ApiKey[] {
+export function list(view: View, { teamId, after = '', limit }: Input<'list'>): ApiKey[] {
   const rows =
     teamId === undefined
-      ? view.db.all<KeyRow>('select * from api_key where id > ? order by id limit ?', afterId, limit)
+      ? view.db.all<KeyRow>('select * from api_key where id > ? order by id limit ?', after, limit)
       : view.db.all<KeyRow>(
           'select * from api_key indexed by api_key_team where team_id = ? and id > ? order by id limit ?',
           teamId,
-          afterId,
+          after,
           limit,
         );
   return rows.map(toKey);

@@ -2,7 +2,7 @@
  * Pruning old versions. `oldest_version` moves first, so that readers notice that their version is gone; then the rows
  * that no readable version has are deleted, a few at a time. `pruned_version` says up to where that is done.
  */
-import type { RecordOperations, Retention } from '../record-operations.ts';
+import type { RecordOperations, Retention, WorkflowPlace } from '../record-operations.ts';
 import { countPrunable } from '../version-row.ts';
 import { MAX_BATCH_BYTES } from './stage.ts';
 import { deleteRow } from './sweep.ts';
@@ -14,23 +14,29 @@ type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Na
 // A version may go when its successor was published long enough ago.
 export function prunable(
   view: View,
-  { limit, keepVersions, keepMs, graceMs }: Input<'prunable'>,
-): { teamId: string; workflowId: string }[] {
-  return view.db
-    .all<{ team_id: string; id: string }>(
-      `select team_id, id from workflow
-       where pruned_version < oldest_version
-          or exists (select 1 from version next
-                     where next.team_id = workflow.team_id and next.workflow_id = workflow.id
-                       and next.number = oldest_version + 1 and next.published_at <= ?
-                       and (oldest_version <= current_version - ? or next.published_at <= ?))
-       limit ?`,
+  { after, limit, keepVersions, keepMs, graceMs }: Input<'prunable'>,
+): { found: WorkflowPlace[]; next: WorkflowPlace | null } {
+  const places = view.db
+    .all<WorkflowPlace & { isPrunable: number }>(
+      `select team_id as teamId, id as workflowId,
+              pruned_version < oldest_version
+              or exists (select 1 from version next
+                         where next.team_id = workflow.team_id and next.workflow_id = workflow.id
+                           and next.number = oldest_version + 1 and next.published_at <= ?
+                           and (oldest_version <= current_version - ? or next.published_at <= ?)) as isPrunable
+       from workflow where (team_id, id) > (?, ?) order by team_id, id limit ?`,
       view.now - graceMs,
       keepVersions,
       view.now - keepMs,
+      after?.teamId ?? '',
+      after?.workflowId ?? '',
       limit,
     )
-    .map(({ team_id, id }) => ({ teamId: team_id, workflowId: id }));
+    .map(({ isPrunable, ...place }) => ({ place, isPrunable }));
+  return {
+    found: places.filter(({ isPrunable }) => isPrunable === 1).map(({ place }) => place),
+    next: places.length < limit ? null : (places.at(-1)?.place ?? null),
+  };
 }
 
 export function prune(tx: Tx, input: Input<'prune'>): { done: boolean } {

@@ -41,11 +41,12 @@ export function retire(tx: Tx, { teamId, force }: Input<'retire'>): Result<'reti
   return { outcome: 'retired', running, slug: team.slug };
 }
 
-export function retired(view: View): Result<'retired'> {
+export function retired(view: View, { after = '', limit }: Input<'retired'>): Result<'retired'> {
   return view.db
     .all<{ id: string; slug: string }>(
-      'select id, slug from team where slug like ? order by id',
-      `${RETIRED}%`,
+      `select id, slug from team where id > ? and slug like '${RETIRED}%' order by id limit ?`,
+      after,
+      limit,
     )
     .map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
 }

@@ -1,7 +1,6 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -29,7 +28,7 @@ import * as history from './job-history.ts';
 import { log } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
-import { dueLanes, firstDueAt, lane, lanePages, load } from './lanes.ts';
+import { dueLanes, firstDueAt, lane, laneNames, lanePages, load } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import type { WriteInput, WriteName, WriteResult } from './operations.ts';
 import { EXPIRE_START, PRUNE_START } from './outbox-retention.ts';
@@ -136,6 +135,8 @@ function compose(parts: {
   const onReader = reading(reader, clock);
   const read = <Result, Input = void>(operation: (view: View, input: Input) => Result) =>
     untilClosed(onReader(operation));
+
+  const names = read(laneNames);
 
   /** The writer refuses calls after `close` by itself. */
   function untilClosed<Input, Result>(operation: (input: Input) => Promise<Result>) {
@@ -264,7 +265,6 @@ function compose(parts: {
       subscribe: write('webhooks.subscribe'),
       list: read(webhooks.list),
       get: read(webhooks.get),
-      byUrl: read(webhooks.byUrl),
       unsubscribe: write('webhooks.unsubscribe'),
       secret: read(webhooks.secret),
       headers: read(webhooks.headers),
@@ -277,12 +277,8 @@ function compose(parts: {
     },
     deliveries: {
       async lanes() {
-        const pages = await read(lanePages)();
         const due: DueLane[] = [];
-        for (const page of pages) {
-          if (page !== pages[0]) await nextTurn();
-          due.push(...(await read(dueLanes)(page)));
-        }
+        for await (const page of lanePages(names)) due.push(...(await read(dueLanes)(page)));
         return due;
       },
       lane: read(lane),
@@ -332,8 +328,9 @@ function compose(parts: {
     usage: { count: write('usage.count'), read: read(readUsage), prune: write('usage.prune') },
     status: {
       database: read((view) => status.database(view, path)),
-      work: read(status.work),
-      due: read(status.due),
+      work: (input) =>
+        status.workOf(lanePages(names), input, { jobs: read(status.jobs), waiting: read(status.waiting) }),
+      due: () => status.dueOf(lanePages(names), read(status.due)),
       schema: read(status.schema),
     },
     now: clock,

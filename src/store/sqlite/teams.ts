@@ -1,6 +1,7 @@
 /** Teams and their signing keys. */
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import type { Page } from '../page.ts';
 import type { SigningKey } from '../store.ts';
 import { RETIRED } from '../team-tables.ts';
 import type { Tx, View } from './transaction.ts';
@@ -32,10 +33,13 @@ export function bySlug(view: View, { slug }: { slug: string }): Team | undefined
   return row && toTeam(row);
 }
 
-export function list(view: View): Team[] {
+export function list(view: View, { after = '', limit }: Page): Team[] {
   return view.db
-    .all<TeamRow>('select id, slug, created_at from team order by created_at, id')
-    .filter(({ slug }) => !slug.startsWith(RETIRED))
+    .all<TeamRow>(
+      `select id, slug, created_at from team where id > ? and slug not like '${RETIRED}%' order by id limit ?`,
+      after,
+      limit,
+    )
     .map(toTeam);
 }
 

@@ -76,17 +76,31 @@ export function resume(tx: Tx, { teamId, id }: Input<'resume'>): Webhook | undef
   return get(tx, { teamId, id });
 }
 
-// Names the index of webhooks that are not deleted, because the planner would scan all of the team's.
-export function list(view: View, { teamId, workflowId }: Input<'list'>): Webhook[] {
-  return view.db
-    .all<WebhookRow>(
-      `select * from webhook indexed by webhook_same
-       where team_id = ? and (? is null or workflow_id = ?) and state <> 'deleted' order by created_at, id`,
-      teamId,
-      workflowId ?? null,
-      workflowId ?? null,
-    )
-    .map(toWebhook);
+// Names the indexes of webhooks that are not deleted, because the planner would scan all of the team's. By the second
+// one, only the ids of those that match are sorted, and only those of the page looked up.
+const LISTED = `
+  select * from webhook indexed by webhook_listed
+  where team_id = ? and id > ? and state <> 'deleted' order by id limit ?`;
+const MATCHING = (condition: string) => `
+  select * from webhook where rowid in (
+    select rowid from webhook indexed by webhook_same
+    where team_id = ?1 and state <> 'deleted' and ${condition} and id > ?2 order by id limit ?3)
+  order by id`;
+const OF_A_WORKFLOW = MATCHING(`coalesce(workflow_id, '') = ?4`);
+const WITH_URL = MATCHING('url = ?4');
+const OF_A_WORKFLOW_WITH_URL = MATCHING(`coalesce(workflow_id, '') = ?4 and url = ?5`);
+
+export function list(view: View, { teamId, workflowId, url, after = '', limit }: Input<'list'>): Webhook[] {
+  const page = [teamId, after, limit];
+  const rows =
+    workflowId === undefined
+      ? url === undefined
+        ? view.db.all<WebhookRow>(LISTED, ...page)
+        : view.db.all<WebhookRow>(WITH_URL, ...page, url)
+      : url === undefined
+        ? view.db.all<WebhookRow>(OF_A_WORKFLOW, ...page, workflowId)
+        : view.db.all<WebhookRow>(OF_A_WORKFLOW_WITH_URL, ...page, workflowId, url);
+  return rows.map(toWebhook);
 }
 
 export function get(view: View, { teamId, id }: Input<'get'>): Webhook | undefined {
@@ -96,20 +110,6 @@ export function get(view: View, { teamId, id }: Input<'get'>): Webhook | undefin
     id,
   );
   return row && toWebhook(row);
-}
-
-export function byUrl(view: View, { teamId, url, workflowId }: Input<'byUrl'>): Webhook[] {
-  return view.db
-    .all<WebhookRow>(
-      `select * from webhook indexed by webhook_same
-       where team_id = ? and url = ? and (? is null or workflow_id = ?) and state <> 'deleted'
-       order by created_at, id`,
-      teamId,
-      url,
-      workflowId ?? null,
-      workflowId ?? null,
-    )
-    .map(toWebhook);
 }
 
 export function unsubscribe(tx: Tx, { teamId, ids }: Input<'unsubscribe'>): number {

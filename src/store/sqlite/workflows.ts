@@ -66,10 +66,11 @@ export function get(view: View, { teamId, id }: Input<'get'>): Workflow | undefi
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-export function list(view: View, { teamId, after = '', limit = -1 }: Input<'list'>): Workflow[] {
+export function list(view: View, { teamId, after = '', limit }: Input<'list'>): Workflow[] {
   return view.db
     .all<ListedRow>(
-      `select ${LISTED} from workflow where team_id = ? and id > ? and archived_at is null order by id limit ?`,
+      `select ${LISTED} from workflow indexed by workflow_listed
+       where team_id = ? and id > ? and archived_at is null order by id limit ?`,
       teamId,
       after,
       limit,
@@ -77,12 +78,16 @@ export function list(view: View, { teamId, after = '', limit = -1 }: Input<'list
     .map(toWorkflow);
 }
 
-export function applied(view: View): AppliedWorkflow[] {
+export function applied(view: View, { after, limit }: Input<'applied'>): AppliedWorkflow[] {
   return view.db
     .all<AppliedWorkflow>(
       `select team_id as teamId, id, definition_hash as definitionHash,
               json_extract(definition, '$.source.type') as sourceType
-       from workflow where archived_at is null order by team_id, id`,
+       from workflow indexed by workflow_listed
+       where (team_id, id) > (?, ?) and archived_at is null order by team_id, id limit ?`,
+      after?.teamId ?? '',
+      after?.id ?? '',
+      limit,
     )
     .map((row) => ({ ...row }));
 }
