@@ -44,7 +44,11 @@ async function fill() {
     events: ['workflow_finished'],
   });
   assert.equal(subscribed.status, 200);
-  const [webhook] = await service.store.webhooks.list({ teamId: service.team.id, workflowId: 'people' });
+  const [webhook] = await service.store.webhooks.list({
+    teamId: service.team.id,
+    workflowId: 'people',
+    limit: 100,
+  });
   const id = webhook?.id ?? '';
   await service.call('POST', '/v1/workflows/zebras/push', [{ id: 'z', stripes: 40 }]);
   await service.call('POST', '/v1/workflows/people/queue', undefined, { 'idempotency-key': 'once' });

@@ -136,7 +136,7 @@ async function withStore<T>(
 
 /** The events that wait for a receiver. */
 async function waitingFor(store: Store, teamId: string, { url }: Receiver): Promise<string[]> {
-  const [webhook] = await store.webhooks.byUrl({ teamId, url });
+  const [webhook] = await store.webhooks.list({ teamId, url, limit: 100 });
   assert.ok(webhook);
   const at = { teamId, webhookId: webhook.id };
   const listed = await store.deliveries.list({ ...at, states: ['waiting'], limit: 10_000 });

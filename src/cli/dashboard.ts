@@ -1,8 +1,10 @@
 /** `flowhook dashboard`: prints a link that signs in to the dashboard. Needs the database, not a key. */
+
 import type { Command } from 'commander';
 import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
 import { type ApiKey, allows, isUsable, type Team } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { makeLink } from '../teams/sessions.ts';
 import { NotFoundError } from './exit.ts';
@@ -40,8 +42,10 @@ async function chosenKey(
   store: Store,
   { team: wanted, keyId }: Options,
 ): Promise<{ slug: string; key: ApiKey }> {
-  const teams = await store.teams.list();
-  const usable = (await store.keys.list({})).filter((key) => isUsable(key, store.now()));
+  const teams = await Array.fromAsync(everyRow(store.teams.list, {}));
+  const usable = (await Array.fromAsync(everyRow(store.keys.list, {}))).filter((key) =>
+    isUsable(key, store.now()),
+  );
   if (keyId !== undefined) {
     const key = usable.find(({ id }) => id === keyId);
     const team = teams.find(({ id }) => id === key?.teamId);

@@ -1,4 +1,5 @@
 /** `flowhook teams delete`: exports what a team has, retires the team, and deletes its rows. */
+
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
 import { countWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 import { addYes, confirm } from './confirm.ts';
@@ -45,7 +47,8 @@ async function deleteTeam(
   slug: string,
   { config, owned, options }: { config: Config; owned: boolean; options: Options },
 ): Promise<void> {
-  const interrupted = (await store.teams.retired()).filter((team) => team.slug === slug);
+  const retired = await Array.fromAsync(everyRow(store.teams.retired, {}));
+  const interrupted = retired.filter((team) => team.slug === slug);
   if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: continuing it`);
   for (const { id } of interrupted) await deleteRows(store, id);
   if (interrupted.length > 0 && (await store.teams.bySlug({ slug })) === undefined) {
@@ -72,9 +75,9 @@ async function deleteTeam(
     await exportTeam({ store, sealer: await openSealer(config, store) }, team, exported);
     say(`Exported to ${exported}`);
   }
-  const retired = await store.teams.retire({ teamId, force: options.force === true });
-  if (retired?.outcome === 'running') refuseRunning(slug, retired.running);
-  await cancel(store, { teamId, ids: retired?.running ?? [], owned });
+  const ended = await store.teams.retire({ teamId, force: options.force === true });
+  if (ended?.outcome === 'running') refuseRunning(slug, ended.running);
+  await cancel(store, { teamId, ids: ended?.running ?? [], owned });
   await deleteRows(store, teamId);
   await leaveNoTraces(store, config);
   print(options, { id: teamId, slug, deleted: true, exported }, [`deleted ${slug}`]);
@@ -94,16 +97,10 @@ function refuseRunning(slug: string, ids: readonly string[]): void {
 }
 
 async function holdings(store: Store, teamId: string): Promise<string> {
-  const [workflows, webhooks, keys] = await Promise.all([
-    store.workflows.list({ teamId }),
-    store.webhooks.list({ teamId }),
-    store.keys.list({ teamId }),
-  ]);
-  return [
-    countWords(workflows.length, 'workflow'),
-    countWords(webhooks.length, 'webhook'),
-    countWords(keys.length, 'key'),
-  ].join(', ');
+  const { workflows, webhooks, keys } = await store.teams.holdings({ teamId });
+  return [countWords(workflows, 'workflow'), countWords(webhooks, 'webhook'), countWords(keys, 'key')].join(
+    ', ',
+  );
 }
 
 /** Cancels jobs and, if a server is there to end them, waits for their ends. */

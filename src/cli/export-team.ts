@@ -1,4 +1,5 @@
 /** Exports everything that a team has as files, before it is deleted. */
+
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,6 +8,7 @@ import type { Team } from '../model/team.ts';
 import { formatter } from '../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../records/read.ts';
 import { toIso } from '../std/clock.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import { UsageError } from './exit.ts';
@@ -36,14 +38,15 @@ export async function exportTeam(
     await writeFile(path, content, { flag: 'wx', mode: 0o600 });
   };
   await write('team.json', pretty({ id: teamId, slug, createdAt: toIso(createdAt) }));
-  const active = new Set((await store.workflows.list({ teamId })).map(({ id }) => id));
-  for (const { id, definition } of await store.erasure.workflows({ teamId })) {
+  const active = new Set<string>();
+  for await (const { id } of everyRow(store.workflows.list, { teamId })) active.add(id);
+  for await (const { id, definition } of everyRow(store.erasure.workflows, { teamId })) {
     await write(`workflows/${id}.json`, pretty(JSON.parse(definition)));
     const place = { teamId, workflowId: id };
     await write(`data/${id}.ndjson`, active.has(id) ? recordsOf(store, place) : archivedOf(store, place));
   }
   const webhooks = [];
-  for (const webhook of await store.webhooks.list({ teamId }))
+  for await (const webhook of everyRow(store.webhooks.list, { teamId }))
     webhooks.push(await shownWebhook(deps, webhook));
   await write('webhooks.json', pretty(webhooks));
   await write('events.ndjson', eventsOf(store, teamId));

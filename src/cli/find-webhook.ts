@@ -1,6 +1,8 @@
 /** Finds the webhook or the delivery that a command names, in all teams. */
+
 import type { Webhook } from '../model/webhook.ts';
 import { nearest } from '../std/nearest.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 
@@ -13,10 +15,10 @@ type Delivery = NonNullable<Awaited<ReturnType<Store['deliveries']['get']>>>;
  */
 export async function findWebhook(store: Store, name: string): Promise<Webhook> {
   const all: Webhook[] = [];
-  for (const { id: teamId } of await store.teams.list()) {
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
     const webhook = await store.webhooks.get({ teamId, id: name });
     if (webhook !== undefined) return webhook;
-    all.push(...(await store.webhooks.list({ teamId })));
+    for await (const one of everyRow(store.webhooks.list, { teamId })) all.push(one);
   }
   const [only, ...others] = all.filter(({ url }) => url === name);
   if (only !== undefined && others.length === 0) return only;
@@ -35,7 +37,7 @@ export async function findWebhook(store: Store, name: string): Promise<Webhook> 
 
 /** @throws NotFoundError */
 export async function findDelivery(store: Store, id: string): Promise<{ teamId: string; found: Delivery }> {
-  for (const { id: teamId } of await store.teams.list()) {
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
     const found = await store.deliveries.get({ teamId, id });
     if (found !== undefined) return { teamId, found };
   }

@@ -1,8 +1,10 @@
 /** Finds the team, workflow or job that a command line names, in all teams unless one is given. */
+
 import type { Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
 import type { Place } from '../records/read.ts';
 import { nearest } from '../std/nearest.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 
@@ -13,7 +15,7 @@ const RECENT_JOBS = 500;
 
 /** The team with this slug, or all teams when it is undefined. @throws NotFoundError */
 export async function findTeams(store: Store, slug: unknown): Promise<Team[]> {
-  const teams = await store.teams.list();
+  const teams = await Array.fromAsync(everyRow(store.teams.list, {}));
   if (slug === undefined) return teams;
   const found = teams.filter((team) => team.slug === slug);
   if (found.length > 0) return found;
@@ -44,7 +46,7 @@ export async function findWorkflow(store: Store, name: string, team: unknown): P
   if (only === undefined) {
     const known: string[] = [];
     for (const { id: teamId } of teams) {
-      known.push(...(await store.workflows.list({ teamId })).map((workflow) => workflow.id));
+      for await (const workflow of everyRow(store.workflows.list, { teamId })) known.push(workflow.id);
     }
     throw new NotFoundError(
       `No workflow "${id}" found.${advice(id, [...new Set(known)])} (\`flowhook apply\` makes those that files define)`,
@@ -63,7 +65,7 @@ export async function findWorkflow(store: Store, name: string, team: unknown): P
  * @throws NotFoundError, with the id that was probably meant
  */
 export async function findJob(store: Store, id: string): Promise<Job> {
-  const teams = await store.teams.list();
+  const teams = await Array.fromAsync(everyRow(store.teams.list, {}));
   for (const { id: teamId } of teams) {
     const job = await store.jobs.get({ teamId, id });
     if (job !== undefined) return job;

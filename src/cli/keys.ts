@@ -1,4 +1,5 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
+
 import type { Command } from 'commander';
 import {
   type ApiKey,
@@ -11,6 +12,7 @@ import {
 } from '../model/team.ts';
 import { toIso } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { mintKey } from '../teams/keys.ts';
 import { addYes } from './confirm.ts';
@@ -88,14 +90,16 @@ async function teamOf(store: Store, slug: string): Promise<Team> {
     say(`There was no team "${slug}": creating it`);
     return store.teams.ensure({ slug });
   }
-  throw teamNotFound(slug, await store.teams.list(), ` (\`flowhook teams create ${slug}\` creates it)`);
+  const teams = await Array.fromAsync(everyRow(store.teams.list, {}));
+  throw teamNotFound(slug, teams, ` (\`flowhook teams create ${slug}\` creates it)`);
 }
 
 async function listKeys(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
     const teams = new Map((await findTeams(store, options.team)).map((team) => [team.id, team.slug]));
     const teamId = options.team === undefined ? undefined : [...teams.keys()][0];
-    const rows = (await store.keys.list(teamId === undefined ? {} : { teamId })).map((key) =>
+    const of = teamId === undefined ? {} : { teamId };
+    const rows = await Array.fromAsync(everyRow(store.keys.list, of), (key) =>
       shown(key, teams.get(key.teamId) ?? key.teamId, store.now()),
     );
     print(options, rows, table(rows.map(keyCells), process.stdout.columns, KEY_HEADS, store.now()));
@@ -104,7 +108,7 @@ async function listKeys(options: Options): Promise<void> {
 
 async function revokeKey(id: string, options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
-    const keys = await store.keys.list({});
+    const keys = await Array.fromAsync(everyRow(store.keys.list, {}));
     const found = keys.find((key) => key.id === id);
     if (found === undefined) {
       const meant = nearest(

@@ -1,8 +1,10 @@
 /** `flowhook teams`: lists and creates the teams that share this instance. */
+
 import type { Command } from 'commander';
-import { isTeamSlug, isUsable } from '../model/team.ts';
+import { isTeamSlug } from '../model/team.ts';
 import { countWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
+import { everyRow } from '../store/page.ts';
 import { addDeleteTeam } from './delete-team.ts';
 import { UsageError } from './exit.ts';
 import { addStoreOptions, withStore } from './open.ts';
@@ -30,11 +32,9 @@ export function addTeams(program: Command): void {
 async function listTeams(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store) => {
     const shown = [];
-    for (const { id, slug, createdAt } of await store.teams.list()) {
-      const workflows = (await store.workflows.list({ teamId: id })).length;
-      const keys = await store.keys.list({ teamId: id });
-      const good = keys.filter((key) => isUsable(key, store.now()));
-      shown.push({ id, slug, createdAt: toIso(createdAt), workflows, keys: good.length });
+    for await (const { id, slug, createdAt } of everyRow(store.teams.list, {})) {
+      const { workflows, keys } = await store.teams.holdings({ teamId: id });
+      shown.push({ id, slug, createdAt: toIso(createdAt), workflows, keys });
     }
     print(
       options,

@@ -1,4 +1,5 @@
 /** `flowhook webhooks`: subscribes and manages webhooks. */
+
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
@@ -6,6 +7,7 @@ import { Problem } from '../model/error.ts';
 import { reasonMistake, type Webhook } from '../model/webhook.ts';
 import { createResolver } from '../net/resolver.ts';
 import { toIso } from '../std/clock.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 import { changeWebhook } from '../webhooks/change.ts';
@@ -121,7 +123,7 @@ async function listWebhooks(options: Options): Promise<void> {
     for (const { id: teamId, slug } of await findTeams(store, options.team)) {
       if (place !== undefined && place.teamId !== teamId) continue;
       const workflow = place === undefined ? {} : { workflowId: place.workflowId };
-      for (const webhook of await store.webhooks.list({ teamId, ...workflow })) {
+      for await (const webhook of everyRow(store.webhooks.list, { teamId, ...workflow })) {
         found.push({ team: slug, webhook: await shownWebhook(deps, webhook) });
       }
     }

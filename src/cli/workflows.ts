@@ -1,4 +1,5 @@
 /** `flowhook workflows`: lists, shows, pauses and resumes workflows; its other commands are files beside this one. */
+
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { shownWorkflow } from '../http/extensions/shown-workflow.ts';
@@ -9,6 +10,7 @@ import type { Workflow } from '../model/workflow.ts';
 import type { Place } from '../records/read.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { addAdd } from './add-workflow.ts';
 import { findTeams, findWorkflow } from './find.ts';
@@ -86,7 +88,7 @@ async function listWorkflows(options: Options): Promise<void> {
     const shown: object[] = [];
     const rows: string[][] = [];
     for (const { id: teamId, slug } of await findTeams(store, options.team)) {
-      for (const workflow of await store.workflows.list({ teamId })) {
+      for await (const workflow of everyRow(store.workflows.list, { teamId })) {
         shown.push({ team: slug, ...(await shownWorkflow(store, workflow)) });
         const { definition, currentVersion } = workflow;
         const total = (await store.records.version({ teamId, workflowId: workflow.id }))?.total ?? 0;

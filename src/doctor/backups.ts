@@ -24,8 +24,8 @@ const OF_POSTGRES = 'PostgreSQL is backed up with its own tools (docs/operate/ba
 export const backupAge: Check = ofStore('backups', 'backup-age', async (store, settings) => {
   if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
   const now = store.now();
-  const teams = await store.teams.list();
-  const sinceMs = now - Math.min(now, ...teams.map(({ createdAt }) => createdAt));
+  const [oldest] = await store.teams.list({ limit: 1 });
+  const sinceMs = now - Math.min(now, oldest?.createdAt ?? now);
   const newest = backupsOf(settings)[0];
   const ageMs = newest === undefined ? null : now - newest.createdAt;
   return backupAgeResult({ everyMs: settings.backupEveryMs, ageMs, sinceMs });

@@ -127,7 +127,7 @@ test('deliveries that have waited for more than an hour are told', async () => {
     limit: 10,
   });
   const { webhooks } = store;
-  const [webhook] = await webhooks.list({ teamId });
+  const [webhook] = await webhooks.list({ teamId, limit: 100 });
   await webhooks.test({ teamId, id: webhook?.id ?? '' });
   assert.equal((await find('deliveries', true)).status, 'ok');
   nowMs += 2 * 60 * MINUTE_MS;

@@ -1,6 +1,8 @@
 /** Jobs, schedules and deletions: what keeps failing, is overdue, or is stuck. */
+
 import type { Workflow } from '../model/workflow.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -18,8 +20,8 @@ const LOOKED_AT = 100;
 async function* teamsOf(
   store: Store,
 ): AsyncGenerator<{ teamId: string; slug: string; workflows: Workflow[] }> {
-  for (const { id: teamId, slug } of await store.teams.list()) {
-    yield { teamId, slug, workflows: await store.workflows.list({ teamId }) };
+  for await (const { id: teamId, slug } of everyRow(store.teams.list, {})) {
+    yield { teamId, slug, workflows: await Array.fromAsync(everyRow(store.workflows.list, { teamId })) };
   }
 }
 
@@ -105,7 +107,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
 }
 
 export const deletions: Check = ofStore('work', 'deletions', async (store, _settings, { isServed }) => {
-  const retired = (await store.teams.retired()).map(({ slug }) => slug);
+  const retired = await Array.fromAsync(everyRow(store.teams.retired, {}), ({ slug }) => slug);
   if (retired.length === 0) return ok('No team is being deleted');
   const what = `Deleted teams with rows left: ${listed(retired)}`;
   if (isServed !== false) return ok(`${what}; a server deletes them in small batches`);

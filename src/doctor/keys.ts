@@ -1,10 +1,12 @@
 /** API keys: those that expire soon, and those that are no longer used. */
+
 import { type ApiKey, keyConcern } from '../model/team.ts';
+import { everyRow } from '../store/page.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
 import { listed } from './listed.ts';
 
 export const keys: Check = ofStore('work', 'keys', async (store) =>
-  keysResult(await store.keys.list({}), store.now()),
+  keysResult(await Array.fromAsync(everyRow(store.keys.list, {})), store.now()),
 );
 
 export function keysResult(all: readonly ApiKey[], now: number): Result {

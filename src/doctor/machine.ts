@@ -1,9 +1,11 @@
 /** The machine: versions of Node and SQLite, memory, open files, the clock. */
+
 import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { bytesWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { isPostgres } from '../store/database-url.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, error, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
@@ -46,8 +48,8 @@ function isAtLeast(version: string, least: readonly number[]): boolean {
 
 export const memory: Check = ofStore('machine', 'memory', async (store, settings) => {
   const limits: number[] = [];
-  for (const { id: teamId } of await store.teams.list()) {
-    for (const { definition } of await store.workflows.list({ teamId })) {
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
+    for await (const { definition } of everyRow(store.workflows.list, { teamId })) {
       if (definition.source.type !== 'push') limits.push(definition.limits.memoryBytes);
     }
   }
@@ -119,7 +121,7 @@ export const clock: Check = ofStore('machine', 'clock', async (store, settings, 
 
 async function newestEventAt(store: Store): Promise<number | undefined> {
   let newest: number | undefined;
-  for (const { id: teamId } of await store.teams.list()) {
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
     const [event] = (await store.events.history({ teamId, limit: 1 })).events;
     if (event !== undefined && (newest === undefined || event.createdAt > newest)) newest = event.createdAt;
   }

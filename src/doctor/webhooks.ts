@@ -5,6 +5,7 @@ import type { Webhook } from '../model/webhook.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { hostOf } from '../net/host.ts';
 import { countWords, durationWords, grouped } from '../std/amounts.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -133,9 +134,11 @@ export function deliveriesResult(found: { waiting: number; complete: boolean; ol
 
 async function webhooksOf(store: Store): Promise<Webhook[]> {
   const all: Webhook[] = [];
-  for (const { id: teamId } of await store.teams.list()) {
-    all.push(...(await store.webhooks.list({ teamId })));
-    if (all.length > MOST) break;
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
+    for await (const webhook of everyRow(store.webhooks.list, { teamId })) {
+      all.push(webhook);
+      if (all.length === MOST) return all;
+    }
   }
-  return all.slice(0, MOST);
+  return all;
 }

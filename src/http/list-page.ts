@@ -1,4 +1,6 @@
 /** Pagination, as lists share it: the parameters, reading them, one page, and the schema of the answer. */
+import { ownTurn } from '../std/own-turn.ts';
+import { everyRow, type Page } from '../store/page.ts';
 import { makeIdCursor, nextLink } from './cursor.ts';
 import { jsonResponse, requestTime } from './openapi/content.ts';
 import { queryNumber } from './query.ts';
@@ -58,6 +60,18 @@ export function onePage<Item>(
     reply.header('link', nextLink(page.path, query, page.cursorOf(last)));
   }
   return items;
+}
+
+/** Every row of a list of the store; the pages of all calls take turns, and so do their teams. */
+export function everyRowInTurn<Input extends { teamId: string }, Row extends { id: string }>(
+  list: (input: Input & Page) => Promise<Row[]>,
+  input: Input,
+): AsyncGenerator<Row, void> {
+  const { teamId } = input;
+  return everyRow(async (page: Input & Page) => {
+    await ownTurn(teamId);
+    return list(page);
+  }, input);
 }
 
 /** The cursor of lists in the order of ids. */

@@ -4,12 +4,14 @@
  * Records are erased last: until then another run finds the same ids, so that an erasure that was interrupted (by a
  * `kill -9`) is completed by repeating it.
  */
+
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../model/error.ts';
 import type { Sealer } from '../std/seal.ts';
 import { isBackupName } from '../store/backup-files.ts';
 import type { Scrubbed, SuppressionRow, TextPlace } from '../store/erasure-operations.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
@@ -151,7 +153,7 @@ export async function openScope(
   store: Store,
   { teamId, workflowId }: { teamId: string; workflowId: string | null },
 ): Promise<{ scope: Scope; definitions: { id: string; definition: string }[] }> {
-  const all = await store.erasure.workflows({ teamId });
+  const all = await Array.fromAsync(everyRow(store.erasure.workflows, { teamId }));
   const definitions = workflowId === null ? all : all.filter(({ id }) => id === workflowId);
   if (workflowId !== null && definitions.length === 0) throw new Problem('workflow_not_found');
   return { scope: { teamId, workflowId, workflows: definitions.map(({ id }) => id) }, definitions };

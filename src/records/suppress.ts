@@ -1,6 +1,8 @@
 /** Keeps erased people out of later runs, by keyed hashes, so that their addresses and ids need not be stored. */
+
 import { mac, type Sealer } from '../std/seal.ts';
 import type { SuppressionRow } from '../store/erasure-operations.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';
 
@@ -17,11 +19,15 @@ export async function loadSuppression(
   { store, sealer }: { store: Store; sealer: Sealer },
   at: { teamId: string; workflowId: string },
 ): Promise<Suppression | undefined> {
-  const rows = await store.erasure.suppressed(at);
-  if (rows.length === 0) return undefined;
-  const hashes = (kind: SuppressionRow['kind']) =>
-    new Set(rows.filter((row) => row.kind === kind).map((row) => row.hash));
-  return { key: subjectKey(sealer, at.teamId), emails: hashes('email'), ids: hashes('id') };
+  const hashes = { email: new Set<string>(), id: new Set<string>() };
+  for (const workflowId of ['', at.workflowId]) {
+    const of = { teamId: at.teamId, workflowId };
+    for await (const { kind, hash } of everyRow(store.erasure.suppressed, of, (row) => row)) {
+      hashes[kind].add(hash);
+    }
+  }
+  if (hashes.email.size + hashes.id.size === 0) return undefined;
+  return { key: subjectKey(sealer, at.teamId), emails: hashes.email, ids: hashes.id };
 }
 
 /** Whether a record belongs to a suppressed person. */

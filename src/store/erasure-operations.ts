@@ -1,5 +1,7 @@
 /** Finding and erasing a person: part of the Store; `store.ts` says what all operations have in common. */
 
+import type { Page } from './page.ts';
+
 /** The text columns, besides the records themselves, that may hold content of records. */
 export type TextPlace =
   | 'event'
@@ -58,8 +60,8 @@ export interface Scrubbed {
 
 /** The steps of finding and erasing a person, each short so that nobody else has to wait: see `records/erase.ts`. */
 export interface ErasureOperations {
-  /** Every workflow of a team, archived ones included, with its definition as JSON text. */
-  workflows(input: { teamId: string }): Promise<{ id: string; definition: string }[]>;
+  /** A page of a team's workflows, by id, archived ones included, with their definitions as JSON text. */
+  workflows(input: { teamId: string } & Page): Promise<{ id: string; definition: string }[]>;
   /**
    * Scans some rows of a workflow, of any version, after the cursor `after`, and returns those whose text contains one
    * of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
@@ -92,8 +94,10 @@ export interface ErasureOperations {
   remove(input: { teamId: string; workflowId: string; seqs: readonly number[] }): Promise<number>;
   /** Keeps a person out of runs from now on; runs under way start over. Repeating it is harmless. */
   suppress(input: { teamId: string; entries: readonly SuppressionRow[] }): Promise<void>;
-  /** The entries that apply to a workflow. */
-  suppressed(input: { teamId: string; workflowId: string }): Promise<SuppressionRow[]>;
+  /** A page of the entries for a workflow, or of those for every one (''), by kind and hash. */
+  suppressed(
+    input: { teamId: string; workflowId: string } & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
+  ): Promise<SuppressionRow[]>;
   /**
    * Removes what was erased from the disk as well: empties the write-ahead log, searches the bytes of the database for
    * `traces`, and rewrites it if it finds any and the database is not larger than `rewriteBytes`.

@@ -4,6 +4,7 @@ import type { Guards } from '../model/guards.ts';
 import type { Held, RecordCounts } from '../model/job.ts';
 import type { ComparedRecord, StagedWrite } from '../model/staging.ts';
 import type { Mode } from '../model/workflow.ts';
+import type { Page } from './page.ts';
 
 /** What ingest must know of a batch before it can decide what to write. */
 export interface Compared {
@@ -131,13 +132,23 @@ export interface RecordOperations {
     after: ChangesCursor | null;
     limit: number;
   }): Promise<{ rows: ChangedRow[]; next: ChangesCursor | null }>;
-  /** Workflows that have something for `prune` to do. */
-  prunable(input: Retention & { limit: number }): Promise<{ teamId: string; workflowId: string }[]>;
+  /**
+   * Looks at the next `limit` workflows of all teams, and returns those that have something for `prune` to do. `next` is
+   * null after the last workflow.
+   */
+  prunable(
+    input: Retention & Page<WorkflowPlace>,
+  ): Promise<{ found: WorkflowPlace[]; next: WorkflowPlace | null }>;
   /**
    * Drops the versions that `Retention` does not keep: moves `oldest`, then deletes the rows that only they had, at
    * most `limit` rows and some 1 MiB per call. Call until `done`.
    */
   prune(input: Retention & { teamId: string; workflowId: string; limit: number }): Promise<{ done: boolean }>;
+}
+
+export interface WorkflowPlace {
+  teamId: string;
+  workflowId: string;
 }
 
 /** Which versions are kept besides the current one: those that pass both limits, and any within `graceMs`. */

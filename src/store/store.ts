@@ -19,6 +19,7 @@ import type { ErasureOperations } from './erasure-operations.ts';
 import type { IdempotencyKey } from './idempotent-call.ts';
 import type { InspectorOperations } from './inspector-operations.ts';
 import type { JobOperations, ScheduleOperations } from './job-operations.ts';
+import type { Page } from './page.ts';
 import type { RecordOperations } from './record-operations.ts';
 import type { SessionOperations } from './session-operations.ts';
 import type { StatusOperations } from './status-operations.ts';
@@ -98,8 +99,8 @@ export interface TeamOperations {
   ensure(input: { slug: string }): Promise<Team>;
   get(input: { teamId: string }): Promise<Team | undefined>;
   bySlug(input: { slug: string }): Promise<Team | undefined>;
-  /** Every team, oldest first. */
-  list(): Promise<Team[]>;
+  /** A page of the teams, by id, which is the order in which they were made. */
+  list(input: Page): Promise<Team[]>;
   /** Stores a signing key unless the team has one; returns the one it has. */
   ensureSigningKey(input: SigningKey): Promise<SigningKey>;
   /** Every signing key of the team that receivers should accept, oldest first. */
@@ -114,8 +115,8 @@ export interface TeamOperations {
     teamId: string;
     force: boolean;
   }): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined>;
-  /** Retired teams whose rows are not all deleted yet, with the slugs that they had. */
-  retired(): Promise<{ id: string; slug: string }[]>;
+  /** A page of the retired teams whose rows are not all deleted yet, by id, with the slugs that they had. */
+  retired(input: Page): Promise<{ id: string; slug: string }[]>;
   /**
    * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
    * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
@@ -125,7 +126,7 @@ export interface TeamOperations {
   setQuotas(input: { teamId: string; quotas: OwnQuotas }): Promise<void>;
   /** The team's own quotas. */
   quotas(input: { teamId: string }): Promise<OwnQuotas>;
-  /** How much the team uses of everything that has a quota. */
+  /** How much the team uses of everything that has a quota. Goes through all of it: for the command line. */
   holdings(input: { teamId: string }): Promise<Holdings>;
 }
 
@@ -158,8 +159,8 @@ export interface KeyOperations {
   byHash(input: { hash: string }): Promise<ApiKey | undefined>;
   /** A key of the team, even if it is revoked or expired. */
   get(input: { teamId: string; id: string }): Promise<ApiKey | undefined>;
-  /** The keys of one team, or of all teams, after one of them; in the order of their ids, revoked ones included. */
-  list(input: { teamId?: string; afterId?: string | undefined; limit?: number }): Promise<ApiKey[]>;
+  /** A page of the keys of one team, or of all teams, by id, revoked ones included. */
+  list(input: { teamId?: string } & Page): Promise<ApiKey[]>;
   /**
    * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
    * twice is harmless.
@@ -204,10 +205,10 @@ export interface WorkflowOperations {
   }): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'>;
   /** A workflow that is not archived. */
   get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** A team's workflows that are not archived, by id: all, or a page after an id. */
-  list(input: { teamId: string; after?: string; limit?: number }): Promise<Workflow[]>;
-  /** The workflows of all teams that are not archived. */
-  applied(): Promise<AppliedWorkflow[]>;
+  /** A page of a team's workflows that are not archived, by id. */
+  list(input: { teamId: string } & Page): Promise<Workflow[]>;
+  /** A page of the workflows of all teams that are not archived, by team and id. */
+  applied(input: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>): Promise<AppliedWorkflow[]>;
   /**
    * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it
    * archived.

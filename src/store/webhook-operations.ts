@@ -11,6 +11,7 @@ import type {
 import type { EventType } from '../model/event.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
 import type { IdempotencyKey } from './idempotent-call.ts';
+import type { Page } from './page.ts';
 
 /** Names a lane: the queue of one webhook's deliveries. */
 export interface LaneName {
@@ -81,11 +82,9 @@ export interface WebhookOperations {
     | { outcome: 'workflow_not_found' }
     | { outcome: 'limit_reached' }
   >;
-  /** A team's webhooks, or those of one workflow; oldest first. */
-  list(input: { teamId: string; workflowId?: string }): Promise<Webhook[]>;
+  /** A page of a team's webhooks, by id: all, or those of one workflow, or with exactly this URL. */
+  list(input: { teamId: string; workflowId?: string; url?: string } & Page): Promise<Webhook[]>;
   get(input: { teamId: string; id: string }): Promise<Webhook | undefined>;
-  /** Webhooks with exactly this URL; oldest first. */
-  byUrl(input: { teamId: string; url: string; workflowId?: string }): Promise<Webhook[]>;
   /**
    * Removes webhooks: nothing more is sent to them, and their waiting deliveries are canceled, a large backlog in the
    * background. Returns how many it removed.

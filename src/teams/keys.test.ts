@@ -35,7 +35,7 @@ test('a new key authenticates its team with its scopes, and only its hash is sto
     scopes: ['read'],
   });
   assert.equal(record.hash, hashKey(key));
-  assert.ok(!JSON.stringify(await store.keys.list({})).includes(key));
+  assert.ok(!JSON.stringify(await store.keys.list({ limit: 100 })).includes(key));
 });
 
 test('an unknown key authenticates nobody, and a key works from the moment it is created', async () => {

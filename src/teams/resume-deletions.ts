@@ -1,9 +1,13 @@
 /** Resumes interrupted deletions of teams: the process that began one may have been killed. */
+
 import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
+import { everyRow } from '../store/page.ts';
 
 /** A retired team is left alone for at least this long, because the command that retired it deletes its rows. */
 const EVERY_MS = 60_000;
+/** Teams that one run of the chore deletes. */
+const TEAMS_AT_ONCE = 100;
 const STEPS = { first: 20, max: 500 };
 
 /** @param options.forget removes the cached response bodies of a workflow */
@@ -15,7 +19,9 @@ export function deletionResumption(
   let seen = new Set<string>();
 
   async function finish(teamId: string, signal: AbortSignal): Promise<void> {
-    for (const { id } of await store.erasure.workflows({ teamId })) await forget({ teamId, workflowId: id });
+    for await (const { id } of everyRow(store.erasure.workflows, { teamId })) {
+      await forget({ teamId, workflowId: id });
+    }
     await inSteps((limit) => store.teams.delete({ teamId, limit }), STEPS, signal);
   }
 
@@ -25,7 +31,7 @@ export function deletionResumption(
     everyMs: EVERY_MS,
     failed: 'teams.not_deleted',
     async work(signal) {
-      const retired = await store.teams.retired();
+      const retired = await store.teams.retired({ limit: TEAMS_AT_ONCE });
       const interrupted = retired.filter(({ id }) => seen.has(id));
       seen = new Set(retired.map(({ id }) => id));
       for (const { id, slug } of interrupted) {

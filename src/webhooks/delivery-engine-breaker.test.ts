@@ -301,7 +301,7 @@ test('a clock that is set back by days delays nothing that waits', async (t) => 
     advance(1_000);
     await one.tick();
   }
-  for (const { id } of await store.webhooks.list({ teamId })) {
+  for (const { id } of await store.webhooks.list({ teamId, limit: 100 })) {
     const waiting = await store.deliveries.list({ teamId, webhookId: id, states: ['waiting'], limit: 99 });
     assert.deepEqual(waiting, []);
   }

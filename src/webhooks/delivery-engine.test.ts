@@ -94,7 +94,7 @@ test('410 unsubscribes, and what waits for the webhook is not sent', async (t) =
   await one.tick();
   await one.tick();
   assert.ok(receiver.arrived.length <= START_LIMIT, `${receiver.arrived.length} arrived`);
-  assert.deepEqual(await store.webhooks.list({ teamId }), []);
+  assert.deepEqual(await store.webhooks.list({ teamId, limit: 100 }), []);
   const listed = await store.deliveries.list({ teamId, webhookId, limit: 100 });
   assert.deepEqual([...new Set(listed.map((delivery) => delivery.state))], ['canceled']);
 });

@@ -15,10 +15,7 @@ const PATIENCE_MS = 3_000;
  * that only `flowhook apply` does, because nodes with different files would undo each other's definitions.
  */
 export async function isWithoutWorkflows(store: Store): Promise<boolean> {
-  for (const { id: teamId } of await store.teams.list()) {
-    if ((await store.workflows.list({ teamId, limit: 1 })).length > 0) return false;
-  }
-  return true;
+  return (await store.workflows.applied({ limit: 1 })).length === 0;
 }
 
 /**

@@ -44,7 +44,7 @@ async function bench(t: TestContext, files: Record<string, string>): Promise<Ben
     active: async (slug) => {
       const team = await store.teams.bySlug({ slug });
       if (team === undefined) return [];
-      return (await store.workflows.list({ teamId: team.id })).map(({ id }) => id);
+      return (await store.workflows.list({ teamId: team.id, limit: 100 })).map(({ id }) => id);
     },
   };
   for (const [file, text] of Object.entries(files)) await made.write(file, text);

@@ -1,8 +1,10 @@
 /** Applies the workflow files of a directory to the store, whose rows are the definitions in effect. */
+
 import { Problem } from '../model/error.ts';
 import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
+import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
 import { isBroken } from './files.ts';
@@ -90,10 +92,10 @@ export function needsFiles(sourceType: Definition['source']['type']): boolean {
 
 /** All workflows that came from files and are not archived, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
-  const [teams, workflows] = await Promise.all([store.teams.list(), store.workflows.applied()]);
-  const slugs = new Map(teams.map(({ id, slug }) => [id, slug]));
+  const slugs = new Map<string, string>();
+  for await (const { id, slug } of everyRow(store.teams.list, {})) slugs.set(id, slug);
   const all = new Map<string, StoredWorkflow>();
-  for (const one of workflows) {
+  for await (const one of everyRow(store.workflows.applied, {}, (row) => row)) {
     if (isOfApi(one)) continue;
     const { teamId, id, definitionHash: hash, sourceType } = one;
     // The team may have been created after the teams were listed; the next call finds it.

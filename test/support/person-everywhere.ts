@@ -175,7 +175,7 @@ export async function flowhook({ service }: World, args: string[]) {
 export async function attempted(service: TestService): Promise<void> {
   const { store, team } = service;
   await until(service, async () => {
-    for (const webhook of await store.webhooks.list({ teamId: team.id })) {
+    for (const webhook of await store.webhooks.list({ teamId: team.id, limit: 100 })) {
       const deliveries = await store.deliveries.list({ teamId: team.id, webhookId: webhook.id, limit: 100 });
       if (deliveries.some(({ attempt }) => attempt === 0)) return undefined;
     }

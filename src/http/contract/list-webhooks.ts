@@ -1,6 +1,7 @@
 /** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
 import type { Webhook } from '../../model/webhook.ts';
 import { toIso } from '../../std/clock.ts';
+import { everyRowInTurn } from '../list-page.ts';
 import { isoTime, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { workflowFilter } from '../workflow-filter.ts';
@@ -27,8 +28,11 @@ export const listWebhooks: Operation<KeyedCall> = {
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
-    const whose = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
-    return { webhooks: (await call.services.store.webhooks.list(whose)).map(listed) };
+    const { services, caller } = call;
+    const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
+    const all = await Array.fromAsync(everyRowInTurn(services.store.webhooks.list, whose));
+    // The order of ids is another one if a clock was set back.
+    return { webhooks: all.sort((one, other) => one.createdAt - other.createdAt).map(listed) };
   },
 };
 

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { readBody } from '../body.ts';
 import { isGeneratedId } from '../ids.ts';
+import { everyRowInTurn } from '../list-page.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { queryValue, queryValues } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
@@ -74,12 +75,9 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
 
     if (url === undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
     const workflowId = queryValue(query, 'workflowId');
-    const found = await store.webhooks.byUrl({
-      teamId,
-      url,
-      ...(workflowId === undefined ? {} : { workflowId }),
-    });
-    const removed = await store.webhooks.unsubscribe({ teamId, ids: found.map((webhook) => webhook.id) });
+    const which = { teamId, url, ...(workflowId === undefined ? {} : { workflowId }) };
+    const ids = await Array.fromAsync(everyRowInTurn(store.webhooks.list, which), ({ id }) => id);
+    const removed = await store.webhooks.unsubscribe({ teamId, ids });
     if (removed === 0) throw new Problem('webhook_not_found');
     return { message: `${removed} webhook${removed === 1 ? '' : 's'} with this URL unsubscribed` };
   },

@@ -48,7 +48,7 @@ export const listKeys: Operation<KeyedCall> = {
   async handle({ services, caller: { teamId }, query, reply }) {
     const limit = pageLimit(query);
     const after = idCursorFrom(query, (text) => isGeneratedId('key', text));
-    const found = await services.store.keys.list({ teamId, afterId: after, limit: limit + 1 });
+    const found = await services.store.keys.list({ teamId, after, limit: limit + 1 });
     const page = onePage({ query, reply }, found, { limit, path: '/v1/keys', cursorOf: idCursor });
     const now = services.store.now();
     return { keys: page.map((key) => shownKey(key, now)) };

@@ -52,7 +52,7 @@ export const readDefaultSigningKeys: Operation<Call> = {
 
   // Always of this team, also where it is the only one: whoever asks without a key must not learn whether there are others.
   async handle({ services }) {
-    const team = (await services.store.teams.list()).find(({ slug }) => slug === DEFAULT_TEAM);
+    const team = await services.store.teams.bySlug({ slug: DEFAULT_TEAM });
     if (team === undefined) {
       throw new Problem('team_not_found', {
         sentence:

@@ -26,7 +26,7 @@ import { idCursorFrom } from '../cursor.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
+import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
 import { namesSchema, queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -96,15 +96,13 @@ export const listWebhookDetails: Operation<KeyedCall> = {
     // The webhook itself may be gone by now: its id still marks the place.
     const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
-    const all = await services.store.webhooks.list(whose);
-    const rest = all
-      .filter(
-        (webhook) =>
-          (after === undefined || webhook.id > after) && (standings?.includes(standingOf(webhook)) ?? true),
-      )
-      // Pages are in the order of ids, which is not that of times if a clock was set back.
-      .sort((one, other) => (one.id < other.id ? -1 : 1));
-    const page = onePage(call, rest, {
+    const found: Webhook[] = [];
+    const from = { ...whose, after, ...(standings === undefined ? { limit: limit + 1 } : {}) };
+    for await (const webhook of everyRowInTurn(services.store.webhooks.list, from)) {
+      if (standings?.includes(standingOf(webhook)) ?? true) found.push(webhook);
+      if (found.length > limit) break;
+    }
+    const page = onePage(call, found, {
       limit,
       path: '/v1/integrations/webhooks',
       cursorOf: idCursor,

@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
+import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryNumber, queryText } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -50,14 +50,14 @@ export const listWorkflows: Operation<KeyedCall> = {
     const each = queryNumber(query, 'recentJobs', { least: 0, most: MAX_RECENT_JOBS });
     const after = idCursorFrom(query, isWorkflowId);
     const searched = queryText(query, 'q', MAX_SEARCH)?.toLowerCase();
-    const found = await services.store.workflows.list({
-      teamId: caller.teamId,
-      ...(after === undefined ? {} : { after }),
-      // A search has to look through all of them.
-      ...(searched === undefined ? { limit: limit + 1 } : {}),
-    });
-    const rest = searched === undefined ? found : found.filter((workflow) => holds(workflow, searched));
-    const page = onePage({ query, reply }, rest, { limit, path: '/v1/workflows', cursorOf: idCursor });
+    const found: Workflow[] = [];
+    // A search may have to look through all of them.
+    const from = { teamId: caller.teamId, after, ...(searched === undefined ? { limit: limit + 1 } : {}) };
+    for await (const workflow of everyRowInTurn(services.store.workflows.list, from)) {
+      if (searched === undefined || holds(workflow, searched)) found.push(workflow);
+      if (found.length > limit) break;
+    }
+    const page = onePage({ query, reply }, found, { limit, path: '/v1/workflows', cursorOf: idCursor });
     const recent = each === undefined ? undefined : await recentJobs(services.store, page, each);
     const workflows = [];
     for (const workflow of page) {

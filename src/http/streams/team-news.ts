@@ -1,4 +1,6 @@
 /** Finds what has changed in a team since the last look, by kind and id, for its streams. */
+import type { JobState } from '../../model/job.ts';
+import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
 import type { LaneName } from '../../store/webhook-operations.ts';
 
@@ -25,10 +27,11 @@ const MAX_IDS = 100;
 const MAX_EVENTS = 1_000;
 const EVENTS_AT_ONCE = 250;
 const MAX_JOBS = 200;
+const UNFINISHED: JobState[] = ['queued', 'running', 'retrying'];
 /** Webhooks whose deliveries are compared, and how many of each, the newest. */
 const MAX_WATCHED = 64;
 const MAX_DELIVERIES = 20;
-/** Comparing costs reads: it happens at most once a second, and takes at most a twentieth of the time. */
+/** Comparing costs reads, in pages: it happens at most once a second, and takes at most a twentieth of the time. */
 const COMPARE_EVERY_MS = 1_000;
 const COMPARE_SHARE = 20;
 
@@ -109,51 +112,40 @@ export class TeamNews {
     const startMs = performance.now();
     const { teamId } = this;
     const store = this.#store;
-    const workflows = await store.workflows.list({ teamId });
-    const webhooks = await store.webhooks.list({ teamId });
-    const inspectors = await store.inspectors.list({ teamId });
-    const keys = await store.keys.list({ teamId });
-    const jobs = await store.jobs.list({
-      teamId,
-      states: ['queued', 'running', 'retrying'],
-      limit: MAX_JOBS,
-    });
+    const workflows: Marks = new Map();
+    const versions: Marks = new Map();
+    for await (const one of everyRow(store.workflows.list, { teamId })) {
+      const { id, currentVersion } = one;
+      workflows.set(id, mark(one.updatedAt, one.pausedAt, currentVersion, one.nextRunAt));
+      versions.set(id, mark(currentVersion, one.oldestVersion));
+    }
+    const webhooks: Marks = new Map();
+    for await (const one of everyRow(store.webhooks.list, { teamId })) {
+      const { state, settings, pausedReason, failingSince, breaker, lastSuccessAt } = one;
+      webhooks.set(one.id, mark(state, settings, pausedReason, failingSince, breaker, lastSuccessAt));
+    }
+    const inspectors: Marks = new Map();
+    for (const one of await store.inspectors.list({ teamId })) {
+      inspectors.set(one.id, mark(one.received, one.status, one.delayMs));
+    }
+    const keys: Marks = new Map();
+    for await (const one of everyRow(store.keys.list, { teamId })) {
+      keys.set(one.id, mark(one.expiresAt, one.revokedAt));
+    }
+    const jobs: Marks = new Map();
+    for (const one of await store.jobs.list({ teamId, states: UNFINISHED, limit: MAX_JOBS })) {
+      const { state, attempt, slot, runAt, cancelRequestedAt, progress } = one;
+      jobs.set(one.id, mark(state, attempt, slot, runAt, cancelRequestedAt, progress));
+    }
     // The last read: from here on nothing fails, and the changes that are noted are also returned.
     const deliveries = await this.#compareDeliveries();
     const news = [
-      ...this.#differ(
-        'workflows',
-        workflows.map((one) => [
-          one.id,
-          mark(one.updatedAt, one.pausedAt, one.currentVersion, one.nextRunAt),
-        ]),
-      ),
-      ...this.#differ(
-        'versions',
-        workflows.map((one) => [one.id, mark(one.currentVersion, one.oldestVersion)]),
-      ),
-      ...this.#differ(
-        'webhooks',
-        webhooks.map((one) => [
-          one.id,
-          mark(one.state, one.settings, one.pausedReason, one.failingSince, one.breaker, one.lastSuccessAt),
-        ]),
-      ),
-      ...this.#differ(
-        'inspectors',
-        inspectors.map((one) => [one.id, mark(one.received, one.status, one.delayMs)]),
-      ),
-      ...this.#differ(
-        'keys',
-        keys.map((one) => [one.id, mark(one.expiresAt, one.revokedAt)]),
-      ),
-      ...this.#differ(
-        'jobs',
-        jobs.map((one) => [
-          one.id,
-          mark(one.state, one.attempt, one.slot, one.runAt, one.cancelRequestedAt, one.progress),
-        ]),
-      ),
+      ...this.#differ('workflows', workflows),
+      ...this.#differ('versions', versions),
+      ...this.#differ('webhooks', webhooks),
+      ...this.#differ('inspectors', inspectors),
+      ...this.#differ('keys', keys),
+      ...this.#differ('jobs', jobs),
       ...deliveries,
     ];
     const tookMs = performance.now() - startMs;
@@ -195,15 +187,13 @@ export class TeamNews {
     if (this.#watched.size > MAX_WATCHED && oldest !== undefined) this.#watched.delete(oldest);
   }
 
-  #differ(kind: NewsKind, things: (readonly [id: string, mark: string])[]): News[] {
+  #differ(kind: NewsKind, after: Marks): News[] {
     const before = this.#marks.get(kind);
-    const after: Marks = new Map(things);
     this.#marks.set(kind, after);
     if (before === undefined) return [];
-    const ids = [
-      ...[...after].filter(([id, text]) => before.get(id) !== text).map(([id]) => id),
-      ...[...before.keys()].filter((id) => !after.has(id)),
-    ];
+    const ids: string[] = [];
+    for (const [id, text] of after) if (before.get(id) !== text) ids.push(id);
+    for (const id of before.keys()) if (!after.has(id)) ids.push(id);
     return ids.length === 0 ? [] : [{ kind, ids }];
   }
 }

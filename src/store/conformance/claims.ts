@@ -237,5 +237,5 @@ async function makeJobs(store: Store, team: string, count: number): Promise<void
 }
 
 async function slugsOf(store: Store): Promise<Map<string, string>> {
-  return new Map((await store.teams.list()).map(({ id, slug }) => [id, slug]));
+  return new Map((await store.teams.list({ limit: 100 })).map(({ id, slug }) => [id, slug]));
 }

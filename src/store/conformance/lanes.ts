@@ -53,6 +53,22 @@ export function testLanes(open: Open): void {
     assert.equal((await dueLanes(store)).size, 12);
   });
 
+  it('finds all lanes however many there are, and tells of what waits in them', async ({ store }) => {
+    const expected = new Set<string>();
+    const since = store.now();
+    for (const team of ['a', 'b', 'c']) {
+      const at = await makeWorkflow(store, { team });
+      await makeMany(101, async (n) =>
+        expected.add(await subscribe(store, at, ['workflow_queued', String(n)])),
+      );
+      await makeJob(store, at);
+    }
+    assert.deepEqual(await dueLanes(store), expected);
+    const { deliveries } = await store.status.work({ most: 1_000 });
+    assert.deepEqual(deliveries, { waiting: 303, oldestWaitingAt: since, complete: true });
+    assert.deepEqual((await store.status.due()).well, { webhooks: 303, oldestDueAt: since });
+  });
+
   it('finds one lane as it finds all, and nothing that is paused, gone or not due', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     const lane = () => store.deliveries.lane({ teamId, webhookId, ...HOLDER });

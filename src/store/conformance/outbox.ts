@@ -302,7 +302,7 @@ export function testOutbox(open: Open): void {
     assert.equal(await forget(), 1);
     assert.equal(await forget(), 0);
     assert.deepEqual(
-      (await store.webhooks.list({ teamId })).map(({ id }) => id),
+      (await store.webhooks.list({ teamId, limit: 100 })).map(({ id }) => id),
       [stays],
     );
   });

@@ -63,7 +63,7 @@ export function testQuotas(open: Open): void {
         Array.from({ length: 10 }, (_, n) => apply(n % 2 === 0 ? store : second, teamId, `w${n}`)),
       );
       assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 3);
-      assert.equal((await store.workflows.list({ teamId })).length, 3);
+      assert.equal((await store.workflows.list({ teamId, limit: 100 })).length, 3);
     } finally {
       await second.close();
     }
@@ -82,7 +82,7 @@ export function testQuotas(open: Open): void {
     assert.equal((await subscribe({ teamId, workflowId: null }, 2)).outcome, 'created');
     await assert.rejects(subscribe(other, 3), { ...REACHED, message: /as many webhooks .*\(2\)/ });
     assert.equal((await subscribe(at, 1)).outcome, 'existing');
-    const [first] = await store.webhooks.list({ teamId });
+    const [first] = await store.webhooks.list({ teamId, limit: 100 });
     const target = { teamId, id: first?.id ?? '' };
     await store.webhooks.pause({ ...target, reason: 'rest' });
     await assert.rejects(subscribe(other, 3), REACHED);

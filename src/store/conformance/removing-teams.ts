@@ -24,7 +24,10 @@ export function testRemovingTeams(open: Open): void {
   it('takes a team away from everybody at once', async ({ store, advance }) => {
     const at = await fill(store, 'acme');
     const { teamId } = at;
-    await store.webhooks.test({ teamId, id: (await store.webhooks.list({ teamId }))[0]?.id ?? '' });
+    await store.webhooks.test({
+      teamId,
+      id: (await store.webhooks.list({ teamId, limit: 100 }))[0]?.id ?? '',
+    });
     await makeJob(store, at);
     assert.deepEqual(await store.teams.retire({ teamId, force: false }), {
       outcome: 'retired',
@@ -33,14 +36,14 @@ export function testRemovingTeams(open: Open): void {
     });
     advance(3_600_000);
     assert.equal(await store.keys.byHash({ hash: 'key of acme' }), undefined);
-    assert.deepEqual(await store.teams.list(), []);
+    assert.deepEqual(await store.teams.list({ limit: 100 }), []);
     assert.equal(await store.teams.get({ teamId }), undefined);
     assert.equal(await store.teams.bySlug({ slug: 'acme' }), undefined);
-    assert.deepEqual(await store.teams.retired(), [{ id: teamId, slug: 'acme' }]);
+    assert.deepEqual(await store.teams.retired({ limit: 100 }), [{ id: teamId, slug: 'acme' }]);
     assert.deepEqual(await store.jobs.claim({ nodeId: 'node-a', limit: 9, leaseMs: 1_000, perTeam: 9 }), []);
     assert.deepEqual(await store.schedules.due({ limit: 9 }), []);
-    assert.deepEqual(await store.workflows.list({ teamId }), []);
-    assert.deepEqual(await store.webhooks.list({ teamId }), []);
+    assert.deepEqual(await store.workflows.list({ teamId, limit: 100 }), []);
+    assert.deepEqual(await store.webhooks.list({ teamId, limit: 100 }), []);
     assert.deepEqual(await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }), {
       outcome: 'not_found',
     });
@@ -85,7 +88,7 @@ export function testRemovingTeams(open: Open): void {
     }
     assert.deepEqual(await rows(), before);
     assert.deepEqual(await store.teams.delete({ teamId, limit: 5 }), { done: true });
-    assert.deepEqual(await store.teams.retired(), []);
+    assert.deepEqual(await store.teams.retired({ limit: 100 }), []);
     assert.equal((await readVersion(store, { ...other, version: 2 })).length, 2);
     assert.notEqual(await store.keys.byHash({ hash: 'key of other' }), undefined);
   });

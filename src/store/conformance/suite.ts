@@ -19,6 +19,7 @@ import { testJobModel } from './job-model.ts';
 import { testJobs } from './jobs.ts';
 import { testLanes } from './lanes.ts';
 import { testOutbox } from './outbox.ts';
+import { testPages } from './pages.ts';
 import { testPublishing } from './publishing.ts';
 import { testPush } from './push.ts';
 import { testQuotas } from './quotas.ts';
@@ -77,6 +78,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testPublishing(shared);
   testReading(shared);
   testRetention(shared);
+  testPages(shared);
   testErasure(shared);
   testWebhooks(shared);
   testWebhookChanges(shared);

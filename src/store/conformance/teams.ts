@@ -15,13 +15,13 @@ export function testTeams(open: Open): void {
       const key = { name: '', prefix: 'fh', scopes: ['read'] as const, expiresAt: null };
       ids.push((await store.keys.create({ ...key, teamId: of, hash: `${n}` })).id);
     }
-    const listed = async (input: Parameters<typeof store.keys.list>[0]) =>
-      (await store.keys.list(input)).map(({ id }) => ids.indexOf(id));
+    const listed = async (input: Partial<Parameters<typeof store.keys.list>[0]>) =>
+      (await store.keys.list({ limit: 10, ...input })).map(({ id }) => ids.indexOf(id));
     assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(await listed({ limit: 1 }), [0]);
     assert.deepEqual(await listed({ teamId }), [0, 2, 4]);
     assert.deepEqual(await listed({ teamId, limit: 2 }), [0, 2]);
-    assert.deepEqual(await listed({ teamId, limit: 2, afterId: ids[2] }), [4]);
+    assert.deepEqual(await listed({ teamId, limit: 2, after: ids[2] }), [4]);
     assert.equal((await store.keys.get({ teamId, id: ids[2] as string }))?.id, ids[2]);
     assert.equal(await store.keys.get({ teamId, id: ids[1] as string }), undefined);
   });
@@ -63,12 +63,12 @@ export function testTeams(open: Open): void {
     };
     const [first, ...twins] = await Promise.all([create('a'), create('a'), create('a')]);
     for (const twin of twins) assert.deepEqual(twin, first);
-    assert.equal((await store.keys.list({ teamId })).length, 1);
+    assert.equal((await store.keys.list({ teamId, limit: 100 })).length, 1);
     await assert.rejects(
       create('b'),
       (error) => error instanceof Problem && error.code === 'idempotency_key_reused',
     );
-    assert.equal((await store.keys.list({ teamId })).length, 1);
+    assert.equal((await store.keys.list({ teamId, limit: 100 })).length, 1);
     assert.notEqual((await create('b', other.id)).id, first.id);
     advance(24 * 3_600_000 + 1);
     assert.notEqual((await create('b')).id, first.id);
@@ -80,7 +80,7 @@ export function testTeams(open: Open): void {
     advance(1);
     await store.teams.ensure({ slug: 'a' });
     assert.deepEqual(
-      (await store.teams.list()).map((team) => team.slug),
+      (await store.teams.list({ limit: 100 })).map((team) => team.slug),
       ['b', 'a'],
     );
     assert.equal(await store.teams.bySlug({ slug: 'c' }), undefined);
@@ -131,12 +131,12 @@ export function testTeams(open: Open): void {
     }
     await store.keys.revoke({ id: ids[0] ?? '' });
     assert.deepEqual(
-      (await store.keys.list({})).map((key) => key.id),
+      (await store.keys.list({ limit: 100 })).map((key) => key.id),
       ids,
     );
     const team = await store.teams.bySlug({ slug: 'b' });
     assert.deepEqual(
-      (await store.keys.list({ teamId: team?.id ?? '' })).map((key) => key.id),
+      (await store.keys.list({ teamId: team?.id ?? '', limit: 100 })).map((key) => key.id),
       [ids[1]],
     );
   });
@@ -208,7 +208,7 @@ export function testTeams(open: Open): void {
     });
     await store.keys.used({ keys: [{ id: one.id, at: at - 50 }] });
     await store.keys.used({ keys: [] });
-    const found = await store.keys.list({ teamId });
+    const found = await store.keys.list({ teamId, limit: 100 });
     assert.deepEqual(
       found.map(({ lastUsedAt }) => lastUsedAt),
       [at - 1, at],

@@ -134,7 +134,7 @@ export function testWatch(open: Open): void {
     await store.close();
     const stopping = (error: unknown) => error instanceof Problem && error.code === 'stopping';
     await assert.rejects(makeJob(store, at), stopping);
-    await assert.rejects(store.teams.list(), stopping);
+    await assert.rejects(store.teams.list({ limit: 100 }), stopping);
     await assert.rejects(store.check());
   });
 }

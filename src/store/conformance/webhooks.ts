@@ -33,7 +33,7 @@ export function testWebhooks(open: Open): void {
       lastSuccessAt: null,
       createdAt: store.now(),
     });
-    assert.deepEqual(await store.webhooks.list({ teamId: at.teamId }), [webhook]);
+    assert.deepEqual(await store.webhooks.list({ teamId: at.teamId, limit: 100 }), [webhook]);
     assert.deepEqual(await store.webhooks.get({ teamId: at.teamId, id: webhook.id }), webhook);
     assert.equal(await store.webhooks.secret({ teamId: at.teamId, id: webhook.id }), 'sealed');
     assert.equal(await store.webhooks.secret({ teamId: 'team_x', id: webhook.id }), undefined);
@@ -53,13 +53,17 @@ export function testWebhooks(open: Open): void {
     for (const different of [{ ...other }, { ...at, events: ['x'] }, { ...at, url: 'https://b.test/' }]) {
       assert.equal((await store.webhooks.subscribe({ ...hook, ...different })).outcome, 'created');
     }
-    assert.equal((await store.webhooks.list({ teamId: at.teamId })).length, 4);
-    assert.equal((await store.webhooks.list({ teamId: at.teamId, workflowId: 'other' })).length, 1);
+    assert.equal((await store.webhooks.list({ teamId: at.teamId, limit: 100 })).length, 4);
+    assert.equal(
+      (await store.webhooks.list({ teamId: at.teamId, workflowId: 'other', limit: 100 })).length,
+      1,
+    );
     const byUrl = (workflowId?: string) =>
-      store.webhooks.byUrl({
+      store.webhooks.list({
         teamId: at.teamId,
         url: hook.url,
         ...(workflowId === undefined ? {} : { workflowId }),
+        limit: 100,
       });
     assert.equal((await byUrl()).length, 3);
     assert.equal((await byUrl('people')).length, 2);
@@ -69,9 +73,9 @@ export function testWebhooks(open: Open): void {
   it('resumes a paused webhook that is subscribed again', async ({ store }) => {
     const at = await makeWorkflow(store);
     await store.webhooks.subscribe({ ...at, ...hook });
-    const [webhook] = await store.webhooks.list({ teamId: at.teamId });
+    const [webhook] = await store.webhooks.list({ teamId: at.teamId, limit: 100 });
     await store.webhooks.pause({ teamId: at.teamId, id: webhook?.id ?? '', reason: 'For a test' });
-    assert.equal((await store.webhooks.list({ teamId: at.teamId }))[0]?.state, 'paused');
+    assert.equal((await store.webhooks.list({ teamId: at.teamId, limit: 100 }))[0]?.state, 'paused');
     assert.deepEqual(await store.webhooks.subscribe({ ...at, ...hook }), {
       outcome: 'existing',
       webhook,
@@ -97,7 +101,7 @@ export function testWebhooks(open: Open): void {
     const outcomes = [];
     for (const n of [1, 2, 3, 1]) outcomes.push((await subscribe(n)).outcome);
     assert.deepEqual(outcomes, ['created', 'created', 'limit_reached', 'existing']);
-    const [first] = await store.webhooks.list({ teamId: at.teamId });
+    const [first] = await store.webhooks.list({ teamId: at.teamId, limit: 100 });
     await store.webhooks.unsubscribe({ teamId: at.teamId, ids: [first?.id ?? ''] });
     assert.equal((await subscribe(3)).outcome, 'created');
   });
@@ -105,7 +109,7 @@ export function testWebhooks(open: Open): void {
   it('unsubscribes at once, cancels what waits, and never brings a webhook back', async ({ store }) => {
     const at = await makeWorkflow(store);
     await store.webhooks.subscribe({ ...at, ...hook, events: ['*'] });
-    const [webhook] = await store.webhooks.list({ teamId: at.teamId });
+    const [webhook] = await store.webhooks.list({ teamId: at.teamId, limit: 100 });
     const target = { teamId: at.teamId, webhookId: webhook?.id ?? '' };
     await makeJob(store, at);
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
@@ -113,7 +117,7 @@ export function testWebhooks(open: Open): void {
     assert.equal(await store.webhooks.unsubscribe({ teamId: 'team_x', ids }), 0);
     assert.equal(await store.webhooks.unsubscribe({ teamId: at.teamId, ids }), 1);
     assert.equal(await store.webhooks.unsubscribe({ teamId: at.teamId, ids }), 0);
-    assert.deepEqual(await store.webhooks.list({ teamId: at.teamId }), []);
+    assert.deepEqual(await store.webhooks.list({ teamId: at.teamId, limit: 100 }), []);
     assert.equal(await store.webhooks.get({ teamId: at.teamId, id: target.webhookId }), undefined);
     assert.equal(await store.webhooks.secret({ teamId: at.teamId, id: target.webhookId }), undefined);
     assert.deepEqual(await store.deliveries.lanes(HOLDER), []);

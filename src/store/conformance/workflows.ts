@@ -54,7 +54,7 @@ export function testWorkflows(open: Open): void {
     // By their bytes: capital letters first, what is not ASCII last.
     for (const id of ['é', 'b', 'B', 'c']) await makeWorkflow(store, { id });
     const ids = async (page: { after?: string; limit?: number }) =>
-      (await store.workflows.list({ teamId, ...page })).map(({ id }) => id);
+      (await store.workflows.list({ teamId, limit: 100, ...page })).map(({ id }) => id);
     assert.deepEqual(await ids({}), ['B', 'a', 'b', 'c', 'é']);
     assert.deepEqual(await ids({ limit: 2 }), ['B', 'a']);
     assert.deepEqual(await ids({ after: 'a', limit: 2 }), ['b', 'c']);
@@ -68,7 +68,7 @@ export function testWorkflows(open: Open): void {
     assert.equal(await store.workflows.archive({ teamId, ids: ['a'] }), 0);
     assert.equal(await store.workflows.get({ teamId, id: 'a' }), undefined);
     assert.deepEqual(
-      (await store.workflows.list({ teamId })).map((workflow) => workflow.id),
+      (await store.workflows.list({ teamId, limit: 100 })).map((workflow) => workflow.id),
       ['b'],
     );
     assert.equal(await store.records.version({ teamId, workflowId: 'a' }), undefined);
@@ -85,7 +85,7 @@ export function testWorkflows(open: Open): void {
     const one = await makeWorkflow(store, { team: 'b', id: 'people' });
     const other = await makeWorkflow(store, { team: 'a', id: 'archived' });
     await store.workflows.archive({ teamId: other.teamId, ids: ['archived'] });
-    assert.deepEqual(await store.workflows.applied(), [
+    assert.deepEqual(await store.workflows.applied({ limit: 100 }), [
       { teamId: one.teamId, id: 'people', definitionHash: '{}', sourceType: 'module' },
     ]);
   });
@@ -96,7 +96,7 @@ export function testWorkflows(open: Open): void {
     const names = ['a\0b', '\ud800', '\\u0000', 'plain'];
     for (const [at, name] of names.entries()) await makeWorkflow(store, { id: `w${at}`, name });
     assert.deepEqual(
-      (await store.workflows.applied()).map(({ id, sourceType }) => [id, sourceType]),
+      (await store.workflows.applied({ limit: 100 })).map(({ id, sourceType }) => [id, sourceType]),
       names.map((_, at) => [`w${at}`, 'module']),
     );
   });

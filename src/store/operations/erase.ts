@@ -14,10 +14,15 @@ type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOp
 /** How many records one transaction removes at most. */
 const MAX_REMOVED = 100;
 
-export function workflows(view: View, { teamId }: Input<'workflows'>): Promise<Result<'workflows'>> {
+export function workflows(
+  view: View,
+  { teamId, after = '', limit }: Input<'workflows'>,
+): Promise<Result<'workflows'>> {
   return view.db.all<{ id: string; definition: string }>(
-    'select id, definition from workflow where team_id = $1 order by id',
+    'select id, definition from workflow where team_id = $1 and id > $2 order by id limit $3',
     teamId,
+    after,
+    limit,
   );
 }
 
@@ -189,12 +194,16 @@ export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): 
 
 export function suppressed(
   view: View,
-  { teamId, workflowId }: Input<'suppressed'>,
+  { teamId, workflowId, after, limit }: Input<'suppressed'>,
 ): Promise<SuppressionRow[]> {
   return view.db.all<SuppressionRow>(
     `select workflow_id as "workflowId", kind, hash from suppression
-     where team_id = $1 and workflow_id in ('', $2) order by kind collate "C", hash`,
+     where team_id = $1 and workflow_id = $2 and (kind collate "C", hash) > ($3, $4)
+     order by kind collate "C", hash limit $5`,
     teamId,
     workflowId,
+    after?.kind ?? '',
+    after?.hash ?? '',
+    limit,
   );
 }

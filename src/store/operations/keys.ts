@@ -66,15 +66,12 @@ export async function get(view: View, { teamId, id }: Input<'get'>): Promise<Api
   return row && toKey(row);
 }
 
-export async function list(
-  view: View,
-  { teamId, afterId = '', limit = Number.MAX_SAFE_INTEGER }: Input<'list'>,
-): Promise<ApiKey[]> {
+export async function list(view: View, { teamId, after = '', limit }: Input<'list'>): Promise<ApiKey[]> {
   const ofTeam = teamId === undefined ? '' : '/* use api_key_team */';
   const rows = await view.db.all<KeyRow>(
     `select ${COLUMNS} from api_key ${ofTeam}
      where id > $1 ${teamId === undefined ? '' : 'and team_id = $3'} order by id limit $2`,
-    afterId,
+    after,
     limit,
     ...(teamId === undefined ? [] : [teamId]),
   );

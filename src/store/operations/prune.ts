@@ -2,7 +2,7 @@
  * Deletes old versions. First `oldest_version` moves on, so that readers notice that their version is gone; then the
  * rows that no readable version has are deleted in small steps. `pruned_version` says how far that has come.
  */
-import type { Retention } from '../record-operations.ts';
+import type { RecordOperations, Retention, WorkflowPlace } from '../record-operations.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import { countPrunable } from '../version-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
@@ -13,21 +13,29 @@ import { lockWorkflow } from './workflows.ts';
 // A version may be deleted when the version after it was published long enough ago.
 export async function prunable(
   view: View,
-  { limit, keepVersions, keepMs, graceMs }: Retention & { limit: number },
-): Promise<{ teamId: string; workflowId: string }[]> {
-  return view.db.all<{ teamId: string; workflowId: string }>(
-    `select team_id as "teamId", id as "workflowId" from workflow
-     where pruned_version < oldest_version
-        or exists (select 1 from version next
-                   where next.team_id = workflow.team_id and next.workflow_id = workflow.id
-                     and next.number = oldest_version + 1 and next.published_at <= $1
-                     and (oldest_version <= current_version - $2::bigint or next.published_at <= $3))
-     limit $4`,
+  { after, limit, keepVersions, keepMs, graceMs }: Parameters<RecordOperations['prunable']>[0],
+): ReturnType<RecordOperations['prunable']> {
+  const rows = await view.db.all<WorkflowPlace & { isPrunable: boolean }>(
+    `select team_id as "teamId", id as "workflowId",
+            pruned_version < oldest_version
+            or exists (select 1 from version next
+                       where next.team_id = workflow.team_id and next.workflow_id = workflow.id
+                         and next.number = oldest_version + 1 and next.published_at <= $1
+                         and (oldest_version <= current_version - $2::bigint or next.published_at <= $3))
+              as "isPrunable"
+     from workflow where (team_id, id) > ($4, $5) order by team_id, id limit $6`,
     view.now - graceMs,
     keepVersions,
     view.now - keepMs,
+    after?.teamId ?? '',
+    after?.workflowId ?? '',
     limit,
   );
+  const places = rows.map(({ isPrunable, ...place }) => ({ place, isPrunable }));
+  return {
+    found: places.filter(({ isPrunable }) => isPrunable).map(({ place }) => place),
+    next: places.length < limit ? null : (places.at(-1)?.place ?? null),
+  };
 }
 
 /** The cursor of the deletion: the last row that was deleted. */

@@ -50,10 +50,14 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
   return { outcome: 'retired', running, slug: team.slug };
 }
 
-export async function retired(view: View): Promise<Result<'retired'>> {
+export async function retired(
+  view: View,
+  { after = '', limit }: Input<'retired'>,
+): Promise<Result<'retired'>> {
   const rows = await view.db.all<{ id: string; slug: string }>(
-    'select id, slug from team where slug like $1 order by id',
-    `${RETIRED}%`,
+    `select id, slug from team where id > $1 and slug like '${RETIRED}%' order by id limit $2`,
+    after,
+    limit,
   );
   return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
 }

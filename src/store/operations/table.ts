@@ -125,7 +125,6 @@ export const OPERATIONS = {
     subscribe: write(webhooks.subscribe),
     list: read(webhooks.list),
     get: read(webhooks.get),
-    byUrl: read(webhooks.byUrl),
     unsubscribe: write(webhooks.unsubscribe),
     secret: read(webhooks.secret),
     headers: read(webhooks.headers),

@@ -1,6 +1,7 @@
 /** Teams and the keys that they sign with. */
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import type { Page } from '../page.ts';
 import type { Tx, View } from '../sql.ts';
 import type { SigningKey } from '../store.ts';
 import { RETIRED } from '../team-tables.ts';
@@ -27,9 +28,12 @@ export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | u
   return view.db.get<Team>(`${TEAM} where slug = $1`, slug);
 }
 
-export async function list(view: View): Promise<Team[]> {
-  const teams = await view.db.all<Team>(`${TEAM} order by created_at, id`);
-  return teams.filter(({ slug }) => !slug.startsWith(RETIRED));
+export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
+  return view.db.all<Team>(
+    `${TEAM} where id > $1 and slug not like '${RETIRED}%' order by id limit $2`,
+    after,
+    limit,
+  );
 }
 
 /** Locks the team, so that of several nodes one stores its key and the others find it. */

@@ -101,14 +101,18 @@ export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | 
 
 export async function list(
   view: View,
-  { teamId, workflowId }: { teamId: string; workflowId?: string },
+  { teamId, workflowId, url, after = '', limit }: Parameters<WebhookOperations['list']>[0],
 ): Promise<Webhook[]> {
   const rows = await view.db.all<WebhookRow>(
     `select * from webhook
-     where team_id = $1 and ($2::text is null or workflow_id = $2) and state <> 'deleted'
-     order by created_at, id`,
+     where team_id = $1 and ($2::text is null or workflow_id = $2) and ($3::text is null or url = $3)
+       and state <> 'deleted' and id > $4
+     order by id limit $5`,
     teamId,
     workflowId ?? null,
+    url ?? null,
+    after,
+    limit,
   );
   return rows.map(toWebhook);
 }
@@ -120,21 +124,6 @@ export async function get(view: View, { teamId, id }: Target): Promise<Webhook |
     id,
   );
   return row && toWebhook(row);
-}
-
-export async function byUrl(
-  view: View,
-  { teamId, url, workflowId }: { teamId: string; url: string; workflowId?: string },
-): Promise<Webhook[]> {
-  const rows = await view.db.all<WebhookRow>(
-    `select * from webhook
-     where team_id = $1 and url = $2 and ($3::text is null or workflow_id = $3) and state <> 'deleted'
-     order by created_at, id`,
-    teamId,
-    url,
-    workflowId ?? null,
-  );
-  return rows.map(toWebhook);
 }
 
 /** `more` says whether deliveries still wait for them; `cancel-removed.ts` cancels those. */

@@ -6,6 +6,7 @@
  */
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
+import type { Page } from '../page.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
@@ -80,19 +81,27 @@ export async function get(
 
 export async function list(
   view: View,
-  { teamId, after = '', limit }: { teamId: string; after?: string; limit?: number },
+  { teamId, after = '', limit }: { teamId: string } & Page,
 ): Promise<Workflow[]> {
   const rows = await view.db.all<ListedRow>(
     `select ${LISTED} from workflow where team_id = $1 and id > $2 and archived_at is null order by id limit $3`,
     teamId,
     after,
-    limit ?? null,
+    limit,
   );
   return rows.map(toWorkflow);
 }
 
-export async function applied(view: View): Promise<AppliedWorkflow[]> {
-  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>(READ_APPLIED);
+export async function applied(
+  view: View,
+  { after, limit }: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>,
+): Promise<AppliedWorkflow[]> {
+  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>(
+    READ_APPLIED,
+    after?.teamId ?? '',
+    after?.id ?? '',
+    limit,
+  );
   return rows.map(({ unread, ...row }) =>
     unread === null ? row : { ...row, sourceType: (JSON.parse(unread) as Definition).source.type },
   );
@@ -107,7 +116,7 @@ const READ_APPLIED = `
   select team_id as "teamId", id, definition_hash as "definitionHash",
     case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
     case when strpos(definition, '\\u') > 0 then definition end as unread
-  from workflow where archived_at is null order by team_id, id`;
+  from workflow where (team_id, id) > ($1, $2) and archived_at is null order by team_id, id limit $3`;
 
 export async function archive(
   tx: Tx,

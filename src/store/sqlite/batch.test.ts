@@ -29,7 +29,7 @@ const fenced: Call = {
   name: 'records.sweep',
   input: { held: { teamId: 't', jobId: 'j', attempt: 1 }, limit: 1 },
 };
-const slugs = () => list({ db, now: 1 }).map(({ slug }) => slug);
+const slugs = () => list({ db, now: 1 }, { limit: 10 }).map(({ slug }) => slug);
 const errorOf = (answer: Answer | undefined) =>
   answer?.ok === false ? unpackError(answer.error) : undefined;
 

@@ -5,7 +5,7 @@ import type { Tx } from '../sql.ts';
 import { beat } from './beat.ts';
 import { claim } from './claim.ts';
 import { compare, currentSeqs } from './compare.ts';
-import { dueLanes, firstDueAt, lane, lanePages, load } from './lanes.ts';
+import { dueLanes, firstDueAt, lane, laneNames, load } from './lanes.ts';
 import { settle } from './settle.ts';
 import { stage } from './stage.ts';
 import { schema } from './status.ts';
@@ -28,7 +28,7 @@ export const SQLITE_OPERATIONS = {
     load: read(load),
     settle: write(settle),
   },
-  lanes: { pages: read(lanePages), due: read(dueLanes), one: read(lane) },
+  lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
   status: { ...OPERATIONS.status, schema: read(schema) },
 };
 

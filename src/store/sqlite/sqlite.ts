@@ -1,7 +1,6 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -14,6 +13,7 @@ import type { DueLane } from '../webhook-operations.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
+import { lanePages } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './operations.ts';
 import { OwnFiles } from './own-files.ts';
@@ -152,12 +152,8 @@ function compose(parts: {
     deliveries: {
       ...calls.deliveries,
       async lanes() {
-        const pages = await calls.lanes.pages();
         const due: DueLane[] = [];
-        for (const page of pages) {
-          if (page !== pages[0]) await nextTurn();
-          due.push(...(await calls.lanes.due(page)));
-        }
+        for await (const page of lanePages(calls.lanes.names)) due.push(...(await calls.lanes.due(page)));
         return due;
       },
       lane: calls.lanes.one,
