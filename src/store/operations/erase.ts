@@ -2,10 +2,11 @@
 import type { AfterFailure } from '../../model/job.ts';
 import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
-import type { Tx, Value, View } from '../sql.ts';
+import { both, type Tx, type Value, type View } from '../sql.ts';
 import { touchAllLanes } from '../touched.ts';
 import { fail, release } from './attempts.ts';
 import { rewriteStatement } from './find-content.ts';
+import { inWorkflow } from './record-indexes.ts';
 import { UNFINISHED } from './unfinished.ts';
 
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
@@ -44,24 +45,20 @@ export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>
   return changed;
 }
 
+const ROWS = both(
+  (pick) => `
+  select seq, added_in as "addedIn", removed_in as "removedIn", octet_length(body) as bytes from record
+  where ${inWorkflow(pick)} and seq = any($3::bigint[])`,
+);
+const DELETE = both((pick) => `delete from record where ${inWorkflow(pick)} and seq = any($3::bigint[])`);
+
 export async function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): Promise<number> {
   if (seqs.length > MAX_REMOVED) throw new RangeError(`At most ${MAX_REMOVED} records are removed at once`);
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
-  const rows = await tx.db.all<Row>(
-    `select seq, added_in as "addedIn", removed_in as "removedIn", octet_length(body) as bytes from record
-     where team_id = $1 and workflow_id = $2 and seq = any($3::bigint[])`,
-    teamId,
-    workflowId,
-    seqs,
-  );
+  const rows = await tx.db.all<Row>(ROWS, teamId, workflowId, seqs);
   if (rows.length > 0) {
     await takeOutOfCounts(tx, { teamId, workflowId }, rows);
-    await tx.db.run(
-      'delete from record where team_id = $1 and workflow_id = $2 and seq = any($3::bigint[])',
-      teamId,
-      workflowId,
-      seqs,
-    );
+    await tx.db.run(DELETE, teamId, workflowId, seqs);
     await tx.db.run(
       'update workflow set erasures = erasures + 1 where team_id = $1 and id = $2',
       teamId,
@@ -81,46 +78,46 @@ interface Row {
 
 const UNCOUNT = `
   update version
-  set total = total - (select count(*) from unnest($3::integer[], $4::integer[]) as gone (added_in, removed_in)
-                       where gone.added_in <= version.number
-                         and (gone.removed_in is null or gone.removed_in > version.number)),
-      bytes = bytes - (select coalesce(sum(gone.bytes), 0)
-                       from unnest($3::integer[], $4::integer[], $8::bigint[]) as gone (added_in, removed_in, bytes)
-                       where gone.added_in <= version.number
-                         and (gone.removed_in is null or gone.removed_in > version.number)),
-      added = greatest(0, added - (select count(*) from unnest($5::integer[]) as number
-                                   where number = version.number)),
-      changed = greatest(0, changed - (select count(*) from unnest($6::integer[]) as number
-                                       where number = version.number)),
-      removed = greatest(0, removed - (select count(*) from unnest($7::integer[]) as number
-                                       where number = version.number))
-  where team_id = $1 and workflow_id = $2`;
+  set total = total - $5, bytes = bytes - $6,
+      added = case when number = $3::bigint then greatest(0, added - $7) else added end,
+      changed = case when number = $3::bigint then greatest(0, changed - $8) else changed end,
+      removed = case when number = $3::bigint then greatest(0, removed - $9) else removed end
+  where team_id = $1 and workflow_id = $2 and number >= $3::bigint and number < $4::bigint`;
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Subtracts records, given with all their rows, from the counts of every version. */
 async function takeOutOfCounts(
   tx: Tx,
   { teamId, workflowId }: { teamId: string; workflowId: string },
-  rows: readonly Row[],
+  all: readonly Row[],
 ): Promise<void> {
+  const rows = all.map((row) => ({ ...row, removedIn: row.removedIn ?? NEVER }));
   const mark = ({ seq }: Row, version: number | null) => `${seq} ${version}`;
   const began = new Set(rows.map((row) => mark(row, row.addedIn)));
   const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
-  const addedIn = rows.map((row) => row.addedIn);
-  // A row that starts where another one of its record ends is a change.
-  const changes = rows.filter((row) => ended.has(mark(row, row.addedIn)));
-  const additions = rows.filter((row) => !changes.includes(row));
-  const removals = rows.filter((row) => row.removedIn !== null && !began.has(mark(row, row.removedIn)));
-  await tx.db.run(
-    UNCOUNT,
-    teamId,
-    workflowId,
-    addedIn,
-    rows.map((row) => row.removedIn),
-    additions.map((row) => row.addedIn),
-    changes.map((row) => row.addedIn),
-    removals.map((row) => row.removedIn),
-    rows.map((row) => row.bytes),
-  );
+  // Between two of these versions the same rows are visible.
+  const numbers = new Set([...rows.flatMap(({ addedIn, removedIn }) => [addedIn, removedIn]), NEVER]);
+  const bounds = [...numbers].sort((a, b) => a - b);
+  const updates = bounds.slice(0, -1).map((version, place) => {
+    const visible = rows.filter(({ addedIn, removedIn }) => addedIn <= version && version < removedIn);
+    // A row that starts where another one of its record ends is a change.
+    const added = rows.filter(({ addedIn }) => addedIn === version);
+    const changed = added.filter((row) => ended.has(mark(row, version)));
+    const removed = rows.filter((row) => row.removedIn === version && !began.has(mark(row, version)));
+    return tx.db.run(
+      UNCOUNT,
+      teamId,
+      workflowId,
+      version,
+      bounds[place + 1] as number,
+      visible.length,
+      visible.reduce((sum, { bytes }) => sum + bytes, 0),
+      added.length - changed.length,
+      changed.length,
+      removed.length,
+    );
+  });
+  await Promise.all(updates);
 }
 
 /**
@@ -137,7 +134,7 @@ async function lockRuns(
     workflowIds,
   );
   const unfinished = await tx.db.all<JobRow>(
-    `select * from job
+    `select * from job /* use job_slot */
      where team_id = $1 and ($2::text[] is null or workflow_id = any($2))
        and ${UNFINISHED}
      order by id for update`,
@@ -173,19 +170,20 @@ export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): 
   const every = entries.some(({ workflowId }) => workflowId === '');
   const at = every ? null : entries.map(({ workflowId }) => workflowId);
   const running = await lockRuns(tx, { teamId, workflowIds: at });
-  const stored = await tx.db.all<{ workflowId: string }>(
-    `insert into suppression (team_id, workflow_id, kind, hash, created_at)
-     select $1, workflow_id, kind, hash, $2
-     from unnest($3::text[], $4::text[], $5::text[]) as new (workflow_id, kind, hash)
-     on conflict do nothing
-     returning workflow_id as "workflowId"`,
-    teamId,
-    tx.now,
-    entries.map(({ workflowId }) => workflowId),
-    entries.map(({ kind }) => kind),
-    entries.map(({ hash }) => hash),
+  const stored = await Promise.all(
+    entries.map(({ workflowId, kind, hash }) =>
+      tx.db.run(
+        `insert into suppression (team_id, workflow_id, kind, hash, created_at) values ($1, $2, $3, $4, $5)
+         on conflict do nothing`,
+        teamId,
+        workflowId,
+        kind,
+        hash,
+        tx.now,
+      ),
+    ),
   );
-  const of = new Set(stored.map(({ workflowId }) => workflowId));
+  const of = new Set(entries.filter((_, place) => stored[place] !== 0).map(({ workflowId }) => workflowId));
   await interrupt(
     tx,
     running.filter((job) => of.has('') || of.has(job.workflow_id)),

@@ -1,8 +1,9 @@
 /** Finds a person in everything that may hold the content of records, in bounded steps. */
 
 import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
-import type { Value, View } from '../sql.ts';
+import { both, type Pick, type Value, type View } from '../sql.ts';
 import { PLACES, type Place } from '../text-places.ts';
+import { inWorkflow } from './record-indexes.ts';
 
 type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
 type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
@@ -11,21 +12,29 @@ type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOp
 const LOOK_BYTES = 2 * 1_048_576;
 const LOOK_ROWS = 1_000;
 const FEW_NEEDLES = 4;
-const RECORD_KEYS = `
+const RECORD_KEYS = both(
+  (pick) => `
   select seq, added_in as "addedIn" from record
-  where team_id = $1 and workflow_id = $2 and (seq, added_in) > ($3::bigint, $4::integer)
-  order by seq, added_in limit $5`;
-const RECORDS = `
+  where ${inWorkflow(pick)} and (seq, added_in) > ($3::bigint, $4::integer)
+  order by seq, added_in limit $5`,
+);
+const RECORDS = both(
+  (pick) => `
   select id, seq, added_in as "addedIn", removed_in as "removedIn", body from record
-  where team_id = $1 and workflow_id = $2
+  where ${inWorkflow(pick)}
     and (seq, added_in) > ($3::bigint, $4::integer) and (seq, added_in) <= ($5::bigint, $6::integer)
-    and (id = any($7::text[]) or ${holdsNeedle('body', '$8')})
-  order by seq, added_in`;
+    and (id = any($7::text[]) or ${holdsNeedle(pick, 'body', '$8')})
+  order by seq, added_in`,
+);
 
 /** Whether a text contains one of the needles, which are in lower case. In "C" only ASCII letters have a case. */
-function holdsNeedle(text: string, needles: string): string {
-  return `exists (select 1 from unnest(${needles}::text[]) as needle
-                  where strpos(lower(${text} collate "C"), needle collate "C") > 0)`;
+function holdsNeedle(pick: Pick, text: string, needles: string): string {
+  const from = pick({
+    sqlite: `json_each(${needles}) as needle`,
+    postgres: `unnest(${needles}::text[]) as needle (value)`,
+  });
+  return `exists (select 1 from ${from}
+                  where strpos(lower(${text} collate "C"), needle.value collate "C") > 0)`;
 }
 
 export async function scanRecords(view: View, input: Input<'scanRecords'>): Promise<Result<'scanRecords'>> {
@@ -54,7 +63,7 @@ export async function scanRecords(view: View, input: Input<'scanRecords'>): Prom
   return { rows, next: JSON.stringify(upTo) };
 }
 
-/** Leaves out texts that PostgreSQL cannot store, and so cannot contain. */
+/** Leaves out texts that are in no record and that PostgreSQL does not even take as values. */
 function storable(texts: readonly string[]): string[] {
   return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
 }
@@ -70,8 +79,8 @@ async function longest(
   { teamId, workflowId }: { teamId: string; workflowId: string },
 ): Promise<number> {
   const row = await view.db.get<{ bytes: number }>(
-    `select greatest(staged_largest, (select max(largest) from version
-                                      where version.team_id = $1 and version.workflow_id = $2)) as bytes
+    `select greatest(staged_largest, coalesce((select max(largest) from version
+                                               where version.team_id = $1 and version.workflow_id = $2), 0)) as bytes
      from workflow where team_id = $1 and id = $2`,
     teamId,
     workflowId,
@@ -92,13 +101,15 @@ function statements({ table, keys, column, joins = '', workflow, about }: Place)
     keys: `
       select ${list} from ${table} t where t.team_id = $1 and (${list}) > (${marks(2)})
       order by ${list} limit $${then}`,
-    texts: `
+    texts: both(
+      (pick) => `
       select ${list}, ${workflow} as workflow, t.${column} as text, ${about ?? 'null'} as about
       from ${table} t ${joins}
       where t.team_id = $1 and (${list}) > (${marks(2)}) and (${list}) <= (${marks(then)})
         and t.${column} is not null
         and ${workflow} is not distinct from coalesce($${then + keys.length}::text, ${workflow})
-        and ${holdsNeedle(`(t.${column} || ${about ?? `''`})`, `$${then + keys.length + 1}`)}`,
+        and ${holdsNeedle(pick, `(t.${column} || ${about ?? `''`})`, `$${then + keys.length + 1}`)}`,
+    ),
     rewrite: `
       update ${table} as t set ${column} = $2
       where t.team_id = $1 and (${list}) = (${marks(4)}) and t.${column} = $3`,

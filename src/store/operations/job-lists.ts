@@ -6,7 +6,7 @@ import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { JobGlance, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import type { Tx, Value, View } from '../sql.ts';
-import { MAX_BATCH_BYTES } from './sweep.ts';
+import { MAX_BATCH_BYTES } from './room.ts';
 import { UNFINISHED } from './unfinished.ts';
 
 type Input<Name extends 'list' | 'recent' | 'counts' | 'prune'> = Parameters<JobOperations[Name]>[0];

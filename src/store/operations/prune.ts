@@ -7,7 +7,7 @@ import { both, type Tx, type View } from '../sql.ts';
 import { countPrunable } from '../version-row.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
-import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
+import { inParts, isFull, MAX_BATCH_BYTES } from './room.ts';
 import { lockWorkflow } from './workflows.ts';
 
 // A version may be deleted when the version after it was published long enough ago.
@@ -125,24 +125,17 @@ async function deleteRecords(
   tx: Tx,
   { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },
 ): Promise<{ done: boolean; next: PrunePlace }> {
-  const { teamId, workflowId } = after;
-  const closed = await tx.db.all<{ seq: number; removedIn: number; bytes: number }>(
-    CLOSED,
-    teamId,
-    workflowId,
-    oldest,
-    limit,
-    after.removedIn,
-    after.seq,
-  );
-  const some = fitting(closed, MAX_BATCH_BYTES);
-  const last = some.at(-1);
-  if (last === undefined) return { done: true, next: after };
-  await tx.db.run(DELETE_CLOSED, teamId, workflowId, after.removedIn, after.seq, last.removedIn, last.seq);
-  return {
-    done: some.length < limit && some.length === closed.length,
-    next: { teamId, workflowId, removedIn: last.removedIn, seq: last.seq },
-  };
+  const at = [after.teamId, after.workflowId] as const;
+  const room = { rows: limit, bytes: MAX_BATCH_BYTES };
+  let next = after;
+  await inParts<{ seq: number; removedIn: number; bytes: number }>(tx.db, room, {
+    first: (rows) => tx.db.all(CLOSED, ...at, oldest, rows, next.removedIn, next.seq),
+    upTo: async ({ removedIn, seq }) => {
+      await tx.db.run(DELETE_CLOSED, ...at, next.removedIn, next.seq, removedIn, seq);
+      next = { ...next, removedIn, seq };
+    },
+  });
+  return { done: !isFull(room), next };
 }
 
 async function deleteVersions(

@@ -1,11 +1,11 @@
 /** Deletes a team: first it is retired, so that nobody can use it, then its rows are deleted in small steps. */
 import type { Table } from '../copy/tables.ts';
-import type { Tx, View } from '../sql.ts';
+import type { Tx, Value, View } from '../sql.ts';
 import type { TeamOperations } from '../store.ts';
 import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
 import { touchKeys } from './keys.ts';
 import { inOrder } from './record-indexes.ts';
-import { fitting, MAX_BATCH_BYTES } from './sweep.ts';
+import { inParts, isFull, MAX_BATCH_BYTES, type Room } from './room.ts';
 import { UNFINISHED } from './unfinished.ts';
 
 type Input<Name extends keyof TeamOperations> = Parameters<TeamOperations[Name]>[0];
@@ -16,7 +16,7 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
   await tx.db.run('select 1 from workflow where team_id = $1 order by id for update', teamId);
   // Waits for claims under way, so that the jobs they start are found.
   const unfinished = await tx.db.all<{ id: string; state: string }>(
-    `select id, state from job where team_id = $1 and ${UNFINISHED}
+    `select id, state from job /* use job_slot */ where team_id = $1 and ${UNFINISHED}
      order by id for update`,
     teamId,
   );
@@ -36,7 +36,10 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
     teamId,
     tx.now,
   );
-  await tx.db.run(`update job set parked = 1 where team_id = $1 and ${UNFINISHED}`, teamId);
+  await tx.db.run(
+    `update job /* use job_slot */ set parked = 1 where team_id = $1 and ${UNFINISHED}`,
+    teamId,
+  );
   await tx.db.run(
     `update webhook set state = 'deleted', deleted_at = $2 where team_id = $1 and state <> 'deleted'`,
     teamId,
@@ -71,34 +74,34 @@ export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promis
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
   for (const table of TEAM_TABLES) {
     await empty(tx, table, teamId, room);
-    if (room.rows <= 0 || room.bytes <= 0) return { done: false };
+    if (isFull(room)) return { done: false };
   }
-  await tx.db.run('delete from lane where team_id = $1', teamId);
+  const lanes = tx.db.pick({ sqlite: undefined, postgres: 'delete from lane where team_id = $1' });
+  if (lanes !== undefined) await tx.db.run(lanes, teamId);
   await tx.db.run('delete from team where id = $1', teamId);
   return { done: true };
 }
 
-async function empty(
-  tx: Tx,
-  { name, key, long = [] }: Table,
-  teamId: string,
-  room: { rows: number; bytes: number },
-): Promise<void> {
+/** Deletes the team's rows of a table, as many as there is room for. */
+async function empty({ db }: Tx, { name, key, long = [] }: Table, teamId: string, room: Room): Promise<void> {
+  const numbered = name === 'record' && db.pick({ sqlite: true, postgres: false });
+  const where = numbered ? 'workflow in (select number from workflow where team_id = $1)' : 'team_id = $1';
+  const keys = numbered ? ['workflow', 'seq', 'added_in'] : key;
+  const list = keys.join(', ');
   const bytes = ['0', ...long.map((column) => `coalesce(octet_length(${column}), 0)`)].join(' + ');
-  const keys = key.join(', ');
-  const first = `from ${name} where team_id = $1 order by ${keys} limit $2`;
-  const found = await tx.db.all<{ bytes: number }>(`select ${bytes} as bytes ${first}`, teamId, room.rows);
-  const some = fitting(found, room.bytes);
-  if (some.length === 0) return;
-  await tx.db.run(
-    `with doomed as materialized (select ${keys} ${first})
-     delete from ${name} using doomed
-     where ${name}.team_id = $1 and ${key.map((column) => `${name}.${column} = doomed.${column}`).join(' and ')}`,
-    teamId,
-    some.length,
-  );
-  room.rows -= some.length;
-  room.bytes -= some.reduce((sum, row) => sum + row.bytes, 0);
-  // The rest is left to the next call.
-  if (some.length < found.length) room.bytes = 0;
+  const last = keys.map((_, place) => `$${place + 2}`).join(', ');
+  await inParts<Record<string, Value> & { bytes: number }>(db, room, {
+    first: (rows) =>
+      db.all(
+        `select ${list}, ${bytes} as bytes from ${name} where ${where} order by ${list} limit $2`,
+        teamId,
+        rows,
+      ),
+    upTo: (row) =>
+      db.run(
+        `delete from ${name} where ${where} and (${list}) <= (${last})`,
+        teamId,
+        ...keys.map((column) => row[column] as Value),
+      ),
+  });
 }

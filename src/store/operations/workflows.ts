@@ -201,7 +201,7 @@ async function park(
   { teamId, ids, parked }: { teamId: string; ids: readonly string[]; parked: boolean },
 ): Promise<void> {
   await tx.db.run(
-    `update job set parked = $1,
+    `update job /* use job_slot */ set parked = $1,
        run_at = case when $1 = 0 and state <> 'running' then greatest(run_at, $4) else run_at end
      where team_id = $2 and workflow_id = any($3::text[]) and ${UNFINISHED}
        and parked <> $1`,

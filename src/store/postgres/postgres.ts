@@ -4,6 +4,7 @@ import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { callsOf } from '../operation.ts';
+import { inTransactions } from '../records-in-parts.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
 import { beating } from './beat.ts';
@@ -113,6 +114,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         await Promise.all(held.map((one) => calls.jobs.release({ held: one })));
       },
     },
+    records: { ...calls.records, ...inTransactions(calls.records) },
     ...outbox({ ...calls, now }),
     erasure: {
       ...calls.erasure,

@@ -9,7 +9,6 @@ import { dueLanes, firstDueAt, lane, laneNames, load } from './lanes.ts';
 import { settle } from './settle.ts';
 import { stage } from './stage.ts';
 import { schema } from './status.ts';
-import { remove, sweep } from './sweep.ts';
 
 export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
@@ -19,8 +18,6 @@ export const SQLITE_OPERATIONS = {
     compare: read(compare),
     currentSeqs: read(currentSeqs),
     stage: write(stage),
-    remove: write(remove),
-    sweep: write(sweep),
   },
   deliveries: {
     ...OPERATIONS.deliveries,

@@ -7,6 +7,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { cancelingRest } from '../cancel-rest.ts';
 import { callsOf } from '../operation.ts';
+import { inTransactions } from '../records-in-parts.ts';
 import type { View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
@@ -130,24 +131,7 @@ function compose(parts: {
         await Promise.all(held.map((one) => calls.jobs.release({ held: one })));
       },
     },
-    records: {
-      ...calls.records,
-      stage: async ({ held, writes }) => {
-        const seqs: number[] = [];
-        do {
-          const part = await calls.records.stage({ held, writes: writes.slice(seqs.length) });
-          seqs.push(...part.seqs);
-        } while (seqs.length < writes.length);
-        return { seqs };
-      },
-      remove: async ({ held, seqs }) => {
-        let left = seqs;
-        do {
-          const { dealtWith } = await calls.records.remove({ held, seqs: left });
-          left = left.slice(dealtWith);
-        } while (left.length > 0);
-      },
-    },
+    records: { ...calls.records, ...inTransactions(calls.records) },
     webhooks: { ...calls.webhooks, unsubscribe: rest.unsubscribe },
     deliveries: {
       ...calls.deliveries,
