@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { type Call, runBatch } from '../../src/store/sqlite/batch.ts';
 import { Database, type Value } from '../../src/store/sqlite/database.ts';
-import type { View } from '../../src/store/sqlite/transaction.ts';
+import { SqliteSql } from '../../src/store/sqlite/sql.ts';
+import type { View } from '../../src/store/sql.ts';
 
 export interface Work {
   /** Statements that were run, those that begin and commit included. */

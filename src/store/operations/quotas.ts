@@ -90,9 +90,9 @@ const COUNT_BYTES = both(
 );
 
 /**
- * Counts and stores the bytes of a current version that lacks them: a node of the previous release published it, or it was
- * copied from a database of that release.
- * Null when there are too many records to count while the workflow is locked.
+ * Counts and stores the bytes of a current version that lacks them: a node of the previous release published it, or it
+ * was copied from a database of that release. Null when there are too many records to count while the workflow is
+ * locked.
  */
 export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
   if (records > MAX_COUNTED) return null;

@@ -9,7 +9,6 @@ import { silentLogger } from '../../observe/log.ts';
 import { type Answer, type Call, packError, runBatch, unpackError } from './batch.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
-import { list } from './teams.ts';
 
 let root: string;
 let db: Database;
@@ -23,13 +22,14 @@ afterEach(async () => {
   await rm(root, { recursive: true });
 });
 
-const run = (...calls: Call[]) => runBatch(db, { now: 1, publicUrl: 'http://localhost', calls }).answers;
+const run = async (...calls: Call[]) =>
+  (await runBatch(db, { now: 1, publicUrl: 'http://localhost', calls })).answers;
 const team = (slug: string): Call => ({ name: 'teams.ensure', input: { slug } });
 const fenced: Call = {
   name: 'records.sweep',
   input: { held: { teamId: 't', jobId: 'j', attempt: 1 }, limit: 1 },
 };
-const slugs = () => list({ db, now: 1 }, { limit: 10 }).map(({ slug }) => slug);
+const slugs = () => db.all<{ slug: string }>('select slug from team order by slug').map(({ slug }) => slug);
 const errorOf = (answer: Answer | undefined) =>
   answer?.ok === false ? unpackError(answer.error) : undefined;
 
@@ -39,8 +39,8 @@ const orphan: Call = {
   input: { teamId: 'nobody', name: '', hash: 'h', prefix: '', scopes: [], expiresAt: null },
 };
 
-test('commits the operations around one that throws', () => {
-  const answers = run(team('a'), fenced, team('b'), orphan, team('c'));
+test('commits the operations around one that throws', async () => {
+  const answers = await run(team('a'), fenced, team('b'), orphan, team('c'));
   assert.deepEqual(
     answers.map((answer) => answer.ok),
     [true, false, true, false, true],
@@ -50,7 +50,7 @@ test('commits the operations around one that throws', () => {
   assert.deepEqual(slugs(), ['a', 'b', 'c']);
 });
 
-test('rolls back all that a throwing operation has written, and nothing else', () => {
+test('rolls back all that a throwing operation has written, and nothing else', async () => {
   db.exec(`insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
            values ('t', 'first', 'w', 1, 'waiting', 1, 1), ('t', 'second', 'w', 1, 'waiting', 1, 1)`);
   const rowOf = (deliveryId: string, outcome: string | null) => [
@@ -73,77 +73,54 @@ test('rolls back all that a throwing operation has written, and nothing else', (
   const rows = [rowOf('first', 'ok'), rowOf('second', null)];
   const broken: Call = { name: 'deliveries.settle', input: { rows } };
   const state = () => db.get<{ state: string }>(`select state from delivery where id = 'first'`)?.state;
-  assert.match(errorOf(run(broken)[0])?.message ?? '', /NOT NULL/, 'it fails at the second one');
+  assert.match(errorOf((await run(broken))[0])?.message ?? '', /NOT NULL/, 'it fails at the second one');
   assert.equal(state(), 'waiting');
   assert.deepEqual(
-    run(team('a'), broken).map((answer) => answer.ok),
+    (await run(team('a'), broken)).map((answer) => answer.ok),
     [true, false],
   );
   assert.equal(state(), 'waiting');
   assert.deepEqual(slugs(), ['a']);
 });
 
-test('cancels a part of a large backlog in the transaction that removes a webhook, and says that more is left', () => {
-  db.exec(`insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at)
-           values ('t', 'w', '', '[]', 'a', '', 'active', '', 1), ('t', 'v', '', '[]', 'b', '', 'active', '', 1);
-           with recursive numbers (value) as (select 1 union all select value + 1 from numbers where value < 1400)
-           insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
-           select 't', value, iif(value % 2, 'w', 'v'), 1, 'waiting', 1, 1 from numbers`);
-  const waiting = () =>
-    db.get<{ count: number }>(`select count(*) as count from delivery where state = 'waiting'`)?.count;
-  const batch = (...calls: Call[]) => runBatch(db, { now: 1, publicUrl: '', calls });
-  const unsubscribe = (id: string): Call => ({
-    name: 'webhooks.unsubscribe',
-    input: { teamId: 't', ids: [id] },
-  });
-  const more: Call = { name: 'deliveries.cancelRemoved', input: undefined };
-  assert.ok(batch(unsubscribe('w'), unsubscribe('v'), fenced).cancelMore);
-  assert.equal(waiting(), 900);
-  assert.ok(batch(more).cancelMore);
-  assert.equal(waiting(), 400);
-  assert.ok(!batch(more).cancelMore);
-  assert.equal(waiting(), 0);
-  assert.ok(!batch(more).cancelMore);
-});
-
-test('refuses the whole batch when the commit fails, and works afterwards', () => {
-  const answers = runDeferred(team('a'), orphan);
+test('refuses the whole batch when the commit fails, and works afterwards', async () => {
+  const answers = await runDeferred(team('a'), orphan);
   for (const answer of answers) {
     const error = errorOf(answer);
     assert.ok(error instanceof Problem && error.code === 'database_unavailable');
     assert.match((error.cause as Error).message, /FOREIGN KEY/);
   }
   assert.deepEqual(slugs(), []);
-  assert.ok(run(team('b'))[0]?.ok);
+  assert.ok((await run(team('b')))[0]?.ok);
   assert.deepEqual(slugs(), ['b']);
 });
 
-test('refuses the whole batch when the disk is full, and works when there is room again', () => {
-  assert.ok(run(team('a'))[0]?.ok);
+test('refuses the whole batch when the disk is full, and works when there is room again', async () => {
+  assert.ok((await run(team('a')))[0]?.ok);
   const pages = db.get<{ page_count: number }>('pragma page_count')?.page_count ?? 0;
   db.exec(`pragma max_page_count = ${pages}`);
   const large: Call = { name: 'instance.claim', input: { name: 'large', value: 'x'.repeat(100_000) } };
-  for (const answer of run(team('b'), large, team('c'))) {
+  for (const answer of await run(team('b'), large, team('c'))) {
     const error = errorOf(answer);
     assert.ok(error instanceof Problem && error.code === 'disk_full');
     assert.match((error.cause as Error).message, /full/);
   }
   assert.deepEqual(slugs(), ['a']);
   db.exec('pragma max_page_count = 1000000');
-  assert.ok(run(team('b'), large, team('c')).every((answer) => answer.ok));
+  assert.ok((await run(team('b'), large, team('c'))).every((answer) => answer.ok));
 });
 
-test('refuses the whole batch while another process holds the lock', () => {
+test('refuses the whole batch while another process holds the lock', async () => {
   const other = new Database(join(root, 'flowhook.db'));
   other.exec('begin immediate');
-  const error = errorOf(run(team('a'))[0]);
+  const error = errorOf((await run(team('a')))[0]);
   assert.ok(error instanceof Problem && error.code === 'database_unavailable');
   other.exec('rollback');
   other.close();
-  assert.ok(run(team('a'))[0]?.ok);
+  assert.ok((await run(team('a')))[0]?.ok);
 });
 
-test('carries a Problem between threads with its sentence, its headers and its cause', () => {
+test('carries a Problem between threads with its sentence, its headers and its cause', async () => {
   const problem = new Problem('webhook_limit', {
     sentence: 'No more',
     headers: { 'x-limit': '1' },
@@ -157,7 +134,7 @@ test('carries a Problem between threads with its sentence, its headers and its c
 });
 
 /** Foreign keys wait for the commit only within the transaction in which that was asked for. */
-function runDeferred(...calls: Call[]): Answer[] {
+async function runDeferred(...calls: Call[]): Promise<Answer[]> {
   const deferring: Call = {
     name: 'instance.claim',
     input: {
@@ -168,5 +145,5 @@ function runDeferred(...calls: Call[]): Answer[] {
       },
     },
   };
-  return run(deferring, ...calls).slice(1);
+  return (await run(deferring, ...calls)).slice(1);
 }

@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 /** Queues a job for each of so many workflows, all at one time, each with a key of its own. */
-function queueWithKeys(prefix: string, count: number, now: number): Answer[] {
+async function queueWithKeys(prefix: string, count: number, now: number): Promise<Answer[]> {
   const calls = Array.from({ length: count }, (_, n) => [
     {
       name: 'workflows.apply' as const,
@@ -38,18 +38,18 @@ function queueWithKeys(prefix: string, count: number, now: number): Answer[] {
       input: { teamId: 't', workflowId: `${prefix}${n}`, origin: 'api', idempotencyKey: 'k' },
     },
   ]).flat();
-  return runBatch(db, { now, publicUrl: '', calls }).answers;
+  return (await runBatch(db, { now, publicUrl: '', calls })).answers;
 }
 
 const keys = () => db.get<{ count: number }>('select count(*) as count from idempotency')?.count;
 
-test('removes idempotency keys that are older than 24 h, a few with every new one', () => {
-  assert.ok(queueWithKeys('old', 30, 0).every((answer) => answer.ok));
-  queueWithKeys('young', 5, 1);
+test('removes idempotency keys that are older than 24 h, a few with every new one', async () => {
+  assert.ok((await queueWithKeys('old', 30, 0)).every((answer) => answer.ok));
+  await queueWithKeys('young', 5, 1);
   assert.equal(keys(), 35);
-  queueWithKeys('new', 1, DAY_MS);
+  await queueWithKeys('new', 1, DAY_MS);
   const left = keys() ?? 0;
   assert.ok(left < 36 && left > 6, `${left} keys are left after the first new one`);
-  queueWithKeys('newer', 10, DAY_MS);
+  await queueWithKeys('newer', 10, DAY_MS);
   assert.equal(keys(), 16);
 });

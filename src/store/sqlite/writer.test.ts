@@ -61,7 +61,7 @@ test('a call of one team is in the next batch, however many of another team wait
       threadThat(`if (message.close) process.exit();
         const answers = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
         const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
-        parentPort.postMessage({ result: { answers, touched, cancelMore: false } });`),
+        parentPort.postMessage({ result: { answers, touched } });`),
     options,
   );
   await writer.start();
