@@ -8,6 +8,7 @@ import { WRITES } from './sqlite/operations.ts';
 const SILENT: Readonly<Record<string, readonly string[]>> = {
   'the service does it by itself': [
     'instance.claim',
+    'instance.lease',
     'teams.ensureSigningKey',
     'keys.used',
     'sessions.prune',

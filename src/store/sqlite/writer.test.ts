@@ -10,7 +10,6 @@ import { NO_QUOTAS } from '../../model/quota.ts';
 import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
 import type { Touched } from '../store.ts';
-import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { startWriter, Writer, type WriterOptions } from './writer.ts';
 
@@ -133,24 +132,4 @@ test('closes while it waits to restart the thread', async () => {
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
   await writer.close();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('stopping'));
-});
-
-test('at its start cancels the deliveries that a previous process left waiting for a removed webhook', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
-  const db = new Database(path);
-  db.exec(`insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at, deleted_at)
-           values ('t', 'w', '', '[]', '', '', 'deleted', '', 1, 1);
-           insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
-           values ('t', 'd', 'w', 1, 'waiting', 1, 1)`);
-  const writer = await startWriter({ ...options, path });
-  const deadline = performance.now() + 10_000;
-  while (db.get<{ state: string }>('select state from delivery')?.state !== 'canceled') {
-    assert.ok(performance.now() < deadline, 'it still waits');
-    await new Promise(setImmediate);
-  }
-  await writer.close();
-  db.close();
-  await rm(directory, { recursive: true });
 });
