@@ -19,14 +19,17 @@ import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
 import { UNFINISHED } from './unfinished.ts';
-import { lockWorkflow } from './workflows.ts';
 
 type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
 
 export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
   const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
-    lockWorkflow(tx, teamId, workflowId),
+    tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>(
+      'select paused_at, archived_at, definition from workflow where team_id = $1 and id = $2 for update',
+      teamId,
+      workflowId,
+    ),
     remembered(tx, input, 'jobs.enqueue'),
     unfinishedJobs(tx, input),
   ]);

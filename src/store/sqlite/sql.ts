@@ -12,15 +12,15 @@ export class SqliteSql implements Sql {
   }
 
   async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
-    return this.#open().row<Row>(textOf(sql), values.map(bindable));
+    return this.#open().row<Row>(textOf(sql), bindable(values));
   }
 
   async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
-    return this.#open().rows<Row>(textOf(sql), values.map(bindable));
+    return this.#open().rows<Row>(textOf(sql), bindable(values));
   }
 
   async run(sql: Statement, ...values: Value[]): Promise<number> {
-    return this.#open().run(textOf(sql), ...values.map(bindable));
+    return this.#open().run(textOf(sql), ...bindable(values));
   }
 
   async lock(): Promise<void> {}
@@ -59,7 +59,14 @@ function textOf(sql: Statement): string {
   return typeof sql === 'string' ? sql : sql.sqlite;
 }
 
-function bindable(value: Value): Bound {
+/** Mostly the very values: only what SQLite has no type for is replaced. */
+function bindable(values: readonly Value[]): readonly Bound[] {
+  return values.some((value) => typeof value === 'boolean' || Array.isArray(value))
+    ? values.map(toBound)
+    : (values as readonly Bound[]);
+}
+
+function toBound(value: Value): Bound {
   if (typeof value === 'boolean') return value ? 1 : 0;
   return Array.isArray(value) ? JSON.stringify(value) : (value as Bound);
 }
