@@ -1,5 +1,6 @@
 /** Cancels what still waits for removed webhooks, where it is more than the transaction that removed them may cancel. */
 import type { CallsOf } from './operation.ts';
+import { settlementRow } from './operations/settle.ts';
 import type { OPERATIONS } from './operations/table.ts';
 import type { Store } from './store.ts';
 
@@ -8,15 +9,10 @@ type Calls = CallsOf<Pick<typeof OPERATIONS, 'webhooks' | 'deliveries'>>;
 /**
  * Makes the operations after which something may be left. What is not got to, because the process ends, is found by the
  * chore that expires old deliveries.
- *
- * @param settle says whether more is left
  */
-export function cancelingRest<Input>(
-  { webhooks, deliveries }: Calls,
-  settle: (input: Input) => Promise<{ more: boolean }>,
-): {
+export function cancelingRest({ webhooks, deliveries }: Calls): {
   unsubscribe: Store['webhooks']['unsubscribe'];
-  settle(input: Input): Promise<void>;
+  settle: Store['deliveries']['settle'];
   expire: Store['deliveries']['expire'];
 } {
   let isCanceling = false;
@@ -40,8 +36,8 @@ export function cancelingRest<Input>(
       if (more) void cancelTheRest();
       return removed;
     },
-    async settle(input) {
-      if ((await settle(input)).more) void cancelTheRest();
+    async settle({ settlements }) {
+      if ((await deliveries.settle({ rows: settlements.map(settlementRow) })).more) void cancelTheRest();
     },
     async expire(input) {
       if (!isExpiring) void cancelTheRest();

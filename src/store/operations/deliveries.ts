@@ -1,5 +1,5 @@
 /** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
-import { type Attempt, DELIVERY_STATES } from '../../model/delivery.ts';
+import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import type { View } from '../sql.ts';
 import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 
@@ -18,7 +18,9 @@ const WITH_THE_REST = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
-export const SUMMARY = `select ${COLUMNS} from delivery ${WITH_THE_REST}`;
+/** @param index the one that SQLite searches */
+export const summaries = (index: string): string =>
+  `select ${COLUMNS} from delivery /* use ${index} */ ${WITH_THE_REST}`;
 
 export async function get(
   view: View,
@@ -50,20 +52,34 @@ export async function get(
   };
 }
 
-// One seek for each state, so that a rare state is found among many deliveries of others.
-const PAGE = `
-  select ${COLUMNS} from (
-    select found.id from unnest($3::text[]) as wanted (state)
-    cross join lateral (
-      select id, created_at from delivery
-      where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
-        and created_at >= $4 and (created_at, id) < ($5, $6)
-      order by created_at desc, id desc limit $7
-    ) found
-    order by found.created_at desc, found.id desc limit $7
-  ) page
+/**
+ * One seek for each state, so that a rare state is found among many deliveries of others: `$1` and `$2` name the lane.
+ *
+ * @param page.columns of `delivery`: the first two are `created_at` and `id`, by which they are ordered
+ */
+export function ofStates(
+  states: readonly DeliveryState[],
+  page: { columns: string; where: string; order: 'asc' | 'desc'; limit: string },
+): string {
+  const { columns, where, order, limit } = page;
+  const inOrder = `order by 1 ${order}, 2 ${order} limit ${limit}`;
+  const ofEach = [...new Set(states)].map(
+    (state) => `select * from (
+      select ${columns} from delivery /* use delivery_history */
+      where team_id = $1 and webhook_id = $2 and (state || '') = '${state}' and ${where} ${inOrder}) of_state`,
+  );
+  return `${ofEach.join(' union all ')} ${inOrder}`;
+}
+
+const page = (states: readonly DeliveryState[]) => `
+  select ${COLUMNS} from (${ofStates(states, {
+    columns: 'created_at, id',
+    where: 'created_at >= $3 and (created_at, id) < ($4, $5)',
+    order: 'desc',
+    limit: '$6',
+  })}) page
   join delivery on delivery.team_id = $1 and delivery.id = page.id ${WITH_THE_REST}
-  order by delivery.created_at desc, delivery.id desc`;
+  order by page.created_at desc, page.id desc`;
 
 export async function list(
   view: View,
@@ -76,12 +92,10 @@ export async function list(
     if (last === undefined) return [];
     if (last.createdAt < end.createdAt) end = last;
   }
-  const distinct = [...new Set(states)];
   const rows = await view.db.all<SummaryRow>(
-    PAGE,
+    page(states),
     teamId,
     webhookId,
-    distinct,
     since,
     end.createdAt,
     end.id,

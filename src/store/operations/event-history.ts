@@ -2,7 +2,7 @@
 import { pageOf, type ScannedEvent, scanRange } from '../event-page.ts';
 import type { View } from '../sql.ts';
 import type { DeliverySummary, EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
-import { SUMMARY, type SummaryRow, toSummary } from './deliveries.ts';
+import { type SummaryRow, summaries, toSummary } from './deliveries.ts';
 import { EVENT } from './events.ts';
 
 export async function history(
@@ -11,9 +11,10 @@ export async function history(
 ): Promise<EventPage> {
   const { teamId, workflowId } = input;
   const { first, end, since, until, most } = scanRange(input);
-  const ofWorkflow = workflowId === undefined ? '' : 'and workflow_id = $7';
+  const [index, ofWorkflow] =
+    workflowId === undefined ? ['event_id', ''] : ['event_workflow', 'and workflow_id = $7'];
   const scanned = await view.db.all<ScannedEvent>(
-    `select id, type, job_id as "jobId" from event
+    `select id, type, job_id as "jobId" from event /* use ${index} */
      where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
      order by id desc limit $4`,
     teamId,
@@ -38,7 +39,7 @@ export async function ofEvent(
   { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
 ): Promise<DeliverySummary[]> {
   const rows = await view.db.all<SummaryRow>(
-    `${SUMMARY} where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
+    `${summaries('delivery_event')} where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
      order by delivery.id desc limit $4`,
     teamId,
     sequence,

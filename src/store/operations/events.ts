@@ -118,7 +118,7 @@ const EVENT_COLUMNS = {
   trace: 'text',
 } satisfies Record<string, ColumnType>;
 
-const DELIVERY_COLUMNS = {
+export const DELIVERY_COLUMNS = {
   team_id: 'text',
   id: 'text',
   webhook_id: 'text',
@@ -147,21 +147,26 @@ interface Subscription {
   firesFor: string;
 }
 
-/** The webhooks that some of these events go to, oldest first. */
+/** The webhooks that some of these events go to, oldest first: sorted here, because SQLite would fill a table for it. */
 async function subscribed(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<Subscription[]> {
   const wanted = events.filter(({ test }) => test === undefined);
   if (wanted.length === 0) return [];
   const workflows = new Set(['', ...wanted.map(({ workflowId }) => workflowId ?? '')]);
   const types = [...new Set(wanted.map(({ type }) => type))];
-  return tx.db.all<Subscription>(SUBSCRIBED(types.length), teamId, [...workflows], ...types.map(inBars));
+  const found = await tx.db.all<Subscription>(
+    SUBSCRIBED(types.length),
+    teamId,
+    [...workflows],
+    ...types.map(inBars),
+  );
+  return found.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 // Names the index for SQLite, which would scan all webhooks of the team, deleted ones included.
 const SUBSCRIBED = (types: number) => `
   select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from webhook /* use webhook_same */
   where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'
-    and (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})
-  order by id`;
+    and (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})`;
 
 const inBars = (type: EventType) => `|${type}|`;
 
@@ -219,7 +224,7 @@ export function latest(
 
 export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>(
-    `select greatest(last_sequence, (${NEWEST})) as sequence from team where id = $1`,
+    `select greatest(last_sequence, coalesce((${NEWEST}), 0)) as sequence from team where id = $1`,
     teamId,
   );
   return team?.sequence ?? 0;

@@ -2,7 +2,7 @@
 import type { Inspector } from '../../model/inspector.ts';
 import type { InspectorOperations } from '../inspector-operations.ts';
 import { type InspectedRow, type InspectorRow, toInspected, toInspector } from '../inspector-row.ts';
-import type { Tx, View } from '../sql.ts';
+import { deletion, type Tx, type View } from '../sql.ts';
 
 type Input<Name extends keyof InspectorOperations> = Parameters<InspectorOperations[Name]>[0];
 type Result<Name extends keyof InspectorOperations> = ReturnType<InspectorOperations[Name]>;
@@ -27,7 +27,8 @@ export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
 
 export async function list(view: View, { teamId }: Input<'list'>): Promise<Inspector[]> {
   const rows = await view.db.all<InspectorRow>(
-    'select * from inspector where team_id = $1 and expires_at > $2 order by created_at, id',
+    `select * from inspector /* use inspector_team */
+     where team_id = $1 and expires_at > $2 order by created_at, id`,
     teamId,
     view.now,
   );
@@ -122,11 +123,15 @@ const SIGNERS = `
     case when previous_until > $1 then previous_secret end as "previousSecret"
   from webhook
   where team_id = $2 and state <> 'deleted' and id in (
-    (select delivery.webhook_id from event
-     join delivery on delivery.team_id = event.team_id and delivery.event_sequence = event.sequence
-     where event.team_id = $2 and event.id = $3 limit $5)
+    select * from (
+      select delivery.webhook_id from event cross join delivery /* use delivery_event */
+      where event.team_id = $2 and event.id = $3
+        and delivery.team_id = event.team_id and delivery.event_sequence = event.sequence
+      limit $5) of_event
     union all
-    (select id from webhook where team_id = $2 and url = $4 and state <> 'deleted' limit $5))`;
+    select * from (
+      select id from webhook /* use webhook_same */
+      where team_id = $2 and url = $4 and state <> 'deleted' limit $5) of_url)`;
 
 export async function signers(view: View, input: Input<'signers'>): Result<'signers'> {
   const { teamId, eventId, url, limit } = input;
@@ -144,24 +149,22 @@ export async function signers(view: View, input: Input<'signers'>): Result<'sign
   }));
 }
 
+const OLD_REQUESTS = deletion({
+  table: 'inspected_request',
+  key: 'team_id, inspector_id, number',
+  index: 'inspected_request_of',
+  first: 'where inspector_id in (select id from inspector where expires_at <= $1) limit $2',
+});
+const OLD = deletion({
+  table: 'inspector',
+  key: 'id',
+  index: 'inspector_age',
+  first: 'where expires_at <= $1 limit $2',
+});
+
 export async function prune(tx: Tx, { limit }: Input<'prune'>): Result<'prune'> {
-  const requests = await tx.db.run(
-    `with old as materialized (
-       select request.team_id, request.inspector_id, request.number
-       from inspector join inspected_request request on request.inspector_id = inspector.id
-       where inspector.expires_at <= $1 limit $2)
-     delete from inspected_request using old
-     where inspected_request.team_id = old.team_id and inspected_request.inspector_id = old.inspector_id
-       and inspected_request.number = old.number`,
-    tx.now,
-    limit,
-  );
+  const requests = await tx.db.run(OLD_REQUESTS, tx.now, limit);
   if (requests >= limit) return { done: false };
-  const inspectors = await tx.db.run(
-    `with old as materialized (select id from inspector where expires_at <= $1 limit $2)
-     delete from inspector using old where inspector.id = old.id`,
-    tx.now,
-    limit,
-  );
+  const inspectors = await tx.db.run(OLD, tx.now, limit);
   return { done: inspectors < limit };
 }

@@ -1,6 +1,7 @@
 /** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
 
-import type { Tx } from '../sql.ts';
+import { both, deletion, type Tx } from '../sql.ts';
+import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 
 /** The cursor of the expiry: webhook by webhook, and of each the oldest delivery first. */
@@ -23,11 +24,13 @@ export async function expire(
   { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
 ): Promise<{ next: ExpirePlace | null }> {
   const before = tx.now - olderMs;
-  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, after.teamId, after.webhookId, before, limit);
+  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, after.teamId, after.webhookId, before, limit + 1);
   let room = limit;
   let place = after;
-  for (const [n, { teamId, webhookId, hasOld, isActive }] of lanes.entries()) {
-    if (n > 0) place = { ...EXPIRE_START, teamId, webhookId };
+  for (const { teamId, webhookId, hasOld, isActive } of lanes) {
+    // The lane of the cursor was counted by the step before.
+    const isNext = teamId !== place.teamId || webhookId !== place.webhookId;
+    if (isNext) place = { ...EXPIRE_START, teamId, webhookId };
     if (room <= 0) return { next: place };
     const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
     // A delivery to an active webhook that was never tried stays: the service was away, not the endpoint.
@@ -37,8 +40,7 @@ export async function expire(
     if (last !== undefined && old.length === room) {
       return { next: { ...place, createdAt: last.createdAt, id: last.id } };
     }
-    // The first lane was counted by the step before.
-    room -= old.length + (n > 0 ? 1 : 0);
+    room -= old.length + (isNext ? 1 : 0);
   }
   return { next: lanes.length > limit ? place : null };
 }
@@ -51,34 +53,26 @@ interface ExpireLane {
 }
 
 // The lane of the cursor, and the next `limit` lanes.
-const LANES_BEHIND = `
-  with recursive waiting_lane (team_id, webhook_id, place) as (
-    select $1::text collate "C", $2::text collate "C", 0
-    union all
-    select next.team_id, next.webhook_id, waiting_lane.place + 1 from waiting_lane cross join lateral (
-      select d.team_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and d.event_sequence > 0
-        and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
-    ) next
-    where waiting_lane.place < $4
-  )
+const LANES_BEHIND = both(
+  (pick) => `
+  ${pick(waitingLanes({ teamId: '$1', webhookId: '$2' }))}
   select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
-    (select true from delivery old
+    (select true from delivery old /* use delivery_history */
      where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
        and (old.state || '') = 'waiting' and old.created_at < $3
      order by old.created_at, old.id limit 1) is not null as "hasOld",
-    coalesce(webhook.state = 'active', false) as "isActive"
-  from waiting_lane
-  left join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
-  order by waiting_lane.place`;
+    coalesce(
+      (select webhook.state = 'active' from webhook
+       where webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id), false) as "isActive"
+  from waiting_lane limit $4`,
+);
 
 function waitingSince(
   tx: Tx,
   { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
 ): Promise<{ id: string; createdAt: number; attempt: number }[]> {
   return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
-    `select id, created_at as "createdAt", attempt from delivery
+    `select id, created_at as "createdAt", attempt from delivery /* use delivery_history */
      where team_id = $1 and webhook_id = $2 and (state || '') = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
      order by created_at, id limit $6`,
     place.teamId,
@@ -132,17 +126,18 @@ export async function prune(
   return { done: attempts < limit && next === null, next };
 }
 
-const OLD_ATTEMPTS = `
-  with old as materialized (
-    select team_id, delivery_id, number from attempt where started_at < $1 order by started_at limit $2
-  )
-  delete from attempt using old
-  where attempt.team_id = old.team_id and attempt.delivery_id = old.delivery_id and attempt.number = old.number`;
-const OLD_REPLAYS = `
-  with old as materialized (
-    select team_id, id from replay where created_at < $1 and state = 'done' order by created_at limit $2
-  )
-  delete from replay using old where replay.team_id = old.team_id and replay.id = old.id`;
+const OLD_ATTEMPTS = deletion({
+  table: 'attempt',
+  key: 'team_id, delivery_id, number',
+  first: 'where started_at < $1 order by started_at limit $2',
+  index: 'attempt_age',
+});
+const OLD_REPLAYS = deletion({
+  table: 'replay',
+  key: 'team_id, id',
+  first: `where created_at < $1 and state = 'done' order by created_at limit $2`,
+  index: 'replay_age',
+});
 
 /** Deletes the old events of every team, up to `limit` events and deliveries. */
 async function pruneEvents(
@@ -152,11 +147,12 @@ async function pruneEvents(
   const before = tx.now - eventsMs;
   const teams = await tx.db.all<EventsOfTeam>(TEAMS_BEHIND, after.teamId, after.sequence, limit);
   let room = limit;
-  for (const team of teams) {
-    const { teamId } = team;
+  for (const { teamId, lastSequence, sequence: first, createdAt } of teams) {
     let sequence = teamId === after.teamId ? after.sequence : 0;
-    if (mayGo(tx, team, before) !== 'stays') {
-      const pruned = await pruneTeam(tx, { ...team, after: sequence, before, limit: room });
+    const hasOld =
+      first !== null && mayGo(tx, { lastSequence, sequence: first, createdAt }, before) !== 'stays';
+    if (hasOld) {
+      const pruned = await pruneTeam(tx, { teamId, lastSequence, after: sequence, before, limit: room });
       room -= pruned.cost;
       if (!pruned.done) return { teamId, sequence: pruned.sequence };
     } else room -= 1;
@@ -166,24 +162,23 @@ async function pruneEvents(
   return null;
 }
 
-/** A team with events behind the cursor, and the first of them. */
+/** A team, and the first of its events behind the cursor, if there is one. */
 interface EventsOfTeam {
   teamId: string;
   lastSequence: number;
-  sequence: number;
+  sequence: number | null;
   createdAt: number;
 }
 
+const FIRST_BEHIND = `
+  from event where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
+  order by event.sequence limit 1`;
 const TEAMS_BEHIND = `
-  select team.id as "teamId", last.sequence as "lastSequence", first.sequence, first.created_at as "createdAt"
-  from team cross join lateral (
-    select sequence, created_at from event
-    where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
-    order by event.sequence limit 1
-  ) first cross join lateral (
-    select sequence from event where event.team_id = team.id order by event.sequence desc limit 1
-  ) last
-  where team.id >= $1 order by team.id limit $3`;
+  select team.id as "teamId",
+    (select sequence from event where event.team_id = team.id order by sequence desc limit 1) as "lastSequence",
+    (select sequence ${FIRST_BEHIND}) as sequence,
+    (select created_at ${FIRST_BEHIND}) as "createdAt"
+  from team where team.id >= $1 order by team.id limit $3`;
 
 /**
  * Whether an event may be deleted. The newest of a team stays, because `events.ts` takes the next number from it. A
@@ -245,7 +240,7 @@ async function deleteEvents(
     // Read once the events are locked: from then on no delivery is added to them.
     tx.db.all<{ sequence: number }>(
       `select sequence from unnest($2::bigint[]) as old (sequence)
-       where (select true from delivery
+       where (select true from delivery /* use delivery_event */
               where team_id = $1 and event_sequence = old.sequence and state = 'waiting' limit 1)`,
       teamId,
       sequences,
@@ -254,7 +249,7 @@ async function deleteEvents(
   const waits = new Set(waiting.map(({ sequence }) => sequence));
   const ended = locked.map(({ sequence }) => sequence).filter((sequence) => !waits.has(sequence));
   const deliveries = await tx.db.all<{ id: string; sequence: number }>(
-    `select id, event_sequence as sequence from delivery
+    `select id, event_sequence as sequence from delivery /* use delivery_event */
      where team_id = $1 and event_sequence = any($2::bigint[]) order by event_sequence, id limit $3`,
     teamId,
     ended,

@@ -12,7 +12,8 @@ import { dueTimes, type ReplayRow, SOON_MS } from '../replay-row.ts';
 import type { Tx } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { LaneName } from '../webhook-operations.ts';
-import { addReplayed, ask, bySequence, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
+import { IS_ORDERED } from './lanes.ts';
+import { addReplayed, ask, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
 /** How many webhooks with replays one step looks at; the next step goes on behind them. */
 const MAX_WEBHOOKS = 25;
@@ -30,17 +31,17 @@ export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: fal
 // The oldest replay of each webhook; the others follow when it is done.
 const RUNNING = `
   select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
-         (select (settings::json ->> 'ordered')::boolean from webhook
+         (select ${IS_ORDERED} from webhook
           where webhook.team_id = replay.team_id and webhook.id = replay.webhook_id and webhook.state <> 'deleted'
          ) as ordered,
          (select count(*) from (
-            select 1 from delivery
+            select 1 from delivery /* use delivery_due */
             where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
               and class > 0 and next_at <= $5
             order by next_at, id limit $4) replayed) as waiting
-  from replay
+  from replay /* use replay_running */
   where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
-    select first.id from replay first
+    select first.id from replay first /* use replay_running */
     where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
     order by first.created_at, first.id limit 1)
   order by team_id, webhook_id limit $3`;
@@ -59,7 +60,7 @@ export async function stepReplays(
 ): Promise<{ done: boolean; next: ReplayPlace | null }> {
   let room = limit;
   let place = after;
-  const running = await tx.db.all<Running>(
+  const rows = await tx.db.all<Running>(
     RUNNING,
     after.teamId,
     after.webhookId,
@@ -67,14 +68,15 @@ export async function stepReplays(
     waiting,
     tx.now + SOON_MS,
   );
-  for (const one of running) {
+  for (const row of rows) {
+    const one = { ...row, ordered: row.ordered === null ? null : Boolean(row.ordered) };
     // An ordered webhook is sent nothing until the replay is done, so there is nothing to wait for.
     const free = one.ordered === true ? room : Math.min(room, waiting - one.waiting);
     if (free > 0) room -= await step(tx, one, free);
     place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
     if (room <= 0) break;
   }
-  if (room <= 0 || running.length === MAX_WEBHOOKS) return { done: false, next: place };
+  if (room <= 0 || rows.length === MAX_WEBHOOKS) return { done: false, next: place };
   return { done: !place.moved, next: null };
 }
 
@@ -92,13 +94,7 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const states: DeliveryState[] = one.ordered === null ? [] : JSON.parse(row.states);
   const after = row.after_at < row.since ? startOf(row.since) : { createdAt: row.after_at, id: row.after_id };
   const selected = await select(tx, { ...lane, states, until: row.until, after, limit });
-  const siblings = bySequence(
-    await siblingsOf(
-      tx,
-      lane,
-      selected.map(({ sequence }) => sequence),
-    ),
-  );
+  const siblings = await siblingsOf(tx, lane, selected);
   const due = dueTimes(row, { count: selected.length, ordered: one.ordered === true, nowMs: tx.now });
   const chosen = new Map<number, Chosen>();
   for (const { sequence, ...delivery } of selected.toSorted((a, b) => a.sequence - b.sequence)) {
@@ -145,14 +141,17 @@ async function makeDue(
   tx: Tx,
   { teamId, replayId, deliveries }: { teamId: string; replayId: string; deliveries: readonly Chosen[] },
 ): Promise<number> {
-  if (deliveries.length === 0) return 0;
-  return tx.db.run(
-    `update delivery set next_at = given.due_at, class = 2, replay_id = $2
-     from unnest($3::text[], $4::bigint[]) as given (id, due_at)
-     where delivery.team_id = $1 and delivery.id = given.id and delivery.state = 'waiting'`,
-    teamId,
-    replayId,
-    deliveries.map(({ id }) => id),
-    deliveries.map(({ dueAt }) => dueAt),
+  const made = await Promise.all(
+    deliveries.map(({ id, dueAt }) =>
+      tx.db.run(
+        `update delivery set next_at = $3, class = 2, replay_id = $4
+         where team_id = $1 and id = $2 and state = 'waiting'`,
+        teamId,
+        id,
+        dueAt,
+        replayId,
+      ),
+    ),
   );
+  return made.reduce((sum, count) => sum + count, 0);
 }

@@ -7,7 +7,7 @@ import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/d
 import { newId } from '../../std/id.ts';
 import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
 import { type ReplayRow, toReplay } from '../replay-row.ts';
-import type { Tx, View } from '../sql.ts';
+import { both, insertAll, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type {
   DeliveryOperations,
@@ -16,8 +16,10 @@ import type {
   ReplayedDelivery,
   SentAgain,
 } from '../webhook-operations.ts';
-import type { Place } from './deliveries.ts';
+import { ofStates, type Place } from './deliveries.ts';
+import { DELIVERY_COLUMNS } from './events.ts';
 import { once } from './idempotency.ts';
+import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
 
 type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
 
@@ -28,23 +30,14 @@ export async function replay(tx: Tx, input: Input<'replay'>): Promise<SentAgain[
 }
 
 async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promise<SentAgain[] | undefined> {
-  const originals = await tx.db.all<{ webhookId: string; sequence: number }>(
-    // The events are locked, so that none is deleted for its age before its new delivery waits.
-    `select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
-     from unnest($2::text[]) with ordinality as asked (id, place)
-     join delivery on delivery.team_id = $1 and delivery.id = asked.id
-     join webhook on webhook.team_id = $1 and webhook.id = delivery.webhook_id
-     join event on event.team_id = $1 and event.sequence = delivery.event_sequence
-     where webhook.state <> 'deleted' and webhook.id = coalesce($3, webhook.id)
-     order by asked.place
-     for key share of event`,
-    teamId,
-    ids,
-    webhookId ?? null,
+  const originals = await Promise.all(
+    ids.map((id) =>
+      tx.db.get<{ webhookId: string; sequence: number }>(ORIGINAL, teamId, id, webhookId ?? null),
+    ),
   );
-  if (originals.length < ids.length) return undefined;
+  if (originals.includes(undefined)) return undefined;
   const sent: SentAgain[] = [];
-  for (const one of originals) {
+  for (const one of originals as { webhookId: string; sequence: number }[]) {
     const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
     // The second of one event finds what the first has made.
     sent.push(sent.find(({ id }) => id === made.id) ?? made);
@@ -52,9 +45,19 @@ async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promi
   return sent;
 }
 
+// The event is locked, so that it is not deleted for its age before its new delivery waits.
+const ORIGINAL = `
+  select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
+  from delivery
+  join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
+  join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
+  where delivery.team_id = $1 and delivery.id = $2 and webhook.state <> 'deleted'
+    and webhook.id = coalesce($3, webhook.id)
+  for key share of event`;
+
 async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAgain> {
   await lockWebhook(tx, lane);
-  const waiting = firstWaiting(await siblingsOf(tx, lane, [sequence]));
+  const waiting = firstWaiting((await siblingsOf(tx, lane, [{ sequence }])).get(sequence) ?? []);
   const id = waiting?.id ?? newId('dlv', tx.now);
   if (waiting !== undefined) await makeDueUpTo(tx, lane, { id, sequence });
   else await addReplayed(tx, lane, { replayId: null, deliveries: [{ id, sequence, dueAt: tx.now }] });
@@ -77,34 +80,35 @@ async function makeDueUpTo(
   { teamId, webhookId }: LaneName,
   { id, sequence }: { id: string; sequence: number },
 ): Promise<void> {
+  const earlier = await tx.db.all<{ id: string }>(EARLIER, teamId, webhookId, sequence, tx.now);
   await tx.db.run(
-    `update delivery set next_at = $3 where team_id = $1 and state = 'waiting' and next_at > $3 and id = any(
-       array[$4::text] || array(
-         select earlier.id from delivery earlier
-         where earlier.team_id = $1 and earlier.webhook_id = $2 and earlier.state = 'waiting' and earlier.class > 0
-           and earlier.next_at > $3 and earlier.event_sequence < $5
-           and (select (settings::json ->> 'ordered')::boolean from webhook where team_id = $1 and id = $2)))`,
+    `update delivery set next_at = $2
+     where team_id = $1 and state = 'waiting' and next_at > $2 and id = any($3::text[])`,
     teamId,
-    webhookId,
     tx.now,
-    id,
-    sequence,
+    [id, ...earlier.map((one) => one.id)],
   );
 }
 
+const EARLIER = `
+  select d.id from webhook cross join delivery d /* use delivery_order */
+  where webhook.team_id = $1 and webhook.id = $2 and ${IS_ORDERED}
+    and ${OF_WEBHOOK} and d.event_sequence > 0 and d.event_sequence < $3 and d.next_at > $4`;
+
 /** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
 export async function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): Promise<void> {
-  await tx.db.run(
-    `update webhook set asked_at = $3, asked_id = $4,
-       breaker = jsonb_set(breaker::jsonb, '{until}', to_jsonb($3::bigint))::text
-     where team_id = $1 and id = $2`,
-    teamId,
-    webhookId,
-    tx.now,
-    deliveryId,
-  );
+  await tx.db.run(ASK, teamId, webhookId, tx.now, deliveryId);
   touchLane(tx, teamId, webhookId);
 }
+
+const ASK = both(
+  (pick) => `
+  update webhook set asked_at = $3, asked_id = $4, breaker = ${pick({
+    sqlite: `json_set(breaker, '$.until', $3)`,
+    postgres: `jsonb_set(breaker::jsonb, '{until}', to_jsonb($3::bigint))::text`,
+  })}
+  where team_id = $1 and id = $2`,
+);
 
 export async function startReplay(tx: Tx, input: Input<'startReplay'>): Promise<Replay | undefined> {
   const { teamId, webhookId: target, idempotencyKey = null } = input;
@@ -179,13 +183,7 @@ export async function replayable(
   const lane = { teamId, webhookId };
   const after = input.after ?? startOf(since);
   const selected = await select(view, { ...lane, states, until, after, limit });
-  const siblings = bySequence(
-    await siblingsOf(
-      view,
-      lane,
-      selected.map(({ sequence }) => sequence),
-    ),
-  );
+  const siblings = await siblingsOf(view, lane, selected);
   const found = selected.filter(
     (one) => chooseReplay(one, siblings.get(one.sequence) ?? [], { states, replayId: null }) !== null,
   );
@@ -204,50 +202,48 @@ export function startOf(since: number): Place {
 /** A delivery that a replay selects. */
 export type Selected = Sibling & { sequence: number };
 
-const FORWARDS = `
-  select page.created_at as "createdAt", page.id, page.event_sequence as sequence, page.state,
-         page.replay_id as "replayId"
-  from unnest($3::text[]) as wanted (state)
-  cross join lateral (
-    select created_at, id, event_sequence, state, replay_id from delivery
-    where team_id = $1 and webhook_id = $2 and (state || '') = wanted.state
-      and created_at <= $4 and (created_at, id) > ($5, $6)
-    order by created_at, id limit $7
-  ) page
-  order by page.created_at, page.id limit $7`;
-
 /** The next deliveries of a selection, oldest first. */
-export function select(
+export async function select(
   view: View,
   input: LaneName & { states: readonly DeliveryState[]; until: number; after: Place; limit: number },
 ): Promise<Selected[]> {
   const { teamId, webhookId, states, until, after, limit } = input;
-  return view.db.all<Selected>(FORWARDS, teamId, webhookId, states, until, after.createdAt, after.id, limit);
+  if (states.length === 0) return [];
+  const forwards = ofStates(states, {
+    columns: `created_at as "createdAt", id, event_sequence as sequence, state, replay_id as "replayId"`,
+    where: 'created_at <= $3 and (created_at, id) > ($4, $5)',
+    order: 'asc',
+    limit: '$6',
+  });
+  return view.db.all<Selected>(forwards, teamId, webhookId, until, after.createdAt, after.id, limit);
 }
 
-/** All deliveries of some events to a webhook. */
-export function siblingsOf(
+/** All deliveries of the events of some to a webhook, by sequence. */
+export async function siblingsOf(
   view: View,
   { teamId, webhookId }: LaneName,
-  sequences: readonly number[],
-): Promise<(Selected & { attempt: number })[]> {
-  return view.db.all<Selected & { attempt: number }>(
-    `select delivery.id, delivery.event_sequence as sequence, delivery.state,
-            delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt
-     from (select distinct unnest($3::bigint[]) as sequence) asked
-     cross join lateral (
-       select * from delivery where team_id = $1 and event_sequence = asked.sequence and webhook_id = $2
-       order by event_sequence limit 1000
-     ) delivery`,
-    teamId,
-    webhookId,
-    sequences,
-  );
+  of: readonly { sequence: number }[],
+): Promise<Map<number, (Selected & { attempt: number })[]>> {
+  const sequences = [...new Set(of.map(({ sequence }) => sequence))];
+  const siblings = await view.db.all<Selected & { attempt: number }>(SIBLINGS, teamId, webhookId, sequences);
+  return Map.groupBy(siblings, ({ sequence }) => sequence);
 }
 
-export function bySequence(deliveries: readonly Selected[]): Map<number, Selected[]> {
-  return Map.groupBy(deliveries, ({ sequence }) => sequence);
-}
+// On PostgreSQL a lateral subquery, so that the planner cannot choose to read the whole history of the webhook.
+const SIBLINGS = both(
+  (pick) => `
+  select delivery.id, delivery.event_sequence as sequence, delivery.state,
+         delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt
+  from unnest($3::bigint[]) as asked (sequence)
+  cross join ${pick({
+    sqlite: `delivery indexed by delivery_event
+    where delivery.team_id = $1 and delivery.event_sequence = asked.sequence and delivery.webhook_id = $2`,
+    postgres: `lateral (
+    select * from delivery where team_id = $1 and event_sequence = asked.sequence and webhook_id = $2
+    order by event_sequence limit 1000
+  ) delivery`,
+  })}`,
+);
 
 /**
  * Makes new deliveries behind all others of their webhook, except those of events that were deleted meanwhile for their
@@ -264,23 +260,18 @@ export async function addReplayed(
   const { replayId, deliveries } = input;
   if (deliveries.length === 0) return 0;
   touchLane(tx, teamId, webhookId);
-  return tx.db.run(
-    `with event_there as materialized (
-       select sequence from event where team_id = $1 and sequence = any($4::bigint[])
-       order by sequence for key share
-     )
-     insert into delivery
-       (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id)
-     select $1, given.id, $2, given.sequence, 'waiting', given.due_at, $6, 'replay', 2, $7
-     from unnest($3::text[], $4::bigint[], $5::bigint[]) as given (id, sequence, due_at)
-     join event_there on event_there.sequence = given.sequence
-     on conflict do nothing`,
+  const there = await tx.db.all<{ sequence: number }>(
+    `select sequence from event where team_id = $1 and sequence = any($2::bigint[])
+     order by sequence for key share`,
     teamId,
-    webhookId,
-    deliveries.map(({ id }) => id),
     deliveries.map(({ sequence }) => sequence),
-    deliveries.map(({ dueAt }) => dueAt),
-    tx.now,
-    replayId,
   );
+  const sequences = new Set(there.map(({ sequence }) => sequence));
+  const rows = deliveries
+    .filter(({ sequence }) => sequences.has(sequence))
+    .map(({ id, sequence, dueAt }) => {
+      return [teamId, id, webhookId, sequence, 'waiting', dueAt, tx.now, 'replay', 2, replayId];
+    });
+  await insertAll(tx.db, 'delivery', { ...DELIVERY_COLUMNS, class: 'integer', replay_id: 'text' }, rows);
+  return rows.length;
 }

@@ -1,8 +1,8 @@
 /** How much work waits in the database. */
 
-import { FIRST_DUE_AT, WAITING_LANES } from '../postgres/lanes.ts';
-import type { View } from '../sql.ts';
+import { both, type View } from '../sql.ts';
 import type { DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
+import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
 import { UNFINISHED } from './unfinished.ts';
 
 // Ordered by all columns of `job_slot`, so that no other index fits.
@@ -11,52 +11,92 @@ const JOBS = `
     (select state from job /* use job_slot */ where ${UNFINISHED}
      order by team_id, workflow_id, slot limit $1) unfinished
   group by state`;
+// Of a page of lanes, as JSON.
+const NAMED = {
+  sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
+  postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
+};
 // One seek for each lane, so that only index entries of waiting deliveries are counted.
-const OF_A_LANE = (limit: string) => `
-  cross join lateral (
-    select d.created_at from delivery d
-    where d.team_id = waiting_lane.team_id and d.webhook_id = waiting_lane.webhook_id
-      and (d.state || '') = 'waiting'
-    order by d.created_at, d.id limit ${limit}) one`;
-const WAITING = `
-  ${WAITING_LANES} select count(*)::integer as count from (select 1 from waiting_lane ${OF_A_LANE('$1')} limit $1) waiting`;
-const OLDEST = `
-  ${WAITING_LANES} select min(created_at) as at from
-    (select one.created_at from waiting_lane ${OF_A_LANE('1')} limit $1) waiting`;
+const WAITING = both(
+  (pick) => `
+  select count(*)::integer as count from (select 1 from ${pick(NAMED)} ${pick({
+    sqlite: `
+    cross join delivery d indexed by delivery_history
+      on d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'`,
+    postgres: `
+    cross join lateral (
+      select d.created_at from delivery d
+      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
+      order by d.created_at, d.id limit $2) one`,
+  })} limit $2) waiting`,
+);
+const OLDEST = both(
+  (pick) => `
+  select min(created_at) as at from (
+    select (
+      select d.created_at from delivery d /* use delivery_history */
+      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
+      order by d.created_at, d.id limit 1) as created_at
+    from ${pick(NAMED)}) waiting`,
+);
 
 export async function work(
   view: View,
   { most }: Parameters<StatusOperations['work']>[0],
 ): Promise<WorkStatus> {
-  const [rows, counted, oldest] = await Promise.all([
-    view.db.all<{ state: string; count: number }>(JOBS, most),
-    view.db.get<{ count: number }>(WAITING, most),
-    view.db.get<{ at: number | null }>(OLDEST, most),
-  ]);
+  const rows = await view.db.all<{ state: string; count: number }>(JOBS, most);
   const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
   const { queued = 0, running = 0, retrying = 0 } = jobs;
-  const waiting = counted?.count ?? 0;
   return {
     jobs: { queued, running, retrying, complete: queued + running + retrying < most },
-    deliveries: { waiting, oldestWaitingAt: oldest?.at ?? null, complete: waiting < most },
+    deliveries: await waiting(view, most),
   };
 }
 
-const DUE = `
-  ${WAITING_LANES}, first_due as materialized (
+async function waiting(view: View, most: number): Promise<WorkStatus['deliveries']> {
+  let lanes = 0;
+  let count = 0;
+  let oldestWaitingAt: number | null = null;
+  for await (const page of lanePages((after) => laneNames(view, after))) {
+    const named = JSON.stringify(page);
+    const [counted, oldest] = await Promise.all([
+      view.db.get<{ count: number }>(WAITING, named, most - count),
+      view.db.get<{ at: number | null }>(OLDEST, named),
+    ]);
+    count += counted?.count ?? 0;
+    oldestWaitingAt = earlier(oldestWaitingAt, oldest?.at ?? null);
+    lanes += page.length;
+    if (lanes >= most) break;
+  }
+  return { waiting: count, oldestWaitingAt, complete: count < most };
+}
+
+const DUE = both(
+  (pick) => `
+  with first_due as materialized (
     select webhook.failing_since is not null as failing, ${FIRST_DUE_AT} as at
-    from waiting_lane
-    join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
-    where webhook.state = 'active'
+    from ${pick(NAMED)} cross join webhook
+    where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'
   )
-  select failing, count(*)::integer as webhooks, min(at) as "oldestDueAt" from first_due where at <= $1
-  group by failing`;
+  select failing, count(*)::integer as webhooks, min(at) as "oldestDueAt" from first_due where at <= $2
+  group by failing`,
+);
 
 export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
-  const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, view.now);
-  const of = (failing: boolean): DueStatus => {
-    const { webhooks = 0, oldestDueAt = null } = rows.find((row) => row.failing === failing) ?? {};
-    return { webhooks, oldestDueAt };
-  };
-  return { well: of(false), failing: of(true) };
+  const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
+  for await (const page of lanePages((after) => laneNames(view, after))) {
+    const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, JSON.stringify(page), view.now);
+    for (const { failing, webhooks, oldestDueAt } of rows) {
+      const sum = failing ? found.failing : found.well;
+      sum.webhooks += webhooks;
+      sum.oldestDueAt = earlier(sum.oldestDueAt, oldestDueAt);
+    }
+  }
+  return found;
+}
+
+const NOTHING_DUE: DueStatus = { webhooks: 0, oldestDueAt: null };
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

@@ -3,7 +3,6 @@ import { batched, lease, read, rounds, write } from '../operation.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as cancel from './cancel.ts';
-import { cancelRemoved } from './cancel-removed.ts';
 import { changes } from './changes.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
@@ -17,6 +16,7 @@ import * as lists from './job-lists.ts';
 import { log, report } from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
+import { firstDueAt } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune as pruneOutbox } from './outbox-retention.ts';
 import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
@@ -28,6 +28,7 @@ import { REPLAY_START, stepReplays } from './replay-steps.ts';
 import * as replays from './replays.ts';
 import * as schedules from './schedules.ts';
 import * as sessions from './sessions.ts';
+import { settle } from './settle.ts';
 import * as status from './status.ts';
 import { remove, sweep } from './sweep.ts';
 import * as teams from './teams.ts';
@@ -139,6 +140,8 @@ export const OPERATIONS = {
     get: read(deliveries.get),
     list: read(deliveries.list),
     ofEvent: read(ofEvent),
+    firstDueAt: read(firstDueAt),
+    settle: write(settle),
     replay: write(replays.replay),
     startReplay: write(replays.startReplay),
     getReplay: read(replays.getReplay),
@@ -147,7 +150,7 @@ export const OPERATIONS = {
     stepReplays: rounds(REPLAY_START, stepReplays),
     expire: rounds(EXPIRE_START, expire),
     prune: rounds(PRUNE_START, pruneOutbox),
-    cancelRemoved: write(cancelRemoved),
+    cancelRemoved: write(webhooks.cancelRemoved),
   },
   inspectors: {
     create: write(inspectors.create),

@@ -6,6 +6,7 @@ import { both, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { WebhookOperations } from '../webhook-operations.ts';
 import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
+import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
 
 export interface Target {
@@ -67,7 +68,8 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
   return found !== undefined;
 }
 
-// On PostgreSQL with the digests, which are what the index holds.
+// SQLite would read all webhooks of a team, deleted ones included, if no index were named. On PostgreSQL the index holds
+// digests.
 const SAME = both(
   (pick) => `
   select * from webhook /* use webhook_same */
@@ -99,21 +101,26 @@ export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | 
   return get(tx, { teamId, id });
 }
 
+// Only the ids of those that match are sorted, and only those of the page looked up.
+const LISTED = `
+  select * from webhook /* use webhook_listed */
+  where team_id = $1 and id > $2 and state <> 'deleted' order by id limit $3`;
+const matching = (filter: string) => `
+  select * from webhook where team_id = $1 and id in (
+    select id from webhook /* use webhook_same */
+    where team_id = $1 and state <> 'deleted' and ${filter} and id > $2 order by id limit $3)
+  order by id`;
+
 export async function list(
   view: View,
   { teamId, workflowId, url, after = '', limit }: Parameters<WebhookOperations['list']>[0],
 ): Promise<Webhook[]> {
-  const rows = await view.db.all<WebhookRow>(
-    `select * from webhook
-     where team_id = $1 and ($2::text is null or workflow_id = $2) and ($3::text is null or url = $3)
-       and state <> 'deleted' and id > $4
-     order by id limit $5`,
-    teamId,
-    workflowId ?? null,
-    url ?? null,
-    after,
-    limit,
-  );
+  const values: (string | number)[] = [teamId, after, limit];
+  const filters: string[] = [];
+  if (workflowId !== undefined) filters.push(`coalesce(workflow_id, '') = $${values.push(workflowId)}`);
+  if (url !== undefined) filters.push(`url = $${values.push(url)}`);
+  const page = filters.length === 0 ? LISTED : matching(filters.join(' and '));
+  const rows = await view.db.all<WebhookRow>(page, ...values);
   return rows.map(toWebhook);
 }
 
@@ -126,7 +133,7 @@ export async function get(view: View, { teamId, id }: Target): Promise<Webhook |
   return row && toWebhook(row);
 }
 
-/** `more` says whether deliveries still wait for them; `cancel-removed.ts` cancels those. */
+/** `more` says whether deliveries may still wait for them; `cancelRemoved` cancels those. */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
@@ -134,8 +141,8 @@ export async function unsubscribe(
   const removed: string[] = [];
   // In this order, so that no two calls deadlock.
   for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
-  const left = await Promise.all(removed.map((id) => cancelWaiting(tx, { teamId, id })));
-  return { removed: removed.length, more: left.includes(true) };
+  const targets = removed.map((id) => ({ teamId, id }));
+  return { removed: removed.length, more: await cancelWaiting(tx, targets) };
 }
 
 /** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
@@ -151,23 +158,48 @@ export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boole
   return removed > 0;
 }
 
-/** How many deliveries of one webhook one transaction cancels at most. */
+/** How many deliveries one call cancels at most. */
 const MAX_CANCELED = 500;
 
-/** Cancels up to 500 waiting deliveries of a webhook; returns whether more may be left. */
-export async function cancelWaiting(tx: Tx, { teamId, id }: Target): Promise<boolean> {
-  const canceled = await tx.db.run(
-    `with waiting as materialized (
-       select id from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting' and event_sequence > 0
-       order by class, event_sequence, id limit $3
-     )
-     update delivery set state = 'canceled', next_at = null
-     from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`,
-    teamId,
-    id,
-    MAX_CANCELED,
-  );
-  return canceled === MAX_CANCELED;
+/** Cancels up to 500 deliveries that wait for these webhooks; returns whether more may be left. */
+export async function cancelWaiting(tx: Tx, webhooks: readonly Target[]): Promise<boolean> {
+  let room = MAX_CANCELED;
+  for (const { teamId, id } of webhooks) {
+    room -= await tx.db.run(CANCEL, teamId, id, room);
+    if (room <= 0) return true;
+  }
+  return false;
+}
+
+const CANCEL = `
+  with waiting as materialized (
+    select id from delivery /* use delivery_order */
+    where team_id = $1 and webhook_id = $2 and state = 'waiting' and event_sequence > 0
+    order by class, event_sequence, id limit $3
+  )
+  update delivery set state = 'canceled', next_at = null
+  from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`;
+
+/** How many webhooks one call looks at. */
+const MAX_REMOVED = 20;
+
+const REMOVED_LANES = both(
+  (pick) => `
+  ${pick(WAITING_LANES)}
+  select webhook.team_id as "teamId", webhook.id
+  from waiting_lane
+  join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
+  where webhook.state = 'deleted' order by webhook.team_id, webhook.id limit $1`,
+);
+
+/**
+ * Cancels some of the deliveries that still wait for removed webhooks; returns whether more may be left. It also finds
+ * those of an event that was written while its webhook was being removed.
+ */
+export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
+  const removed = await tx.db.all<Target>(REMOVED_LANES, MAX_REMOVED);
+  await cancelWaiting(tx, removed);
+  return { more: removed.length > 0 };
 }
 
 export async function secret(view: View, { teamId, id }: Target): Promise<string | undefined> {

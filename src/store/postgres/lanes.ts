@@ -1,34 +1,23 @@
 /** Lanes: finds the webhooks with due deliveries, and loads what is due for one. `lane-leases.ts` has the leases. */
+import { DELIVERY_CLASSES, type DueDelivery, LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import {
-  DELIVERY_CLASSES,
-  type DeliveryClass,
-  type DeliveryOrigin,
-  type DueDelivery,
-  LONGEST_WAIT_MS,
-} from '../../model/delivery.ts';
+  DUE_COLUMNS,
+  type DueRow,
+  hasDue,
+  LANE_COLUMNS,
+  LATER,
+  type LaneRow,
+  replayRuns,
+  toDue,
+  toLane,
+  WAITING_LANES,
+} from '../operations/lanes.ts';
 import type { View } from '../sql.ts';
 import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
 import type { NextLook } from './lane-bounds.ts';
 
 /** A smaller index is not what makes a search slow. */
 const LARGE_INDEX_BYTES = 1_048_576;
-
-/**
- * A loose index scan: one seek in the index `delivery_order` for each webhook. Before version 18 PostgreSQL has no such
- * scan, and would read the whole backlog. It is ordered by all columns of that index, so that no other index fits.
- */
-export const WAITING_LANES = `
-  with recursive waiting_lane (team_id, webhook_id) as (
-    (select team_id, webhook_id from delivery where state = 'waiting' and event_sequence > 0
-     order by team_id, webhook_id, class, event_sequence, id limit 1)
-    union all
-    select next.team_id, next.webhook_id from waiting_lane cross join lateral (
-      select d.team_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and d.event_sequence > 0
-        and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-      order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
-    ) next
-  )`;
 
 /** A lane with something due, and the lease on it when it was found. */
 export interface FoundLane extends DueLane {
@@ -37,73 +26,9 @@ export interface FoundLane extends DueLane {
   leaseUntil: number;
 }
 
-interface LaneRow extends Omit<FoundLane, 'secrets' | 'settings' | 'breaker' | 'asked'> {
-  askedAt: number | null;
-  askedId: string | null;
-  secret: string;
-  previousSecret: string | null;
-  settings: string;
-  breaker: string | null;
-}
-
 const COLUMNS = `
-  webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
-  webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
-  webhook.asked_at as "askedAt", webhook.asked_id as "askedId",
-  (select rewrites from team where team.id = webhook.team_id) as rewrites,
-  case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret",
+  ${LANE_COLUMNS},
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
-const LATER = DELIVERY_CLASSES.flatMap((name, place) => (name === 'live' ? [] : [place]));
-const each = (places: readonly number[]) =>
-  `(values ${places.map((place) => `(${place})`).join(', ')}) as each (class)`;
-const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
-// A delivery that was never tried is due, unless the clock was set back: one seek behind what was seen before.
-const hasLive = (seen: string) => `(
-      select true from delivery d where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0
-        and d.event_sequence > ${seen} and not d.next_at between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
-      order by d.event_sequence, d.id limit 1)`;
-// One seek for each other class, because the order by due time holds only within a class; and one more for deliveries
-// dated further ahead than any delay. Scalar subqueries and not `exists`, which the planner may turn into one scan of
-// all waiting deliveries.
-const hasLater = (order: 'asc' | 'desc', isDue: string) => `(
-      select true from ${each(LATER)} cross join lateral (
-        select d.next_at from delivery d where ${OF_WEBHOOK} and d.class > 0 and d.class = each.class
-        order by d.next_at ${order}, d.id ${order} limit 1
-      ) one where one.next_at ${isDue} limit 1)`;
-const PLACES = DELIVERY_CLASSES.map((_, place) => place);
-/** Deliveries that were never tried only behind what was seen; others from the start. */
-const behindSeen = (seen: string) => `event_sequence > case each.class when 0 then ${seen} else 0 end`;
-const firstInOrder = (seen: string) => `(
-      select first.next_at from ${each(PLACES)} cross join lateral (
-        select d.next_at, d.event_sequence, d.id from delivery d
-        where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = each.class and d.${behindSeen(seen)}
-        order by d.event_sequence, d.id limit 1
-      ) first order by first.event_sequence, first.id limit 1)`;
-/** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. */
-export const FIRST_DUE_AT = `
-  case when (webhook.settings::json ->> 'ordered')::boolean then ${firstInOrder('0')}
-  else least(
-    (select d.next_at from delivery d where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0
-     order by d.event_sequence, d.id limit 1),
-    ${LATER.map(
-      (place) => `
-    (select d.next_at from delivery d where ${OF_WEBHOOK} and d.class > 0 and d.class = ${place}
-     order by d.next_at, d.id limit 1)`,
-    ).join(',')})
-  end`;
-// While a replay puts deliveries of an ordered webhook into their places, one of a later event would come too early.
-const replayRuns = (teamId: string, webhookId: string) => `(
-      select true from replay
-      where replay.team_id = ${teamId} and replay.webhook_id = ${webhookId} and replay.state = 'running'
-      order by replay.created_at, replay.id limit 1)`;
-const hasDue = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
-  webhook.state = 'active' and
-  case when (webhook.settings::json ->> 'ordered')::boolean then
-    ${replayRuns('webhook.team_id', 'webhook.id')} is null
-    and ${firstInOrder(seen)} not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
-  else coalesce(${hasLive(seen)}, ${hasLater('asc', '<= $1')},
-    ${ahead ? hasLater('desc', `> $1 + ${LONGEST_WAIT_MS}`) : 'false'}, false)
-  end`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
 // Lanes that other nodes hold are left out first, before their deliveries are searched.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
@@ -116,7 +41,7 @@ const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   select ${COLUMNS} from held
   join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
   where ${hasDue({ seen: 'held.seen', ahead })}`;
-const allLanes = (ahead: boolean) => `${WAITING_LANES}, ${dueOf({ seen: '0::bigint', ahead })}`;
+const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
 /** Exported so that a test can ask how it is carried out. */
 export const LANES = allLanes(false);
 const LANES_AFRESH = allLanes(true);
@@ -136,8 +61,8 @@ export async function lanes(
 ): Promise<FoundLane[]> {
   const rows =
     known === undefined
-      ? await view.db.all<LaneRow>(afresh ? LANES_AFRESH : LANES, view.now, nodeId)
-      : await view.db.all<LaneRow>(
+      ? await view.db.all<LaneRow<FoundLane>>(afresh ? LANES_AFRESH : LANES, view.now, nodeId)
+      : await view.db.all<LaneRow<FoundLane>>(
           KNOWN_LANES,
           view.now,
           nodeId,
@@ -145,24 +70,15 @@ export async function lanes(
           known.map(({ webhookId }) => webhookId),
           known.map(({ seen }) => seen),
         );
-  return rows.map(toLane);
+  return rows.map((row) => toLane(row));
 }
 
 export async function lane(
   view: View,
   { teamId, webhookId, nodeId, seen }: LaneName & { nodeId: string; seen: number },
 ): Promise<FoundLane | undefined> {
-  const row = await view.db.get<LaneRow>(LANE, view.now, nodeId, teamId, webhookId, seen);
+  const row = await view.db.get<LaneRow<FoundLane>>(LANE, view.now, nodeId, teamId, webhookId, seen);
   return row && toLane(row);
-}
-
-export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
-  const row = await view.db.get<{ at: number | null }>(
-    `select ${FIRST_DUE_AT} as at from webhook where team_id = $1 and id = $2`,
-    teamId,
-    webhookId,
-  );
-  return row?.at ?? null;
 }
 
 /** Whether the index that full searches scan is large enough for dead entries to slow them down. */
@@ -171,37 +87,12 @@ export async function isLarge(view: View): Promise<boolean> {
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
 }
 
-function toLane({
-  secret,
-  previousSecret,
-  settings,
-  breaker,
-  askedAt,
-  askedId,
-  ...lane
-}: LaneRow): FoundLane {
-  const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
-  return {
-    ...lane,
-    secrets,
-    settings: JSON.parse(settings),
-    breaker: breaker === null ? null : JSON.parse(breaker),
-    asked: askedAt === null ? null : { at: askedAt, deliveryId: askedId ?? '' },
-  };
-}
-
-interface DueRow extends Omit<DueDelivery, 'class' | 'origin'> {
-  class: number;
-  origin: DeliveryOrigin;
+interface FoundRow extends DueRow {
   inOrder: number;
   seen: number;
 }
 
-const DUE_COLUMNS = `
-  due.team_id as "teamId", due.id, due.webhook_id as "webhookId", due.origin, due.class, due.attempt,
-  due.next_at as "dueAt", due.created_at as "createdAt",
-  event.id as "eventId", event.type as "eventType", event.sequence, event.body, event.trace,
-  (select rewrites from team where team.id = $1) as rewrites`;
+const EACH = `(values ${DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ')}) as each (class)`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
  * The due deliveries with their events, and how far the lane was seen: to before the first delivery that was never
@@ -251,8 +142,9 @@ const DUE = `
   order by due.class, due."inOrder", due.id`;
 const IN_ORDER = `
   with found as materialized (
-    select found.* from ${each(PLACES)} cross join lateral (
-      ${WAITING} and event_sequence > 0 and class = each.class and ${behindSeen('$4')}
+    select found.* from ${EACH} cross join lateral (
+      ${WAITING} and event_sequence > 0 and class = each.class 
+        and event_sequence > case class when 0 then $4::bigint else 0 end
       order by event_sequence, id limit $3
     ) found
   ),
@@ -267,8 +159,8 @@ export async function load(
 ): Promise<{ due: DueDelivery[]; seen: number }> {
   const { teamId, webhookId, limits } = input;
   const rows = input.ordered
-    ? await view.db.all<DueRow>(IN_ORDER, teamId, webhookId, limits.live, input.seen)
-    : await view.db.all<DueRow>(
+    ? await view.db.all<FoundRow>(IN_ORDER, teamId, webhookId, limits.live, input.seen)
+    : await view.db.all<FoundRow>(
         DUE,
         teamId,
         webhookId,
@@ -278,11 +170,6 @@ export async function load(
         ...DELIVERY_CLASSES.map((name) => limits[name]),
         input.first ?? null,
       );
-  const due = rows
-    .filter(({ id }) => id !== null)
-    .map(({ seen: _, inOrder: __, ...row }) => ({
-      ...row,
-      class: DELIVERY_CLASSES[row.class] as DeliveryClass,
-    }));
+  const due = rows.filter(({ id }) => id !== null).map(({ seen: _, inOrder: __, ...row }) => toDue(row));
   return { due, seen: limits.live > 0 ? (rows[0]?.seen ?? 0) : 0 };
 }

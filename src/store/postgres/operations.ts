@@ -6,8 +6,7 @@ import { take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
 import { compare, currentSeqs } from './compare.ts';
 import * as leases from './lane-leases.ts';
-import { firstDueAt, isLarge, lane, lanes, load } from './lanes.ts';
-import { settle } from './settle.ts';
+import { isLarge, lane, lanes, load } from './lanes.ts';
 import { stage } from './stage.ts';
 import { database, schema } from './status.ts';
 
@@ -21,12 +20,7 @@ export const POSTGRES_OPERATIONS = {
     currentSeqs: read(currentSeqs),
     stage: write(stage),
   },
-  deliveries: {
-    ...OPERATIONS.deliveries,
-    firstDueAt: read(firstDueAt),
-    load: read(load),
-    settle: write(settle),
-  },
+  deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: {
     all: read(lanes),
     one: read(lane),

@@ -16,7 +16,7 @@ type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'events' | 'webhooks' | '
 /** Makes the groups of operations about webhooks and deliveries. */
 export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store, 'webhooks' | 'deliveries'> {
   const bounds = new LaneBounds();
-  const { unsubscribe, settle, expire } = cancelingRest({ webhooks, deliveries }, deliveries.settle);
+  const { unsubscribe, settle, expire } = cancelingRest({ webhooks, deliveries });
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());

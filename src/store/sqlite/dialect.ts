@@ -17,6 +17,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\bgreatest\(/g, 'max('],
   [/\bleast\(/g, 'min('],
   // Lists arrive as JSON.
+  [/\bunnest\((\?\d+)\) as (\w+) \((\w+)\)/g, '(select value as $3 from json_each($1)) as $2'],
   [/<> all\((\?\d+)\)/g, 'not in (select value from json_each($1))'],
   [/= any\((\?\d+)\)/g, 'in (select value from json_each($1))'],
   // PostgreSQL takes it for a comment. Needed where SQLite, which has no statistics here, would scan.

@@ -1,12 +1,12 @@
 /** The operations of this driver: those that both have, and those whose way is SQLite's own. */
 import { read, write } from '../operation.ts';
+import { laneNames } from '../operations/lanes.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import type { Tx } from '../sql.ts';
 import { beat } from './beat.ts';
 import { claim } from './claim.ts';
 import { compare, currentSeqs } from './compare.ts';
-import { dueLanes, firstDueAt, lane, laneNames, load } from './lanes.ts';
-import { settle } from './settle.ts';
+import { dueLanes, lane, load } from './lanes.ts';
 import { stage } from './stage.ts';
 import { schema } from './status.ts';
 
@@ -19,12 +19,7 @@ export const SQLITE_OPERATIONS = {
     currentSeqs: read(currentSeqs),
     stage: write(stage),
   },
-  deliveries: {
-    ...OPERATIONS.deliveries,
-    firstDueAt: read(firstDueAt),
-    load: read(load),
-    settle: write(settle),
-  },
+  deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
   status: { ...OPERATIONS.status, schema: read(schema) },
 };

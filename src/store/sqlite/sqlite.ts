@@ -7,6 +7,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { cancelingRest } from '../cancel-rest.ts';
 import { callsOf } from '../operation.ts';
+import { lanePages } from '../operations/lanes.ts';
 import { inTransactions } from '../records-in-parts.ts';
 import type { View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
@@ -14,14 +15,12 @@ import type { DueLane } from '../webhook-operations.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
-import { lanePages } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './operations.ts';
 import { OwnFiles } from './own-files.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 import { reading } from './reader.ts';
 import { scrub } from './scrub.ts';
-import { settlementRow } from './settle.ts';
 import { database } from './status.ts';
 import { startWriter, type Writer } from './writer.ts';
 
@@ -120,7 +119,7 @@ function compose(parts: {
   const calls = callsOf(SQLITE_OPERATIONS, (name, { kind, run }) =>
     kind === 'read' ? untilClosed(onReader(run)) : (input) => writer.call(name as WriteName, input),
   );
-  const rest = cancelingRest(calls, calls.deliveries.settle);
+  const rest = cancelingRest(calls);
 
   return {
     ...calls,
@@ -143,7 +142,7 @@ function compose(parts: {
       lane: calls.lanes.one,
       keepLanes: async () => ({ lost: [], late: [] }),
       releaseLanes: async () => {},
-      settle: ({ settlements }) => rest.settle({ rows: settlements.map(settlementRow) }),
+      settle: rest.settle,
       expire: rest.expire,
     },
     erasure: {
