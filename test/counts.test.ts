@@ -22,7 +22,7 @@ import { byHash } from '../src/store/sqlite/keys.ts';
 import { dueLanes, lane, laneNames, load as loadLane } from '../src/store/sqlite/lanes.ts';
 import { page } from '../src/store/sqlite/records.ts';
 import { due as schedulesDue } from '../src/store/sqlite/schedules.ts';
-import { settlementRow } from '../src/store/sqlite/settle.ts';
+import { settlementRow } from '../src/store/operations/settle.ts';
 import { version } from '../src/store/sqlite/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../src/store/sqlite/workflows.ts';
 import { Counter, type Work } from './support/count-work.ts';

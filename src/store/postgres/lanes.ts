@@ -139,7 +139,7 @@ const DUE = `
     where first.id not in (select id from found)
   )
   ${withEvents('case due.class when 0 then due.event_sequence else due.next_at end')}
-  order by due.class, due."inOrder", due.id`;
+  order by due.place, due."inOrder", due.id`;
 const IN_ORDER = `
   with found as materialized (
     select found.* from ${EACH} cross join lateral (

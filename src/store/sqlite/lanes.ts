@@ -76,9 +76,11 @@ export async function load(
   const wanted = held === undefined ? found : found.filter((id) => !held.has(id));
   if (wanted.length === 0) return [];
   const rows = await view.db.all<DueRow>(BY_ID, teamId, webhookId, wanted);
-  // One that was never tried is due, unless the clock was set back.
-  const isDue = ({ dueAt }: DueRow) => dueAt <= view.now || dueAt > view.now + LONGEST_WAIT_MS;
-  return rows.filter((row) => ordered || isDue(row)).map(toDue);
+  if (ordered) return rows.map(toDue);
+  // Those that were never tried are due, unless the clock was set back; then those dated far ahead, if no other is.
+  const isDue = ({ place, dueAt }: DueRow) => place > 0 || dueAt <= view.now;
+  const hasLive = rows.some(({ place, dueAt }) => place === 0 && dueAt <= view.now);
+  return rows.filter((row) => isDue(row) || (!hasLive && row.dueAt > view.now + LONGEST_WAIT_MS)).map(toDue);
 }
 
 /** Of those that were never tried the first by sequence, of others the longest due. */
