@@ -1,19 +1,21 @@
 /** A checksum of a table that depends neither on the order of its rows nor on the kind of database. */
 import { hash } from 'node:crypto';
-import type { Cell, Column, Page, Place, Table, TableReader } from './tables.ts';
+import type { Sql } from '../sql.ts';
+import { type Cell, type Columns, type Page, type Place, readPage } from './rows.ts';
+import type { Table } from './tables.ts';
 
 const MODULUS = 2n ** 128n;
 
 /** Reads a whole table; calls `onRead` after each page with its number of rows. */
 export async function checksumOf(
-  reader: TableReader,
+  db: Sql,
   table: Table,
-  columns: readonly Column[],
+  columns: Columns,
   onRead: (rows: number) => void,
 ): Promise<Checksum> {
   const checksum = new Checksum();
   for (let after: Place | null = null; ; ) {
-    const { rows, next }: Page = await reader.page(table, columns, after);
+    const { rows, next }: Page = await readPage(db, table, columns, after);
     for (const row of rows) checksum.add(row);
     onRead(rows.length);
     if (next === null) return checksum;

@@ -5,9 +5,11 @@
  * with a marker is never opened.
  */
 import { InUseError } from '../../model/error.ts';
+import type { Sql } from '../sql.ts';
 import { checksumOf } from './checksum.ts';
-import { fingerprint, type Progress, REFUSAL } from './marker.ts';
-import { type Column, type Page, TABLES, type Table, type TableReader, type Tables } from './tables.ts';
+import { fingerprint, type Progress, REFUSAL, readMarker, setMarker } from './marker.ts';
+import { type ColumnsOf, countRows, insertRows, readColumns, readPage } from './rows.ts';
+import { TABLES, type Table, type Tables } from './tables.ts';
 
 export interface CopyReport {
   tables: { name: string; rows: number; checksum: string }[];
@@ -19,9 +21,8 @@ export interface CopyReport {
 /** Called after each page: how many rows are done, of how many (of both databases, while they are compared). */
 export type OnCopied = (progress: { doing: 'copy' | 'compare'; done: number; total: number }) => void;
 
-type ColumnsOf = ReadonlyMap<string, readonly Column[]>;
-
 /**
+ * @param input.target must have the same schema version as the source
  * @param input.force copies although nodes may write into the source: what they write meanwhile is not in the copy
  * @throws InUseError when the source is in use, or the destination holds something else
  * @throws Error with a sentence when the copy is not what the source is
@@ -35,34 +36,32 @@ export async function copyTables(input: {
   const { source, target, force, onCopied } = input;
   const inUse = force ? undefined : await source.inUse();
   if (inUse !== undefined) throw new InUseError(inUse);
-  if ((await source.marker()) !== undefined) throw new Error(`--from: ${REFUSAL}`);
-  const columnsOf = await sameColumns(source, target);
-  return source.snapshot(async (reader) => {
-    const counts = await countRows(reader);
-    const copy = new Copy(
-      target,
-      await begin(target, await fingerprint(reader, columnsOf, counts), columnsOf),
-    );
+  return source.read(async (from) => {
+    if ((await readMarker(from)) !== undefined) throw new Error(`--from: ${REFUSAL}`);
+    const columnsOf = await readColumns(from);
+    const counts = await countRows(from);
+    const marker = await begin(target, await fingerprint(from, columnsOf, counts));
+    const copy = new Copy({ from, target, columnsOf, marker });
     const total = sum(counts.values());
     let done = await copy.alreadyThere();
     let written = 0;
     for (const table of TABLES) {
-      for await (const rows of copy.rest(reader, table, columnsOf.get(table.name) ?? [])) {
+      for await (const rows of copy.rest(table)) {
         done += rows;
         written += rows;
         onCopied({ doing: 'copy', done, total });
       }
     }
     await target.analyze();
-    const tables = await compare({ reader, target, columnsOf, onCopied, total });
+    const tables = await compare({ from, target, columnsOf, onCopied, total });
     await copy.end();
     return { tables, rows: sum(tables.map(({ rows }) => rows)), written };
   });
 }
 
 /** Marks an empty database as an unfinished copy, or reads the marker of one. */
-async function begin(target: Tables, source: string, columnsOf: ColumnsOf): Promise<string> {
-  const found = await target.marker();
+async function begin(target: Tables, source: string): Promise<string> {
+  const found = await target.read(readMarker);
   if (found !== undefined) {
     if ((JSON.parse(found) as Progress).source === source) return found;
     throw new InUseError(
@@ -70,105 +69,71 @@ async function begin(target: Tables, source: string, columnsOf: ColumnsOf): Prom
         'Make the destination anew, and copy again',
     );
   }
-  const full = await target.snapshot(async (reader) => {
-    for (const table of TABLES) {
-      const { rows } = await reader.page(table, columnsOf.get(table.name) ?? [], null);
-      if (rows.length > 0) return table.name;
-    }
-    return undefined;
-  });
+  const [full] = [...(await target.read(countRows))].find(([, rows]) => rows > 0) ?? [];
   if (full !== undefined) {
     throw new InUseError(
       `The destination is not empty: its table ${full} has rows. Name a database that nothing was ever served from`,
     );
   }
   const becomes = JSON.stringify({ source, tables: {} } satisfies Progress);
-  await target.write({ marker: { was: undefined, becomes } });
+  await target.write((db) => setMarker(db, { was: undefined, becomes }));
   return becomes;
 }
 
-/** The target of a copy, with its marker. */
+/** A copy under way, with its marker. */
 class Copy {
+  readonly #from: Sql;
   readonly #target: Tables;
+  readonly #columnsOf: ColumnsOf;
   #marker: string;
 
-  constructor(target: Tables, marker: string) {
-    this.#target = target;
-    this.#marker = marker;
+  constructor(of: { from: Sql; target: Tables; columnsOf: ColumnsOf; marker: string }) {
+    this.#from = of.from;
+    this.#target = of.target;
+    this.#columnsOf = of.columnsOf;
+    this.#marker = of.marker;
   }
 
   /** The number of rows that an earlier run has written. */
   async alreadyThere(): Promise<number> {
-    if (Object.keys(this.#progress.tables).length === 0) return 0;
-    return sum((await this.#target.snapshot(countRows)).values());
+    return sum((await this.#target.read(countRows)).values());
   }
 
   /** Writes the rest of a table; yields the number of rows of each page. */
-  async *rest(reader: TableReader, table: Table, columns: readonly Column[]): AsyncGenerator<number> {
-    let after = this.#progress.tables[table.name];
-    if (after === null) return;
+  async *rest(table: Table): AsyncGenerator<number> {
+    const columns = this.#columnsOf.get(table.name) ?? {};
     for (;;) {
-      const { rows, next }: Page = await reader.page(table, columns, after ?? null);
-      const { source, tables } = this.#progress;
-      await this.#write(JSON.stringify({ source, tables: { ...tables, [table.name]: next } }), {
-        table,
-        columns,
-        rows,
+      const { source, tables } = JSON.parse(this.#marker) as Progress;
+      const after = tables[table.name];
+      if (after === null) return;
+      const { rows, next } = await readPage(this.#from, table, columns, after ?? null);
+      const becomes = JSON.stringify({
+        source,
+        tables: { ...tables, [table.name]: next },
+      } satisfies Progress);
+      await this.#target.write(async (db) => {
+        await insertRows(db, table, columns, rows);
+        await setMarker(db, { was: this.#marker, becomes });
       });
+      this.#marker = becomes;
       yield rows.length;
-      if (next === null) return;
-      after = next;
     }
   }
 
   end(): Promise<void> {
-    return this.#write(undefined);
+    return this.#target.write((db) => setMarker(db, { was: this.#marker, becomes: undefined }));
   }
-
-  get #progress(): Progress {
-    return JSON.parse(this.#marker) as Progress;
-  }
-
-  async #write(
-    becomes: string | undefined,
-    insert?: NonNullable<Parameters<Tables['write']>[0]['insert']>,
-  ): Promise<void> {
-    await this.#target.write({
-      marker: { was: this.#marker, becomes },
-      ...(insert === undefined || insert.rows.length === 0 ? {} : { insert }),
-    });
-    this.#marker = becomes ?? this.#marker;
-  }
-}
-
-/** The columns of every table, which must be the same in both, since both have the same schema version. */
-async function sameColumns(source: Tables, target: Tables): Promise<ColumnsOf> {
-  const found = new Map<string, readonly Column[]>();
-  for (const table of TABLES) {
-    const [ours, theirs] = [await source.columns(table), await target.columns(table)];
-    if (JSON.stringify(ours) !== JSON.stringify(theirs)) {
-      throw new Error(`The two databases have different columns in their table ${table.name}: report this`);
-    }
-    found.set(table.name, ours);
-  }
-  return found;
-}
-
-async function countRows(reader: TableReader): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const table of TABLES) counts.set(table.name, await reader.count(table));
-  return counts;
 }
 
 /** Reads all of both databases and compares the checksums of their tables. */
 async function compare(input: {
-  reader: TableReader;
+  from: Sql;
   target: Tables;
   columnsOf: ColumnsOf;
   onCopied: OnCopied;
   total: number;
 }): Promise<CopyReport['tables']> {
-  const { reader, target, columnsOf, onCopied, total } = input;
+  const { from, target, columnsOf, onCopied, total } = input;
   const tables: CopyReport['tables'] = [];
   let done = 0;
   const read = (rows: number) => {
@@ -176,10 +141,10 @@ async function compare(input: {
     onCopied({ doing: 'compare', done, total: 2 * total });
   };
   for (const table of TABLES) {
-    const columns = columnsOf.get(table.name) ?? [];
+    const columns = columnsOf.get(table.name) ?? {};
     const [ours, theirs] = await Promise.all([
-      checksumOf(reader, table, columns, read),
-      target.snapshot((copied) => checksumOf(copied, table, columns, read)),
+      checksumOf(from, table, columns, read),
+      target.read((copied) => checksumOf(copied, table, columns, read)),
     ]);
     if (ours.rows !== theirs.rows || ours.digits !== theirs.digits) {
       throw new Error(

@@ -1,7 +1,9 @@
 /** The marker of an unfinished copy: which database is being copied, and how far the copy is. */
 import { createHash } from 'node:crypto';
+import type { Sql } from '../sql.ts';
 import { checksumOf } from './checksum.ts';
-import { type Column, type Place, TABLES, type TableReader } from './tables.ts';
+import type { ColumnsOf, Place } from './rows.ts';
+import { MARKER, TABLES } from './tables.ts';
 
 export interface Progress {
   /** The fingerprint of the source when the copy began. */
@@ -15,6 +17,39 @@ export const REFUSAL =
   'This database is a copy that is not finished. Run the same `flowhook database copy` once more, which goes on where ' +
   'it was broken off and then compares both; or make the database anew';
 
+export async function readMarker(db: Sql): Promise<string | undefined> {
+  return (await db.get<{ value: string }>('select value from instance where name = $1', MARKER))?.value;
+}
+
+/**
+ * Writes the marker, or deletes it when it `becomes` undefined.
+ *
+ * @throws Error when it is not what it was
+ */
+export async function setMarker(
+  db: Sql,
+  { was, becomes }: { was: string | undefined; becomes: string | undefined },
+): Promise<void> {
+  let changed: number;
+  if (was === undefined) {
+    const sql = 'insert into instance (name, value) values ($1, $2) on conflict do nothing';
+    changed = await db.run(sql, MARKER, becomes ?? '');
+  } else if (becomes === undefined) {
+    changed = await db.run('delete from instance where name = $1 and value = $2', MARKER, was);
+  } else {
+    changed = await db.run(
+      'update instance set value = $3 where name = $1 and value = $2',
+      MARKER,
+      was,
+      becomes,
+    );
+  }
+  if (changed === 1) return;
+  throw new Error(
+    'Another `flowhook database copy` writes into the same database. Let that one end, or end it, and run this again',
+  );
+}
+
 /** Tables in which every later change of a database shows. */
 const TELLING = ['instance', 'team', 'api_key'];
 
@@ -24,13 +59,13 @@ const TELLING = ['instance', 'team', 'api_key'];
  * @param counts how many rows each table has
  */
 export async function fingerprint(
-  reader: TableReader,
-  columnsOf: ReadonlyMap<string, readonly Column[]>,
+  db: Sql,
+  columnsOf: ColumnsOf,
   counts: ReadonlyMap<string, number>,
 ): Promise<string> {
   const total = createHash('sha256').update(JSON.stringify([...counts]));
   for (const table of TABLES.filter(({ name }) => TELLING.includes(name))) {
-    const checksum = await checksumOf(reader, table, columnsOf.get(table.name) ?? [], () => {});
+    const checksum = await checksumOf(db, table, columnsOf.get(table.name) ?? {}, () => {});
     total.update(`${table.name} ${checksum.rows} ${checksum.digits}\n`);
   }
   return total.digest('hex').slice(0, 32);

@@ -1,7 +1,5 @@
-/** The tables that a copy of a database consists of, and what each driver implements to read and write them. */
-
-/** A value of one column in one row. */
-export type Cell = string | number | null;
+/** The tables that a copy of a database consists of, and what each driver opens for one. */
+import type { Sql } from '../sql.ts';
 
 export interface Table {
   name: string;
@@ -17,8 +15,8 @@ export interface Table {
 export const MARKER = 'unfinished_copy';
 
 /**
- * Every table, with the keys and columns that it has on PostgreSQL; what others refer to comes first. SQLite's are
- * brought into this shape in `sqlite/copy-tables.ts`. The columns are those that the databases have.
+ * Every table, with the key that it has on PostgreSQL; what others refer to comes first. `rows.ts` says what SQLite has
+ * instead. The columns are those that the databases have.
  */
 export const TABLES: readonly Table[] = [
   { name: 'instance', key: ['name'], except: `name = '${MARKER}'` },
@@ -59,66 +57,15 @@ export const LEFT_BEHIND: readonly string[] = [
   ...INSPECTOR_TABLES.map(({ name }) => name),
 ];
 
-/** The maximum size of a page: in rows, and in bytes of its long columns, unless it is one row. */
-export const PAGE_ROWS = 1_000;
-export const PAGE_BYTES = 4_194_304;
-
-export interface Column {
-  name: string;
-  isNumber: boolean;
-}
-
-/** A cursor: where a page ended, in a form that only the driver that read it understands. */
-export type Place = readonly Cell[];
-
-export interface Page {
-  /** Values in the order of the requested columns. */
-  rows: Cell[][];
-  /** The cursor for the next page; null when this was the last. */
-  next: Place | null;
-}
-
-/** Reads one snapshot of a database. */
-export interface TableReader {
-  /** How many rows of a table are copied. */
-  count(table: Table): Promise<number>;
-  page(table: Table, columns: readonly Column[], after: Place | null): Promise<Page>;
-}
-
 /** A database as a copy sees it. */
 export interface Tables {
-  /** The columns of a table by name, as PostgreSQL has them. */
-  columns(table: Table): Promise<Column[]>;
   /** Says in a sentence which servers use the database; undefined when none is known to. */
   inUse(): Promise<string | undefined>;
-  snapshot<Result>(read: (reader: TableReader) => Promise<Result>): Promise<Result>;
-  marker(): Promise<string | undefined>;
-  /**
-   * Adds rows, and sets the marker in the same transaction.
-   *
-   * @throws Error, and changes nothing, when the marker is not what it was
-   */
-  write(step: {
-    insert?: { table: Table; columns: readonly Column[]; rows: readonly Cell[][] };
-    marker: { was: string | undefined; becomes: string | undefined };
-  }): Promise<void>;
+  /** Reads one snapshot of the database, for as long as it takes. */
+  read<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
+  /** Writes in one transaction, which is rolled back when `write` rejects. */
+  write(write: (db: Sql) => Promise<void>): Promise<void>;
   /** Updates the statistics of the planner after many rows were written. */
   analyze(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** How many of the next rows make a page, given the bytes of each; one at least, unless there is none. */
-export function rowsOfPage(bytes: readonly number[]): number {
-  let sum = 0;
-  for (const [place, own] of bytes.entries()) {
-    sum += own;
-    if (sum > PAGE_BYTES) return Math.max(1, place);
-  }
-  return bytes.length;
-}
-
-export function markerMoved(): Error {
-  return new Error(
-    'Another `flowhook database copy` writes into the same database. Let that one end, or end it, and run this again',
-  );
 }
