@@ -13,18 +13,18 @@ import { load, MANY, OK, settlement, subscribe } from '../src/store/conformance/
 import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../src/store/conformance/setup.ts';
 import type { ClaimedJob, Enqueued } from '../src/store/job-operations.ts';
 import { openStore } from '../src/store/open.ts';
-import { abandoned } from '../src/store/sqlite/attempts.ts';
+import { abandoned } from '../src/store/operations/attempts.ts';
+import { history } from '../src/store/operations/event-history.ts';
+import { list as listJobs } from '../src/store/operations/job-lists.ts';
+import { get as getJob } from '../src/store/operations/jobs.ts';
+import { byHash } from '../src/store/operations/keys.ts';
+import { page } from '../src/store/operations/records.ts';
+import { due as schedulesDue } from '../src/store/operations/schedules.ts';
+import { version } from '../src/store/operations/versions.ts';
+import { get as getWorkflow, list as listWorkflows } from '../src/store/operations/workflows.ts';
 import { compare } from '../src/store/sqlite/compare.ts';
-import { history } from '../src/store/sqlite/event-history.ts';
-import { list as listJobs } from '../src/store/sqlite/job-history.ts';
-import { get as getJob } from '../src/store/sqlite/jobs.ts';
-import { byHash } from '../src/store/sqlite/keys.ts';
 import { dueLanes, lane, laneNames, load as loadLane } from '../src/store/sqlite/lanes.ts';
-import { page } from '../src/store/sqlite/records.ts';
-import { due as schedulesDue } from '../src/store/sqlite/schedules.ts';
 import { settlementRow } from '../src/store/operations/settle.ts';
-import { version } from '../src/store/sqlite/versions.ts';
-import { get as getWorkflow, list as listWorkflows } from '../src/store/sqlite/workflows.ts';
 import { Counter, type Work } from './support/count-work.ts';
 import { multiply, type Past } from './support/multiply.ts';
 
@@ -126,16 +126,16 @@ test('a queue call adds entries to the B-trees that are known, and to no others'
   const teamId = await makePast(path, { ...PAST, webhooks: 1 });
   const counter = new Counter(path, Date.now);
   /** The trees that a call adds an entry to, as often as it does. It takes none away. */
-  const addedBy = (workflowId: string) => {
+  const addedBy = async (workflowId: string) => {
     const before = counter.entries();
-    counter.write('jobs.enqueue', { teamId, workflowId, origin: 'api', idempotencyKey: null });
+    await counter.write('jobs.enqueue', { teamId, workflowId, origin: 'api', idempotencyKey: null });
     const after = [...counter.entries()];
     return after.flatMap(([name, entries]) =>
       Array.from({ length: entries - (before.get(name) ?? 0) }, () => name),
     );
   };
-  const alone = addedBy('past-2');
-  const delivered = addedBy('past-1');
+  const alone = await addedBy('past-2');
+  const delivered = await addedBy('past-1');
   counter.close();
   assert.deepEqual(alone.sort(), ENTRIES);
   assert.deepEqual(delivered.sort(), [...ENTRIES, ...ENTRIES_OF_DELIVERY].sort());
@@ -147,9 +147,13 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   const at = { teamId, workflowId: 'past-3' };
   const counter = new Counter(path, Date.now);
   const found = new Map<string, Work>();
-  const note = <Value>(name: string, counted: { value: Value; work: Work }): Value => {
-    found.set(name, counted.work);
-    return counted.value;
+  const note = async <Value>(
+    name: string,
+    counted: Promise<{ value: Value; work: Work }>,
+  ): Promise<Value> => {
+    const { value, work } = await counted;
+    found.set(name, work);
+    return value;
   };
   const enqueue = () =>
     counter.write<Enqueued>('jobs.enqueue', { ...at, origin: 'api', idempotencyKey: null });
@@ -160,61 +164,61 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
     fields: ['id', 'name'],
   };
 
-  note(
+  await note(
     'a key is looked up',
     counter.read((view) => byHash(view, { hash: HASH })),
   );
-  note(
+  await note(
     'a workflow is looked up',
     counter.read((view) => getWorkflow(view, { teamId, id: at.workflowId })),
   );
-  const queued = note('a job is queued', enqueue());
+  const queued = await note('a job is queued', enqueue());
   assert.ok(queued.outcome === 'queued');
-  note('a job is refused', enqueue());
-  note(
+  await note('a job is refused', enqueue());
+  await note(
     'a job is looked up',
     counter.read((view) => getJob(view, { teamId, id: queued.job.id })),
   );
-  const [claimed] = note('a job is claimed', claim());
+  const [claimed] = await note('a job is claimed', claim());
   assert.ok(claimed !== undefined);
   const held = heldOf(claimed.job);
-  note('there is nothing to claim', claim());
-  note('a running job is renewed', counter.write('jobs.beat', { ...CLAIM, held: [held] }));
+  await note('there is nothing to claim', claim());
+  await note('a running job is renewed', counter.write('jobs.beat', { ...CLAIM, held: [held] }));
 
   const records = new Map(people({ '1': 'Ada', '2': 'Grace' }).map(({ id, body }) => [id, body]));
-  const compared = note(
+  const compared = await note(
     'a batch is compared',
     counter.read((view) => compare(view, { held, ids: [...records.keys()] })),
   );
   const { writes } = planWrites({ ...compared, mode: 'replace', records });
-  note('a batch is written', counter.write('records.stage', { held, writes }));
-  note('a run with changes is published', counter.write('records.publish', { held, ...publish }));
-  enqueue();
-  const [again] = claim().value;
+  await note('a batch is written', counter.write('records.stage', { held, writes }));
+  await note('a run with changes is published', counter.write('records.publish', { held, ...publish }));
+  await enqueue();
+  const [again] = (await claim()).value;
   assert.ok(again !== undefined);
-  note(
+  await note(
     'a run without changes is published',
     counter.write('records.publish', { held: heldOf(again.job), ...publish }),
   );
-  note(
+  await note(
     'a version is looked up',
     counter.read((view) => version(view, at)),
   );
-  note(
+  await note(
     'a page of records is read',
     counter.read((view) => page(view, { ...at, version: 1, afterSeq: 0, rows: 1_000 })),
   );
 
-  const [name] = note(
+  const [name] = await note(
     'all lanes are looked through',
-    counter.read((view) => dueLanes(view, laneNames(view))),
+    counter.read(async (view) => dueLanes(view, await laneNames(view))),
   );
   assert.ok(name !== undefined);
-  note(
+  await note(
     'a lane is looked at',
     counter.read((view) => lane(view, name)),
   );
-  const due = note(
+  const due = await note(
     'a lane is loaded',
     counter.read((view) => loadLane(view, { ...name, limits: MANY, ordered: false })),
   );
@@ -222,30 +226,30 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
     counter.write('deliveries.settle', {
       rows: due.splice(0, count).map((one) => settlementRow(settlement(one, 1, { state: 'delivered' }, OK))),
     });
-  note('a delivery is settled', settle(1));
-  note('three deliveries are settled together', settle(3));
+  await note('a delivery is settled', settle(1));
+  await note('three deliveries are settled together', settle(3));
 
-  note(
+  await note(
     'the first page of jobs',
     counter.read((view) => listJobs(view, { teamId, limit: 50 })),
   );
-  note(
+  await note(
     'the first page of jobs of a workflow',
     counter.read((view) => listJobs(view, { ...at, limit: 50 })),
   );
-  note(
+  await note(
     'the first page of events',
     counter.read((view) => history(view, { teamId, limit: 50 })),
   );
-  note(
+  await note(
     'the first page of workflows',
     counter.read((view) => listWorkflows(view, { teamId, limit: 10 })),
   );
-  note(
+  await note(
     'schedules are looked at',
     counter.read((view) => schedulesDue(view, { limit: 100 })),
   );
-  note(
+  await note(
     'abandoned jobs are looked for',
     counter.read((view) => abandoned(view, { nodeId: null })),
   );
@@ -279,7 +283,7 @@ async function makePast(path: string, past: Past): Promise<string> {
   await store.close();
   const counter = new Counter(path, Date.now);
   const rows = async (sql: string, values: (string | number)[]) =>
-    counter.read(({ db }) => db.all<Record<string, unknown>>(sql, ...values)).value;
+    (await counter.read(({ db }) => db.all<Record<string, unknown>>(sql, ...values))).value;
   await multiply(rows, { past, model });
   counter.close();
   return teamId;

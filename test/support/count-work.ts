@@ -1,9 +1,9 @@
 /** What one operation on SQLite costs, in numbers that no noise can change. */
 import { readFileSync } from 'node:fs';
+import type { View } from '../../src/store/sql.ts';
 import { type Call, runBatch } from '../../src/store/sqlite/batch.ts';
 import { Database, type Value } from '../../src/store/sqlite/database.ts';
 import { SqliteSql } from '../../src/store/sqlite/sql.ts';
-import type { View } from '../../src/store/sql.ts';
 
 export interface Work {
   /** Statements that were run, those that begin and commit included. */
@@ -22,13 +22,13 @@ const FRAME = PAGE + 24;
 class CountingDatabase extends Database {
   statements = 0;
 
-  override get<Row>(sql: string, ...values: Value[]): Row | undefined {
+  override row<Row>(sql: string, values: readonly Value[]): Row | undefined {
     this.statements += 1;
-    return super.get(sql, ...values);
+    return super.row(sql, values);
   }
-  override all<Row>(sql: string, ...values: Value[]): Row[] {
+  override rows<Row>(sql: string, values: readonly Value[]): Row[] {
     this.statements += 1;
-    return super.all(sql, ...values);
+    return super.rows(sql, values);
   }
   override arrays<Row extends readonly unknown[]>(sql: string, ...values: Value[]): Row[] {
     this.statements += 1;
@@ -56,18 +56,18 @@ export class Counter {
   }
 
   /** Runs an operation that writes, as the only one of its batch. Throws what it throws. */
-  write<Value>(name: Call['name'], input: unknown): { value: Value; work: Work } {
-    return this.#count(() => {
+  write<Value>(name: Call['name'], input: unknown): Promise<{ value: Value; work: Work }> {
+    return this.#count(async () => {
       const batch = { now: this.#now(), publicUrl: '', calls: [{ name, input }] };
-      const [answer] = runBatch(this.#db, batch).answers;
+      const [answer] = (await runBatch(this.#db, batch)).answers;
       if (answer?.ok !== true) throw new Error(`${name} was refused: ${JSON.stringify(answer)}`);
       return answer.value as Value;
     });
   }
 
   /** Runs an operation that reads. */
-  read<Value>(operation: (view: View) => Value): { value: Value; work: Work } {
-    return this.#count(() => operation({ db: this.#db, now: this.#now() }));
+  read<Value>(operation: (view: View) => Promise<Value>): Promise<{ value: Value; work: Work }> {
+    return this.#count(() => operation({ db: new SqliteSql(this.#db), now: this.#now() }));
   }
 
   /** How many entries each B-tree has, which is one for each table and index. */
@@ -87,11 +87,11 @@ export class Counter {
     this.#db.close();
   }
 
-  #count<Value>(operation: () => Value): { value: Value; work: Work } {
+  async #count<Value>(operation: () => Promise<Value>): Promise<{ value: Value; work: Work }> {
     this.#db.exec('pragma shrink_memory');
     this.#db.statements = 0;
     const before = processIo();
-    const value = operation();
+    const value = await operation();
     const after = processIo();
     return {
       value,

@@ -37,11 +37,9 @@ export async function multiply(
   };
   const ofTeam = 'team_id = ?';
   const { sequence: last } = (await one(
-    'select last_sequence as sequence from team where id = ?',
+    `select max(sequence) as sequence from event where ${ofTeam}`,
     teamId,
-  )) as {
-    sequence: number | string;
-  };
+  )) as { sequence: number | string };
   const owner = (n: string) => `'past-' || cast(${n} % ${workflows} + 1 as text)`;
   const copies: {
     table: string;

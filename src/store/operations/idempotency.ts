@@ -2,7 +2,7 @@
 import { type IdempotentCall, partsOf, REMEMBERED_MS, refuseOther } from '../idempotent-call.ts';
 import { deletion, type Tx } from '../sql.ts';
 
-/** How many expired keys each new one deletes; more than one, so that they become fewer. */
+/** How many expired keys of its team each new one deletes; more than one, so that they become fewer. */
 const FORGOTTEN_AT_ONCE = 10;
 /** The stored result of a call that has not made anything yet. */
 const NOTHING = '';
@@ -53,17 +53,14 @@ export async function once<T>(
   return made;
 }
 
-// SQLite's index is not by team.
-const expired = (ofTeam: string) =>
-  deletion({
-    table: 'idempotency',
-    key: 'team_id, operation, target, key',
-    first: `where ${ofTeam} created_at <= $2 order by created_at limit $3`,
-    index: 'idempotency_age',
-  });
-const EXPIRED = { sqlite: expired('').sqlite, postgres: expired('team_id = $1 and').postgres };
+const EXPIRED = deletion({
+  table: 'idempotency',
+  key: 'team_id, operation, target, key',
+  first: 'where team_id = $1 and created_at <= $2 order by created_at limit $3',
+  index: 'idempotency_age',
+});
 
-/** Deletes some expired keys: of this team on PostgreSQL, so that nobody waits for another team's. */
+/** Deletes some expired keys of a team. */
 export async function forget(tx: Tx, teamId: string): Promise<void> {
   await tx.db.run(EXPIRED, teamId, tx.now - REMEMBERED_MS, FORGOTTEN_AT_ONCE);
 }
