@@ -39,26 +39,26 @@ const HASH = 'a'.repeat(64);
 const MOST: Record<string, [statements: number, read: number, written: number]> = {
   'a key is looked up': [1, 3, 0],
   'a workflow is looked up': [1, 5, 0],
-  'a job is queued': [11, 50, 15],
-  'a job is refused': [4, 8, 0],
-  'a job is looked up': [1, 6, 0],
-  'a job is claimed': [16, 47, 15],
+  'a job is queued': [10, 41, 10],
+  'a job is refused': [4, 9, 0],
+  'a job is looked up': [1, 4, 0],
+  'a job is claimed': [15, 47, 18],
   'there is nothing to claim': [4, 3, 0],
-  'a running job is renewed': [3, 6, 1],
-  'a batch is compared': [6, 11, 0],
-  'a batch is written': [7, 15, 4],
-  'a run with changes is published': [23, 58, 26],
-  'a run without changes is published': [14, 55, 23],
+  'a running job is renewed': [3, 4, 1],
+  'a batch is compared': [6, 9, 0],
+  'a batch is written': [7, 13, 4],
+  'a run with changes is published': [20, 56, 25],
+  'a run without changes is published': [12, 53, 22],
   'a version is looked up': [1, 7, 0],
-  'a page of records is read': [3, 6, 0],
+  'a page of records is read': [2, 6, 0],
   'all lanes are looked through': [2, 9, 0],
   'a lane is looked at': [1, 8, 0],
   'a lane is loaded': [6, 20, 0],
-  'a delivery is settled': [5, 21, 9],
-  'three deliveries are settled together': [9, 21, 9],
-  'the first page of jobs': [1, 9, 0],
-  'the first page of jobs of a workflow': [1, 16, 0],
-  'the first page of events': [51, 24, 0],
+  'a delivery is settled': [5, 20, 5],
+  'three deliveries are settled together': [9, 20, 5],
+  'the first page of jobs': [1, 6, 0],
+  'the first page of jobs of a workflow': [2, 27, 0],
+  'the first page of events': [2, 24, 0],
   'the first page of workflows': [1, 8, 0],
   'schedules are looked at': [1, 2, 0],
   'abandoned jobs are looked for': [1, 2, 0],
@@ -67,25 +67,9 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
  * The B-trees that a queue call adds an entry to, each a table or an index: their number and width is what most of its
  * time on the writer's thread goes to.
  */
-const ENTRIES = [
-  'event',
-  'event_id',
-  'event_workflow',
-  'job',
-  'job_due',
-  'job_history',
-  'job_origin',
-  'job_slot',
-  'sqlite_autoindex_job_1',
-];
+const ENTRIES = ['event', 'event_id', 'event_workflow', 'job', 'job_due', 'job_slot'];
 /** And for each webhook that the event is for. */
-const ENTRIES_OF_DELIVERY = [
-  'delivery',
-  'delivery_due',
-  'delivery_event',
-  'delivery_history',
-  'delivery_order',
-];
+const ENTRIES_OF_DELIVERY = ['delivery', 'delivery_event', 'delivery_history', 'delivery_order'];
 /** Where a page of a tree splits is a matter of what was written before. */
 const SPLITS = 2;
 
@@ -113,7 +97,8 @@ test('hot paths cost no more than is known, and hardly more with a past of a hun
     ] as const) {
       if (count > most) said.push(`${name}: ${count} ${what}, where ${most} were enough`);
     }
-    if (work.read > 2 * before.read)
+    // Trees with a hundred times the entries are a level deeper or two.
+    if (work.read > 3 * before.read)
       said.push(`${name}: ${work.read} pages looked at with ${TIMES} times the past, ${before.read} without`);
   }
   assert.deepEqual(said, []);

@@ -120,10 +120,8 @@ export async function multiply(
       );
     }
   }
-  const added = jobs * EVENTS_OF_A_JOB;
-  await rows('update team set last_sequence = last_sequence + ? where id = ?', [added, teamId]);
   await rows(
-    `insert into usage_place (team_id, sequence) select id, last_sequence from team where id = ?
+    `insert into usage_place (team_id, sequence) select team_id, max(sequence) from event where ${ofTeam} group by team_id
      on conflict (team_id) do update set sequence = excluded.sequence`,
     [teamId],
   );
