@@ -98,11 +98,11 @@ async function measure(
   return { figures, skipped };
 }
 
-/** Begins when it is first asked for a part. */
-async function* partsOf(contestant: Contestant): AsyncGenerator<Record<string, number>, undefined> {
+/** Begins when it is first asked for a part. A round that has no parts is the last one of itself. */
+async function* partsOf(contestant: Contestant) {
   const round = contestant.round();
-  if (Symbol.asyncIterator in round) yield* round;
-  else yield await round;
+  if (!(Symbol.asyncIterator in round)) return round;
+  yield* round;
 }
 
 function refuse(sentence: string): never {
