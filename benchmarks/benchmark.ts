@@ -1,10 +1,13 @@
 /** What a benchmark is, and what is kept of it. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
-/** One thing that is measured. A round answers figures by their names. */
+/** Measured figures by their names. */
+type Measured = Record<string, number>;
+
+/** One thing that is measured. A round in parts lets the others have their turn after each of them. */
 export interface Contestant {
   name: string;
-  round(): Promise<Record<string, number>>;
+  round(): Promise<Measured> | AsyncIterable<Measured>;
 }
 
 /** What a benchmark file exports as default. */

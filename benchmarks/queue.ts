@@ -142,26 +142,30 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
   await queue(REFUSED_AT, WARM_MS);
   return {
     name,
-    async round() {
+    async *round() {
       await prepareRound();
-      const figures: Record<string, number> = {};
+      // Nobody prepares while another is about to be measured.
+      yield {};
       asked = 0;
       overloaded = 0;
       for (const connections of CONNECTIONS) {
         const { perSecond, p50Ms, p99Ms } = await queue(connections, FOR_MS);
-        figures[`requests at ${connections}`] = perSecond;
-        figures[`p50 at ${connections}`] = p50Ms;
-        figures[`p99 at ${connections}`] = p99Ms;
+        yield {
+          [`requests at ${connections}`]: perSecond,
+          [`p50 at ${connections}`]: p50Ms,
+          [`p99 at ${connections}`]: p99Ms,
+        };
       }
       let taken = 0;
       // The first ones have had a job ever since.
       const refused = await ask(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
-      figures[`refused at ${REFUSED_AT}`] = refused.perSecond;
-      // Nobody else refuses for that reason.
-      if (prepare !== undefined) figures.overloaded = (overloaded * 100) / asked;
       const found = await stored();
       if (found !== accepted) throw new Error(`${name} accepted ${accepted} jobs and stored ${found}`);
-      return figures;
+      yield {
+        [`refused at ${REFUSED_AT}`]: refused.perSecond,
+        // Nobody else refuses for that reason.
+        ...(prepare === undefined ? {} : { overloaded: (overloaded * 100) / asked }),
+      };
     },
   };
 }

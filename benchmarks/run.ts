@@ -6,7 +6,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Benchmark, type Figures, machine, type Result } from './benchmark.ts';
+import { type Benchmark, type Contestant, type Figures, machine, type Result } from './benchmark.ts';
 import { table } from './table.ts';
 
 /** What a run without names measures: ours and the limits, in less than ten minutes. */
@@ -76,13 +76,18 @@ async function measure(
   const figures: Figures = {};
   try {
     for (let round = 1; round <= rounds; round++) {
-      for (const contestant of contestants) {
-        const place = `${name}: round ${round} of ${rounds}, ${contestant.name}`;
-        process.stderr.write(process.stderr.isTTY ? `\r${place}\x1b[K` : `${place}\n`);
-        const all = figures[contestant.name] ?? {};
-        figures[contestant.name] = all;
-        for (const [figure, value] of Object.entries(await contestant.round())) {
-          all[figure] = [...(all[figure] ?? []), value];
+      const rest = new Map(contestants.map((contestant) => [contestant.name, partsOf(contestant)]));
+      while (rest.size > 0) {
+        for (const [contestant, parts] of rest) {
+          const place = `${name}: round ${round} of ${rounds}, ${contestant}`;
+          process.stderr.write(process.stderr.isTTY ? `\r${place}\x1b[K` : `${place}\n`);
+          const { done, value: part } = await parts.next();
+          if (done === true) rest.delete(contestant);
+          const all = figures[contestant] ?? {};
+          figures[contestant] = all;
+          for (const [figure, value] of Object.entries(part ?? {})) {
+            all[figure] = [...(all[figure] ?? []), value];
+          }
         }
       }
     }
@@ -91,6 +96,13 @@ async function measure(
     await tearDown();
   }
   return { figures, skipped };
+}
+
+/** Begins when it is first asked for a part. A round that has no parts is the last one of itself. */
+async function* partsOf(contestant: Contestant) {
+  const round = contestant.round();
+  if (!(Symbol.asyncIterator in round)) return round;
+  yield* round;
 }
 
 function refuse(sentence: string): never {

@@ -15,6 +15,22 @@ export interface Operation<Context, Input, Result> {
   run(context: Context, input: Input): Promise<Result>;
   /** Of a chore in rounds: the cursor before the first row. */
   start?: unknown;
+  /**
+   * Of a batched operation: the rows that a call begins with; undefined if it has to be alone. By default those that
+   * `workflowId` or `held` of its input name.
+   */
+  begins?(input: Input): Begins | undefined;
+  /** Of a batched operation: whether it takes many statements, or counts what others of its kind change. */
+  isLong?: boolean;
+}
+
+/**
+ * The rows that a call locks before anything else: a workflow, or a job and its workflow. What the call changes belongs
+ * to that workflow, or it locks nothing that others in the batch lock.
+ */
+export interface Begins {
+  workflowId?: string | undefined;
+  jobId?: string | undefined;
 }
 
 /** Of a chore in rounds: see `inRounds`. */
@@ -38,7 +54,8 @@ export const write = <Input, Result>(
 
 export const batched = <Input, Result>(
   run: (tx: Tx, input: Input) => Promise<Result>,
-): Operation<Tx, Input, Result> => ({ kind: 'batched', run });
+  more: Pick<Operation<Tx, Input, Result>, 'begins' | 'isLong'> = {},
+): Operation<Tx, Input, Result> => ({ kind: 'batched', run, ...more });
 
 export const lease = <Input, Result>(
   run: (tx: Tx, input: Input) => Promise<Result>,

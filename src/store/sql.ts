@@ -5,8 +5,10 @@
  * them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
  */
 import type { Quotas } from '../model/quota.ts';
+import type { JobRow } from './job-row.ts';
 import type { PendingEvent } from './operations/events.ts';
 import type { Touched } from './store.ts';
+import type { WorkflowRow } from './workflow-row.ts';
 
 /** A value for a `$n`. SQLite stores true as 1 and gets a list as JSON. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
@@ -50,6 +52,8 @@ export interface Sql {
 export interface View {
   readonly db: Sql;
   readonly now: number;
+  /** What is locked already for the call that this is for. */
+  readonly locked?: Locked;
 }
 
 /**
@@ -65,10 +69,20 @@ export interface Tx extends View {
   readonly touched: Touched;
   /** The events of this transaction, numbered and written just before its commit. */
   readonly events: PendingEvent[];
+  /** New jobs, written just before the events, with those of other calls; undefined: they are written at once. */
+  readonly jobs?: JobRow[];
   /** The counter of key changes, when this transaction changes keys. */
   keysChanged?: number;
   /** An earlier call has done this already, so that no audit line is written. */
   repeated?: boolean;
+}
+
+/** Rows that the driver has locked for a call, and read since: nobody has changed them. */
+export interface Locked {
+  readonly workflow?: WorkflowRow;
+  /** The unfinished jobs of that workflow, by slot. */
+  readonly unfinished?: JobRow[];
+  readonly job?: JobRow;
 }
 
 /** The type of a column, by the name that PostgreSQL has for it. */

@@ -14,7 +14,7 @@ import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
 import type { Enqueued, JobOperations } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
-import type { Tx, View } from '../sql.ts';
+import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
@@ -25,11 +25,12 @@ type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
 export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
   const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
-    tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>(
-      'select paused_at, archived_at, definition from workflow where team_id = $1 and id = $2 for update',
-      teamId,
-      workflowId,
-    ),
+    tx.locked?.workflow ??
+      tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>(
+        'select paused_at, archived_at, definition from workflow where team_id = $1 and id = $2 for update',
+        teamId,
+        workflowId,
+      ),
     remembered(tx, input, 'jobs.enqueue'),
     unfinishedJobs(tx, input),
   ]);
@@ -56,6 +57,8 @@ export function unfinishedJobs(
   tx: Tx,
   { teamId, workflowId }: { teamId: string; workflowId: string },
 ): Promise<JobRow[]> {
+  const { workflow, unfinished } = tx.locked ?? {};
+  if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
   return tx.db.all<JobRow>(
     `select * from job /* use job_slot */
      where team_id = $1 and workflow_id = $2 and ${UNFINISHED} order by slot`,
@@ -66,27 +69,37 @@ export function unfinishedJobs(
 
 /** Writes a new job, queued or running. */
 export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
-  await tx.db.run(
-    `insert into job
-       (team_id, id, workflow_id, slot, state, origin, priority, attempt, run_at, node_id, lease_until, created_at,
-        started_at, trace)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    job.team_id,
-    job.id,
-    job.workflow_id,
-    job.slot,
-    job.state,
-    job.origin,
-    job.priority,
-    job.attempt,
-    job.run_at,
-    job.node_id,
-    job.lease_until,
-    job.created_at,
-    job.started_at,
-    job.trace,
+  if (tx.jobs === undefined) await writeJobs(tx, [job]);
+  else tx.jobs.push(job);
+}
+
+/** Writes new jobs at once. */
+export async function writeJobs({ db }: Tx, jobs: readonly JobRow[]): Promise<void> {
+  const columns = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
+  await insertAll(
+    db,
+    'job',
+    NEW_COLUMNS,
+    jobs.map((job) => columns.map((column) => job[column])),
   );
 }
+
+const NEW_COLUMNS = {
+  team_id: 'text',
+  id: 'text',
+  workflow_id: 'text',
+  slot: 'integer',
+  state: 'text',
+  origin: 'text',
+  priority: 'integer',
+  attempt: 'integer',
+  run_at: 'bigint',
+  node_id: 'text',
+  lease_until: 'bigint',
+  created_at: 'bigint',
+  started_at: 'bigint',
+  trace: 'text',
+} as const satisfies Partial<Record<keyof JobRow, ColumnType>>;
 
 /** The part of a call that its idempotency key belongs to. */
 type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
@@ -159,6 +172,9 @@ export async function lockJob(
   tx: View,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<LockedJob | undefined> {
+  const { workflow: lockedWorkflow, job: lockedJob } = tx.locked ?? {};
+  if (lockedWorkflow !== undefined && lockedJob?.id === id)
+    return { job: lockedJob, workflow: lockedWorkflow };
   // In this order and in one round trip, which is safe because a job never moves to another workflow.
   const [workflow, job] = await Promise.all([
     tx.db.get<WorkflowRow>(

@@ -83,15 +83,15 @@ export const OPERATIONS = {
   },
   jobs: {
     enqueue: batched(jobs.enqueue),
-    begin: write(begin),
+    begin: batched(begin),
     noteSent: write(noteSent),
     setProcess: write(attempts.setProcess),
-    fail: write(attempts.fail),
+    fail: batched(attempts.fail),
     release: write(attempts.release),
     abandoned: read(attempts.abandoned),
-    reclaim: write(attempts.reclaim),
-    cancel: write(cancel.cancel),
-    endCanceled: write(cancel.endCanceled),
+    reclaim: batched(attempts.reclaim),
+    cancel: batched(cancel.cancel, { begins: ({ id }) => ({ jobId: id }) }),
+    endCanceled: batched(cancel.endCanceled),
     runNow: write(cancel.runNow),
     report: write(report),
     log: read(log),
@@ -105,7 +105,7 @@ export const OPERATIONS = {
   records: {
     sweep: write(sweep),
     remove: write(remove),
-    publish: write(publish),
+    publish: batched(publish, { isLong: true }),
     version: read(versions.version),
     versionAt: read(versions.versionAt),
     versions: read(versions.versions),
@@ -133,7 +133,10 @@ export const OPERATIONS = {
     change: write(changesOfWebhooks.change),
     pause: write(changesOfWebhooks.pause),
     resume: write(webhooks.resume),
-    test: write(changesOfWebhooks.test),
+    test: batched(changesOfWebhooks.test, {
+      // Two calls with one key must not run side by side.
+      begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}),
+    }),
     forget: rounds(FORGET_START, forget),
   },
   deliveries: {

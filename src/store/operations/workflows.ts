@@ -218,7 +218,8 @@ export function workflowRow(view: View, teamId: string, id: string): Promise<Wor
 }
 
 /** The row, archived or not, locked until the commit: before any job of it, or record, is. */
-export function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+export async function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
+  if (tx.locked?.workflow?.id === id) return tx.locked.workflow;
   return tx.db.get<WorkflowRow>(
     'select * from workflow where team_id = $1 and id = $2 for update',
     teamId,

@@ -3,7 +3,7 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import { callsOf } from '../operation.ts';
+import { callsOf, type Operation } from '../operation.ts';
 import { inTransactions } from '../records-in-parts.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
@@ -91,17 +91,17 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const inBatches = writingInBatches({ ...forWriting, pool, turns });
   const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
   const reading =
-    (operation: (view: View, input: unknown) => Promise<unknown>) =>
+    ({ run }: Operation<View, unknown, unknown>) =>
     async (input: unknown): Promise<unknown> => {
       try {
-        return await operation({ db: new Database(pool, { reads: true }), now: now() }, input);
+        return await run({ db: new Database(pool, { reads: true }), now: now() }, input);
       } catch (error) {
         throw asProblem(error);
       }
     };
   const how = { read: reading, write: performing, batched: inBatches, lease: leasing };
-  const calls = callsOf(POSTGRES_OPERATIONS, (_, { kind, run }) =>
-    guarded((how[kind] as typeof reading)(run)),
+  const calls = callsOf(POSTGRES_OPERATIONS, (_, operation) =>
+    guarded((how[operation.kind] as typeof reading)(operation)),
   );
 
   return {

@@ -17,9 +17,13 @@ export class TeamTurns {
   }
 
   /** Runs a call in its team's turn; a call of no team runs at once. @throws Problem `database_busy` */
-  async run<Result>(teamId: string | undefined, call: () => Promise<Result>): Promise<Result> {
+  async run<Result>(
+    teamId: string | undefined,
+    call: () => Promise<Result>,
+    options: { ahead?: boolean } = {},
+  ): Promise<Result> {
     if (teamId === undefined) return call();
-    const leave = await this.#places.take(teamId).catch((error: unknown) => {
+    const leave = await this.#places.take(teamId, options).catch((error: unknown) => {
       throw error instanceof NoPlaceError ? new Problem('database_busy', { cause: error }) : error;
     });
     try {

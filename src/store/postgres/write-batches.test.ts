@@ -2,9 +2,20 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
-import { Problem } from '../../model/error.ts';
+import { localAuthor } from '../../model/audit.ts';
+import { FencedError, Problem } from '../../model/error.ts';
+import type { Held } from '../../model/job.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
+import { authoredBy } from '../audited.ts';
+import {
+  CLAIM,
+  failAttempt,
+  heldOf,
+  makeWorkflow,
+  PUBLIC_URL,
+  people,
+  stageRecords,
+} from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import { Database, inTransaction, openPool } from './database.ts';
 
@@ -32,7 +43,7 @@ test('calls that wait for a connection are queued in few transactions, each job 
   const jobs = await direct.get<{ jobs: number; transactions: number }>(
     'select count(*) as jobs, count(distinct xmin::text) as transactions from job',
   );
-  // Three of the team may run at once: what comes behind them goes together.
+  // The first goes by itself, and what comes behind it together.
   assert.equal(jobs?.jobs, 60);
   assert.ok(Number(jobs?.transactions) <= 10, `${jobs?.transactions} transactions`);
   const events = await store.events.list({ teamId: all[0]?.teamId as string, afterSequence: 0, limit: 100 });
@@ -67,7 +78,7 @@ test('a workflow that is locked refuses its own call and none of those that came
       enqueue(locked),
       (error) => error instanceof Problem && error.code === 'database_busy',
     );
-    // All that may run at once are waited for by then, so that it takes some of these along.
+    // Its batch leaves it out, and waits for nobody.
     const told = await Promise.all(others.map(enqueue));
     assert.deepEqual([...new Set(told.map(({ outcome }) => outcome))], ['queued']);
     await refused;
@@ -101,4 +112,59 @@ test('a workflow that is not there is told so, and takes nothing from the others
   const results = await Promise.all([{ teamId, workflowId: 'gone' }, ...all].map(enqueue));
   assert.equal(results[0]?.outcome, 'not_found');
   assert.deepEqual([...new Set(results.slice(1).map(({ outcome }) => outcome))], ['queued']);
+});
+
+test('different calls of a team share a transaction, each with its own outcome and audit line', async () => {
+  const all = await workflows(12);
+  const { teamId } = all[0] as { teamId: string };
+  const subscription = { url: 'https://receiver.test/', events: ['*'], secret: 's', limit: 9 };
+  const subscribed = await store.webhooks.subscribe({ teamId, workflowId: null, ...subscription });
+  assert.ok(subscribed.outcome === 'created');
+  const queued = all.slice(0, 6);
+  for (const at of queued) await enqueue(at);
+  const held = (await store.jobs.claim({ ...CLAIM, limit: 4 })).map(({ job }) => heldOf(job));
+  const waiting = await store.jobs.list({ teamId, states: ['queued'], limit: 9 });
+  assert.deepEqual([held.length, waiting.length], [4, 2]);
+  const [stale, ...running] = held as [Held, ...Held[]];
+  const authored = authoredBy(store, localAuthor('command'));
+
+  const fails = running.map((one) => failAttempt(store, one));
+  const fenced = assert.rejects(failAttempt(store, { ...stale, attempt: 9 }), FencedError);
+  const cancels = waiting.map(({ id }) => authored.jobs.cancel({ teamId, id, by: 'Canceled by a test' }));
+  const tests = Array.from({ length: 5 }, () => store.webhooks.test({ teamId, id: subscribed.webhook.id }));
+  const calls = await Promise.all([...all.slice(6).map(enqueue), ...cancels, ...tests, ...fails]);
+  await fenced;
+
+  assert.deepEqual(
+    calls.slice(0, 8).map((call) => (call as { outcome: string }).outcome),
+    [...Array.from({ length: 6 }, () => 'queued'), 'canceled', 'canceled'],
+  );
+  const { lines } = await store.audit.list({ teamId, limit: 9 });
+  assert.deepEqual(lines.map(({ target }) => target?.id).sort(), waiting.map(({ id }) => id).sort());
+  const events = await store.events.list({ teamId, afterSequence: 0, limit: 100 });
+  assert.deepEqual(
+    events.map(({ sequence }) => sequence),
+    events.map((_, n) => n + 1),
+  );
+  assert.equal(events.length, 6 + 4 + 6 + 2 + 5 + 3);
+});
+
+test('jobs that are published together have consecutive events and their own counts', async () => {
+  const all = await workflows(10);
+  await Promise.all(all.map(enqueue));
+  const claimed = await store.jobs.claim({ ...CLAIM, limit: 10 });
+  const guards = { minRecords: 0, maxDropPercent: null };
+  for (const [n, { job }] of claimed.entries()) {
+    await stageRecords(store, heldOf(job), 'replace', people({ [`p${n}`]: 'Ada' }));
+  }
+  const published = await Promise.all(
+    claimed.map(({ job }) =>
+      store.records.publish({ held: heldOf(job), guards, state: undefined, fields: [] }),
+    ),
+  );
+  assert.deepEqual([...new Set(published.map(({ outcome }) => outcome))], ['published']);
+  const transactions = await direct.get<{ count: number }>(
+    'select count(distinct xmin::text) as count from version',
+  );
+  assert.ok(Number(transactions?.count) < 10, `${transactions?.count} transactions`);
 });

@@ -5,8 +5,11 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
+import type { JobRow } from '../job-row.ts';
+import type { Operation } from '../operation.ts';
 import { note } from '../operations/audit.ts';
 import { writeEvents } from '../operations/events.ts';
+import { writeJobs } from '../operations/jobs.ts';
 import type { Tx } from '../sql.ts';
 import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
@@ -33,29 +36,39 @@ export interface Writing {
  */
 export function writing(options: Writing) {
   const { turns } = options;
-  return <Input, Result>(operation: (tx: Tx, input: Input) => Promise<Result>) =>
+  return <Input, Result>(operation: Operation<Tx, Input, Result>) =>
     (input: Input): Promise<Result> => {
-      const call = () => committed(options, operation, input);
+      const call = () => committed(options, (tx) => performed(tx, operation, input));
       return turns === undefined ? call() : turns.run(teamOf(input), call);
     };
 }
 
-/** One transaction, retried up to 8 times; resolves after the commit. */
-export async function committed<Input, Result>(
-  { pool, now, publicUrl, quotas, onTouched }: Writing,
-  operation: (tx: Tx, input: Input) => Promise<Result>,
+/** Performs one call in a transaction, with its audit lines. */
+export async function performed<Input, Result>(
+  tx: Tx,
+  { run }: Operation<Tx, Input, Result>,
   input: Input,
 ): Promise<Result> {
+  const result = await run(tx, input);
+  await note(tx, input, result);
+  return result;
+}
+
+/** One transaction, retried up to 8 times; resolves after the commit. */
+export async function committed<Result>(
+  { pool, now, publicUrl, quotas, onTouched }: Writing,
+  perform: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
-    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [] };
+    const jobs: JobRow[] = [];
+    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [], jobs };
     let tx: Tx | undefined;
     try {
       const result = await inTransaction(pool, async (db) => {
         // Read only now that there is a connection: `claim-bounds.ts` relies on how far before its commit this is.
         tx = { ...told, db, now: now() };
-        const made = await operation(tx, input);
-        await note(tx, input, made);
-        await writeEvents(tx);
+        const made = await perform(tx);
+        await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
         return made;
       });
       if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
