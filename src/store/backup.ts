@@ -39,14 +39,3 @@ export interface RestoredBackup extends VerifiedBackup {
   /** Where the previous database was moved to; null if there was none. */
   replaced: string | null;
 }
-
-/** The sentence about a current version that does not have as many records as it should. */
-export function halfVersion(place: {
-  workflow: string;
-  version: number;
-  total: number;
-  found: number;
-}): string {
-  const { workflow, version, total, found } = place;
-  return `Version ${version} of ${workflow} should have ${total} records and has ${found}`;
-}

@@ -3,7 +3,7 @@ import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/d
 import type { View } from '../sql.ts';
 import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 
-export interface SummaryRow extends Omit<DeliverySummary, 'last'> {
+interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   outcome: Attempt['outcome'] | null;
   status: number | null;
   error: string | null;
@@ -18,10 +18,6 @@ const WITH_THE_REST = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
-/** @param index the one that SQLite searches */
-export const summaries = (index: string): string =>
-  `select ${COLUMNS} from delivery /* use ${index} */ ${WITH_THE_REST}`;
-
 export async function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
@@ -122,6 +118,22 @@ function placeOf(
   );
 }
 
-export function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
+function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
+}
+
+export async function ofEvent(
+  view: View,
+  { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
+): Promise<DeliverySummary[]> {
+  const rows = await view.db.all<SummaryRow>(
+    `select ${COLUMNS} from delivery /* use delivery_event */ ${WITH_THE_REST}
+     where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
+     order by delivery.id desc limit $4`,
+    teamId,
+    sequence,
+    before ?? 'e',
+    limit,
+  );
+  return rows.map(toSummary);
 }

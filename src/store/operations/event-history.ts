@@ -1,8 +1,8 @@
-/** Lists events, newest first: of a team, a workflow or a job; and the deliveries of one event. */
-import { pageOf, type ScannedEvent, scanRange } from '../event-page.ts';
+/** Lists events, newest first: of a team, a workflow or a job. */
+import type { EventType } from '../../model/event.ts';
+import { idsBetween } from '../id-period.ts';
 import type { View } from '../sql.ts';
-import type { DeliverySummary, EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
-import { type SummaryRow, summaries, toSummary } from './deliveries.ts';
+import type { EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
 import { EVENT } from './events.ts';
 
 export async function history(
@@ -34,17 +34,41 @@ export async function history(
   return { events, next };
 }
 
-export async function ofEvent(
-  view: View,
-  { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
-): Promise<DeliverySummary[]> {
-  const rows = await view.db.all<SummaryRow>(
-    `${summaries('delivery_event')} where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
-     order by delivery.id desc limit $4`,
-    teamId,
-    sequence,
-    before ?? 'e',
-    limit,
+/** What filtering needs of an event; its body is read only if it is on the page. */
+interface ScannedEvent {
+  id: string;
+  type: EventType;
+  jobId: string | null;
+}
+
+/** How many events are scanned for a page: there is no index over types or jobs. */
+const MAX_SCANNED = 2_000;
+
+/** The range of ids to scan, newest first, and at most how many. */
+function scanRange({
+  since,
+  until,
+  before,
+  types,
+  jobId,
+  limit,
+}: EventFilter & { before?: string; limit: number }): ReturnType<typeof idsBetween> & { most: number } {
+  const isSought = types !== undefined || jobId !== undefined;
+  return {
+    ...idsBetween('evt', { since, until, before }),
+    most: isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1,
+  };
+}
+
+/** @param scanned the events in the range of `scanRange`, newest first */
+function pageOf(
+  scanned: readonly ScannedEvent[],
+  { most, types, jobId, limit }: { most: number; limit: number } & Pick<EventFilter, 'types' | 'jobId'>,
+): { ids: string[]; next: string | null } {
+  const fitting = scanned.filter(
+    (event) => (types?.includes(event.type) ?? true) && (jobId === undefined || event.jobId === jobId),
   );
-  return rows.map(toSummary);
+  const ids = fitting.slice(0, limit).map(({ id }) => id);
+  if (fitting.length > limit) return { ids, next: ids.at(-1) ?? null };
+  return { ids, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }

@@ -1,20 +1,23 @@
 /** Inspectors: temporary receivers for webhooks, and the requests that they received. */
-import type { Inspector } from '../../model/inspector.ts';
+import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
 import type { InspectorOperations } from '../inspector-operations.ts';
-import { type InspectedRow, type InspectorRow, toInspected, toInspector } from '../inspector-row.ts';
 import { deletion, type Tx, type View } from '../sql.ts';
 
 type Input<Name extends keyof InspectorOperations> = Parameters<InspectorOperations[Name]>[0];
 type Result<Name extends keyof InspectorOperations> = ReturnType<InspectorOperations[Name]>;
+
+const COLUMNS = `
+  team_id as "teamId", id, status, delay_ms as "delayMs", received, created_at as "createdAt",
+  expires_at as "expiresAt"`;
 
 export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
   const { teamId, id, status, delayMs, forMs, most } = input;
   // Locked, so that two that are created at the same moment count each other.
   await tx.db.run('select 1 from team where id = $1 for update', teamId);
   if ((await list(tx, { teamId })).length >= most) return undefined;
-  const row = await tx.db.get<InspectorRow>(
+  return tx.db.get<Inspector>(
     `insert into inspector (team_id, id, status, delay_ms, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6) returning *`,
+     values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
     teamId,
     id,
     status,
@@ -22,40 +25,36 @@ export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
     tx.now,
     tx.now + forMs,
   );
-  return toInspector(row as InspectorRow);
 }
 
-export async function list(view: View, { teamId }: Input<'list'>): Promise<Inspector[]> {
-  const rows = await view.db.all<InspectorRow>(
-    `select * from inspector /* use inspector_team */
+export function list(view: View, { teamId }: Input<'list'>): Promise<Inspector[]> {
+  return view.db.all<Inspector>(
+    `select ${COLUMNS} from inspector /* use inspector_team */
      where team_id = $1 and expires_at > $2 order by created_at, id`,
     teamId,
     view.now,
   );
-  return rows.map(toInspector);
 }
 
-export async function find(view: View, { id }: Input<'find'>): Result<'find'> {
-  const row = await view.db.get<InspectorRow>(
-    'select * from inspector where id = $1 and expires_at > $2',
+export function find(view: View, { id }: Input<'find'>): Result<'find'> {
+  return view.db.get<Inspector>(
+    `select ${COLUMNS} from inspector where id = $1 and expires_at > $2`,
     id,
     view.now,
   );
-  return row && toInspector(row);
 }
 
-export async function change(tx: Tx, input: Input<'change'>): Result<'change'> {
+export function change(tx: Tx, input: Input<'change'>): Result<'change'> {
   const { teamId, id, status = null, delayMs = null } = input;
-  const row = await tx.db.get<InspectorRow>(
+  return tx.db.get<Inspector>(
     `update inspector set status = coalesce($4, status), delay_ms = coalesce($5, delay_ms)
-     where id = $1 and team_id = $2 and expires_at > $3 returning *`,
+     where id = $1 and team_id = $2 and expires_at > $3 returning ${COLUMNS}`,
     id,
     teamId,
     tx.now,
     status,
     delayMs,
   );
-  return row && toInspector(row);
 }
 
 /** Removes an inspector with its requests, including one that `keep` is storing: that has locked the row. */
@@ -106,8 +105,8 @@ export async function keep(tx: Tx, input: Input<'keep'>): Result<'keep'> {
 
 export async function requests(view: View, input: Input<'requests'>): Result<'requests'> {
   const { teamId, id, after = 0, before = Number.MAX_SAFE_INTEGER, limit } = input;
-  const rows = await view.db.all<InspectedRow>(
-    `select number, received_at, request, body from inspected_request
+  const rows = await view.db.all<{ number: number; receivedAt: number; request: string; body: string }>(
+    `select number, received_at as "receivedAt", request, body from inspected_request
      where team_id = $1 and inspector_id = $2 and number > $3 and number < $4 order by number desc limit $5`,
     teamId,
     id,
@@ -115,7 +114,10 @@ export async function requests(view: View, input: Input<'requests'>): Result<'re
     before,
     limit,
   );
-  return rows.map(toInspected);
+  return rows.map(({ request, ...row }) => ({
+    ...(JSON.parse(request) as Omit<InspectedRequest, 'body'>),
+    ...row,
+  }));
 }
 
 const SIGNERS = `

@@ -7,13 +7,20 @@
  */
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import { chooseReplay } from '../replay-choice.ts';
-import { dueTimes, type ReplayRow, SOON_MS } from '../replay-row.ts';
 import type { Tx } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { LaneName } from '../webhook-operations.ts';
 import { IS_ORDERED } from './lanes.ts';
-import { addReplayed, ask, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
+import {
+  addReplayed,
+  ask,
+  chooseReplay,
+  lockWebhook,
+  type ReplayRow,
+  select,
+  siblingsOf,
+  startOf,
+} from './replays.ts';
 
 /** How many webhooks with replays one step looks at; the next step goes on behind them. */
 const MAX_WEBHOOKS = 25;
@@ -154,4 +161,21 @@ async function makeDue(
     ),
   );
   return made.reduce((sum, count) => sum + count, 0);
+}
+
+/** Replayed deliveries due this soon count as waiting; what has failed waits longer for its next attempt. */
+const SOON_MS = 2_000;
+
+/**
+ * When the deliveries that a step of a replay sends are due: a millisecond apart, in the order of their events, which
+ * lanes then keep. An ordered lane keeps it anyway.
+ */
+function dueTimes(
+  { due_at: last }: ReplayRow,
+  { count, ordered, nowMs }: { count: number; ordered: boolean; nowMs: number },
+): number[] {
+  if (ordered) return Array(count).fill(nowMs);
+  // A time far ahead is one from before the clock was set back.
+  const from = last > nowMs + SOON_MS ? nowMs - count : Math.max(last + 1, nowMs - count);
+  return Array.from({ length: count }, (_, place) => from + place);
 }

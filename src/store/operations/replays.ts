@@ -5,8 +5,6 @@
 
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import { chooseReplay, firstWaiting, type Sibling } from '../replay-choice.ts';
-import { type ReplayRow, toReplay } from '../replay-row.ts';
 import { both, insertAll, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type {
@@ -136,6 +134,36 @@ async function begin(tx: Tx, input: Input<'startReplay'>): Promise<Replay | unde
   // The lane of an ordered webhook stops until everything is in its place.
   if (row !== undefined) touchLane(tx, teamId, webhookId);
   return row && toReplay(row);
+}
+
+export interface ReplayRow {
+  team_id: string;
+  id: string;
+  webhook_id: string;
+  states: string;
+  since: number;
+  until: number;
+  after_at: number;
+  after_id: string;
+  /** When the last delivery that it sent was due. */
+  due_at: number;
+  made: number;
+  state: Replay['state'];
+  created_at: number;
+}
+
+function toReplay(row: ReplayRow): Replay {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    webhookId: row.webhook_id,
+    states: JSON.parse(row.states),
+    since: row.since,
+    until: row.until,
+    made: row.made,
+    state: row.state,
+    createdAt: row.created_at,
+  };
 }
 
 interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
@@ -274,4 +302,46 @@ export async function addReplayed(
     });
   await insertAll(tx.db, 'delivery', { ...DELIVERY_COLUMNS, class: 'integer', replay_id: 'text' }, rows);
   return rows.length;
+}
+
+/** A delivery of the event in question to the webhook in question. */
+export interface Sibling {
+  id: string;
+  state: DeliveryState;
+  createdAt: number;
+  replayId: string | null;
+}
+
+/** `copy`: send the event in a new delivery; `due`: make the delivery that still waits due now; null: neither. */
+type Choice = { copy: true } | { due: string } | null;
+
+/**
+ * An event that still waits is never sent in a second delivery, and what failed and has arrived since is not sent again.
+ *
+ * @param siblings all deliveries of the event to the webhook, with the selected one
+ * @param states those that the replay selects
+ * @param replayId null while it is only counted
+ */
+export function chooseReplay(
+  selected: Sibling,
+  siblings: readonly Sibling[],
+  { states, replayId }: { states: readonly DeliveryState[]; replayId: string | null },
+): Choice {
+  if (replayId !== null && siblings.some((one) => one.replayId === replayId)) return null;
+  const waiting = firstWaiting(siblings);
+  if (waiting !== undefined) return states.includes('waiting') ? { due: waiting.id } : null;
+  const isMadeGood = siblings.some(
+    ({ state, createdAt }) => state === 'delivered' && createdAt >= selected.createdAt,
+  );
+  return selected.state !== 'delivered' && isMadeGood ? null : { copy: true };
+}
+
+/** The oldest that still waits: it is the one to make due. */
+function firstWaiting<One extends Sibling>(siblings: readonly One[]): One | undefined {
+  return siblings
+    .filter(({ state }) => state === 'waiting')
+    .reduce<One | undefined>(
+      (first, one) => (first === undefined || one.createdAt < first.createdAt ? one : first),
+      undefined,
+    );
 }

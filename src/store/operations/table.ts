@@ -6,10 +6,9 @@ import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
-import { history as eventHistory, ofEvent } from './event-history.ts';
+import { history as eventHistory } from './event-history.ts';
 import * as events from './events.ts';
 import { scanRecords, scanTexts } from './find-content.ts';
-import { FORGET_START, forget } from './forget-webhooks.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
 import * as lists from './job-lists.ts';
@@ -137,12 +136,12 @@ export const OPERATIONS = {
       // Two calls with one key must not run side by side.
       begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}),
     }),
-    forget: rounds(FORGET_START, forget),
+    forget: rounds(webhooks.FORGET_START, webhooks.forget),
   },
   deliveries: {
     get: read(deliveries.get),
     list: read(deliveries.list),
-    ofEvent: read(ofEvent),
+    ofEvent: read(deliveries.ofEvent),
     firstDueAt: read(firstDueAt),
     settle: write(settle),
     replay: write(replays.replay),

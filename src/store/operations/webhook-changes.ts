@@ -4,10 +4,9 @@ import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
 import type { IdempotencyKey } from '../idempotent-call.ts';
 import type { Tx } from '../sql.ts';
 import type { WebhookOperations } from '../webhook-operations.ts';
-import { changed, type WebhookRow } from '../webhook-row.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { once } from './idempotency.ts';
-import { get, type Target } from './webhooks.ts';
+import { changed, get, type Target, type WebhookRow } from './webhooks.ts';
 
 export async function rotate(
   tx: Tx,

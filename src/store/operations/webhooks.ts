@@ -1,13 +1,56 @@
-/** Webhooks: subscribing, reading and removing. `webhook-changes.ts` changes an existing one. */
+/** Webhooks: subscribing, reading, removing and forgetting them. `webhook-changes.ts` changes an existing one. */
 
 import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { WebhookOperations } from '../webhook-operations.ts';
-import { changed, toWebhook, type WebhookRow } from '../webhook-row.ts';
 import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
+
+export interface WebhookRow {
+  team_id: string;
+  id: string;
+  workflow_id: string | null;
+  url: string;
+  events: string;
+  state: Webhook['state'];
+  settings: string;
+  /** Sealed. */
+  headers: string | null;
+  paused_at: number | null;
+  paused_reason: string | null;
+  failing_since: number | null;
+  last_success_at: number | null;
+  /** JSON. */
+  breaker: string | null;
+  created_at: number;
+}
+
+export function toWebhook(row: WebhookRow): Webhook {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    workflowId: row.workflow_id,
+    url: row.url,
+    events: JSON.parse(row.events),
+    state: row.state,
+    settings: JSON.parse(row.settings),
+    pausedAt: row.paused_at,
+    pausedReason: row.paused_reason,
+    failingSince: row.failing_since,
+    breaker: row.breaker === null ? null : JSON.parse(row.breaker),
+    lastSuccessAt: row.last_success_at,
+    createdAt: row.created_at,
+  };
+}
+
+/** A webhook that was changed; makes its sender load it again. */
+export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
+  if (row === undefined) return undefined;
+  touchLane(tx, row.team_id, row.id);
+  return toWebhook(row);
+}
 
 export interface Target {
   teamId: string;
@@ -218,4 +261,45 @@ export async function headers(view: View, { teamId, id }: Target): Promise<strin
     id,
   );
   return row?.headers;
+}
+
+/** The cursor: a removed webhook, in the order of removal. */
+export interface ForgetPlace {
+  deletedAt: number;
+  teamId: string;
+  id: string;
+}
+
+/** Before the first. */
+export const FORGET_START: ForgetPlace = { deletedAt: -1, teamId: '', id: '' };
+
+const REMOVED = `
+  select deleted_at as "deletedAt", team_id as "teamId", id from webhook /* use webhook_removed */
+  where state = 'deleted' and deleted_at < $1 and (deleted_at, team_id, id) > ($2, $3, $4)
+  order by deleted_at, team_id, id limit $5`;
+
+const FORGET = `
+  delete from webhook where team_id = $1 and id = $2 and state = 'deleted' and not exists (
+    select 1 from delivery /* use delivery_history */ where delivery.team_id = $1 and delivery.webhook_id = $2)`;
+
+/** Looks at `limit` webhooks at most; `next` is null at the end of a round through all. */
+export async function forget(
+  tx: Tx,
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: ForgetPlace },
+): Promise<{ forgotten: number; next: ForgetPlace | null }> {
+  const { deletedAt, teamId, id } = after;
+  const removed = await tx.db.all<ForgetPlace>(REMOVED, tx.now - olderMs, deletedAt, teamId, id, limit);
+  const gone = await Promise.all(removed.map((one) => tx.db.run(FORGET, one.teamId, one.id)));
+  const forgotten = removed.filter((_, at) => gone[at] === 1);
+  // Only PostgreSQL has leases.
+  const forgetLane = tx.db.pick({
+    sqlite: async () => 0,
+    postgres: (one: ForgetPlace) =>
+      tx.db.run('delete from lane where team_id = $1 and webhook_id = $2', one.teamId, one.id),
+  });
+  await Promise.all(forgotten.map(forgetLane));
+  return {
+    forgotten: forgotten.length,
+    next: removed.length < limit ? null : (removed.at(-1) as ForgetPlace),
+  };
 }

@@ -1,6 +1,5 @@
-/** Assembles the operations of events, webhooks and deliveries, including those of several transactions. */
+/** Finding, taking and loading lanes: of several transactions, with what this node knows of them. */
 import { performance } from 'node:perf_hooks';
-import { cancelingRest } from '../cancel-rest.ts';
 import type { CallsOf } from '../operation.ts';
 import type { Store } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
@@ -9,14 +8,14 @@ import * as leases from './lane-leases.ts';
 import type { FoundLane } from './lanes.ts';
 import type { POSTGRES_OPERATIONS } from './operations.ts';
 
-type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'events' | 'webhooks' | 'deliveries' | 'lanes'> & {
+type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'deliveries' | 'lanes'> & {
   now: Store['now'];
 };
 
-/** Makes the groups of operations about webhooks and deliveries. */
-export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store, 'webhooks' | 'deliveries'> {
+type Made = 'lanes' | 'lane' | 'keepLanes' | 'releaseLanes' | 'load';
+
+export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliveries'], Made> {
   const bounds = new LaneBounds();
-  const { unsubscribe, settle, expire } = cancelingRest({ webhooks, deliveries });
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());
@@ -44,42 +43,33 @@ export function outbox({ webhooks, deliveries, lanes, now }: Calls): Pick<Store,
   }
 
   return {
-    webhooks: { ...webhooks, unsubscribe },
-    deliveries: {
-      ...deliveries,
-      async lanes({ limit, ...holder }) {
-        const found = await find(holder);
-        const at = { now: now(), leaseMs: holder.leaseMs };
-        const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
-        const mine = ofOurs.filter((one) => leases.lasts(one, at));
-        const fading = ofOurs.filter((one) => !leases.lasts(one, at));
-        const free = some(
-          found.filter(({ nodeId }) => nodeId !== holder.nodeId),
-          limit,
-        );
-        return held(holder, { mine, wanted: [...fading, ...free] });
-      },
-      async lane(input) {
-        bounds.note(input);
-        const found = await lanes.one({ ...input, seen: bounds.seen(input) });
-        if (found === undefined) return undefined;
-        const isSafe =
-          found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
-        const [due] = await held(
-          input,
-          isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] },
-        );
-        return due;
-      },
-      keepLanes: lanes.keep,
-      releaseLanes: lanes.release,
-      load: async (input) => {
-        const { due, seen } = await deliveries.load({ ...input, seen: bounds.seen(input) });
-        bounds.note(input, seen);
-        return due;
-      },
-      settle,
-      expire,
+    async lanes({ limit, ...holder }) {
+      const found = await find(holder);
+      const at = { now: now(), leaseMs: holder.leaseMs };
+      const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
+      const mine = ofOurs.filter((one) => leases.lasts(one, at));
+      const fading = ofOurs.filter((one) => !leases.lasts(one, at));
+      const free = some(
+        found.filter(({ nodeId }) => nodeId !== holder.nodeId),
+        limit,
+      );
+      return held(holder, { mine, wanted: [...fading, ...free] });
+    },
+    async lane(input) {
+      bounds.note(input);
+      const found = await lanes.one({ ...input, seen: bounds.seen(input) });
+      if (found === undefined) return undefined;
+      const isSafe =
+        found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
+      const [due] = await held(input, isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] });
+      return due;
+    },
+    keepLanes: lanes.keep,
+    releaseLanes: lanes.release,
+    load: async (input) => {
+      const { due, seen } = await deliveries.load({ ...input, seen: bounds.seen(input) });
+      bounds.note(input, seen);
+      return due;
     },
   };
 }

@@ -3,8 +3,8 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { composed } from '../composed.ts';
 import { callsOf, type Operation } from '../operation.ts';
-import { inTransactions } from '../records-in-parts.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
 import { beating } from './beat.ts';
@@ -104,18 +104,18 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     guarded((how[operation.kind] as typeof reading)(operation)),
   );
 
+  const made = composed(calls);
   return {
     ...calls,
     jobs: {
       ...calls.jobs,
+      ...made.jobs,
       claim: claiming({ ...calls.claiming, now }),
       beat: beating(calls.beating),
-      release: async ({ held }) => {
-        await Promise.all(held.map((one) => calls.jobs.release({ held: one })));
-      },
     },
-    records: { ...calls.records, ...inTransactions(calls.records) },
-    ...outbox({ ...calls, now }),
+    records: { ...calls.records, ...made.records },
+    webhooks: { ...calls.webhooks, ...made.webhooks },
+    deliveries: { ...calls.deliveries, ...made.deliveries, ...outbox({ ...calls, now }) },
     erasure: {
       ...calls.erasure,
       scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),

@@ -144,6 +144,11 @@ function toObject(names: readonly string[], row: readonly unknown[]): Record<str
   return object;
 }
 
+/** The version of the schema; 0 when there are no tables. */
+export function schemaVersion(db: Database): number {
+  return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
+}
+
 /** Primary result codes: https://sqlite.org/rescode.html */
 const BUSY = 5;
 export const READONLY = 8;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
 import { writeBackup } from './backup-write.ts';
-import { Database, isBusy } from './database.ts';
+import { Database, isBusy, schemaVersion } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
 const WAL_MS = 5_000;
@@ -77,10 +77,6 @@ function useWal(db: Database): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   }
-}
-
-function schemaVersion(db: Database): number {
-  return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
 
 /** All or none: a process that opens a new database meanwhile must not take it for one of an older version. */

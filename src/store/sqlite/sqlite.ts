@@ -5,10 +5,9 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import { cancelingRest } from '../cancel-rest.ts';
+import { composed } from '../composed.ts';
 import { callsOf } from '../operation.ts';
 import { lanePages } from '../operations/lanes.ts';
-import { inTransactions } from '../records-in-parts.ts';
 import type { View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
 import type { DueLane } from '../webhook-operations.ts';
@@ -119,21 +118,17 @@ function compose(parts: {
   const calls = callsOf(SQLITE_OPERATIONS, (name, { kind, run }) =>
     kind === 'read' ? untilClosed(onReader(run)) : (input) => writer.call(name as WriteName, input),
   );
-  const rest = cancelingRest(calls);
+  const made = composed(calls);
 
   return {
     ...calls,
     instance: { ...calls.instance, lease: async () => true },
-    jobs: {
-      ...calls.jobs,
-      release: async ({ held }) => {
-        await Promise.all(held.map((one) => calls.jobs.release({ held: one })));
-      },
-    },
-    records: { ...calls.records, ...inTransactions(calls.records) },
-    webhooks: { ...calls.webhooks, unsubscribe: rest.unsubscribe },
+    jobs: { ...calls.jobs, ...made.jobs },
+    records: { ...calls.records, ...made.records },
+    webhooks: { ...calls.webhooks, ...made.webhooks },
     deliveries: {
       ...calls.deliveries,
+      ...made.deliveries,
       async lanes() {
         const due: DueLane[] = [];
         for await (const page of lanePages(calls.lanes.names)) due.push(...(await calls.lanes.due(page)));
@@ -142,8 +137,6 @@ function compose(parts: {
       lane: calls.lanes.one,
       keepLanes: async () => ({ lost: [], late: [] }),
       releaseLanes: async () => {},
-      settle: rest.settle,
-      expire: rest.expire,
     },
     erasure: {
       ...calls.erasure,

@@ -1,0 +1,87 @@
+/** What a whole database holds, and what is wrong with its rows: the same for backups and for databases in use. */
+import type { Inspection } from './backup.ts';
+import type { BackupCounts } from './backup-files.ts';
+import { REFUSAL } from './copy/marker.ts';
+import { MARKER } from './copy/tables.ts';
+import { NEWEST_SCHEMA } from './migrations.ts';
+import { both } from './sql.ts';
+import { RETIRED } from './team-tables.ts';
+
+const NO_COUNTS = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
+
+/** Returns one row. Every version of the schema has these tables. */
+export const CONTENTS = `
+  select (select count(*) from team) as teams, (select count(*) from workflow) as workflows,
+         (select count(*) from job) as jobs, (select count(*) from record) as records,
+         (select count(*) from event) as events, (select count(*) from webhook) as webhooks,
+         (select count(*) from delivery) as deliveries,
+         (select value from instance where name = 'encryption_key') as "encryptionKey",
+         (select count(*) from instance where name = '${MARKER}') as markers`;
+
+export interface Contents extends BackupCounts {
+  encryptionKey: string | null;
+  markers: number;
+}
+
+interface Version {
+  /** `team/workflow` */
+  workflow: string;
+  version: number;
+  total: number;
+  found: number;
+}
+
+/**
+ * The current version of every workflow: how many records it should have, and how many it has. Teams being deleted are
+ * left out: some of their rows are gone already. PostgreSQL counts the records of all workflows at once, because the
+ * planner may not use the index for one.
+ */
+export const VERSIONS = both(
+  (pick) => `
+  select team.slug || '/' || workflow.id as workflow, current_version as version,
+         coalesce(version.total, 0) as total, ${pick({
+           sqlite: `(select count(*) from record
+                     where record.workflow = workflow.number and added_in <= current_version
+                       and (removed_in is null or removed_in > current_version))`,
+           postgres: 'coalesce(counted.rows, 0)',
+         })} as found
+  from workflow
+  join team on team.id = workflow.team_id and team.slug not like '${RETIRED}%'
+  left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+                   and version.number = current_version
+  ${pick({
+    sqlite: '',
+    postgres: `
+      left join (select record.team_id, record.workflow_id, count(*) as rows
+                 from record join workflow as own on own.team_id = record.team_id and own.id = record.workflow_id
+                 where added_in <= own.current_version
+                   and (removed_in is null or removed_in > own.current_version)
+                 group by record.team_id, record.workflow_id) as counted
+             on counted.team_id = workflow.team_id and counted.workflow_id = workflow.id`,
+  })}
+  order by 1`,
+);
+
+/** The inspection of a database whose tables cannot be read, or are none of ours. */
+export function unreadable(schema: number, ...mistakes: string[]): Inspection {
+  return { schema, newest: NEWEST_SCHEMA, counts: NO_COUNTS, encryptionKey: null, mistakes };
+}
+
+/** The inspection of any other, from the row of `CONTENTS` and those of `VERSIONS`. */
+export function inspectionOf(schema: number, contents: Contents, versions: readonly Version[]): Inspection {
+  const { encryptionKey, markers, ...counts } = contents;
+  const newest = NEWEST_SCHEMA;
+  const mistakes = versions
+    .filter(({ total, found }) => total !== found)
+    .map(
+      ({ workflow, version, total, found }) =>
+        `Version ${version} of ${workflow} should have ${total} records and has ${found}`,
+    );
+  if (markers > 0) mistakes.unshift(REFUSAL);
+  if (schema > newest) {
+    mistakes.unshift(
+      `Its tables have version ${schema}, and this flowhook knows versions up to ${newest}: use the newer flowhook`,
+    );
+  }
+  return { schema, newest, counts, encryptionKey, mistakes };
+}
