@@ -4,6 +4,7 @@ import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
+import { compare, currentSeqs } from './compare.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
 import { history as eventHistory } from './event-history.ts';
@@ -28,6 +29,7 @@ import * as replays from './replays.ts';
 import * as schedules from './schedules.ts';
 import * as sessions from './sessions.ts';
 import { settle } from './settle.ts';
+import { stage } from './stage.ts';
 import * as status from './status.ts';
 import { remove, sweep } from './sweep.ts';
 import * as teams from './teams.ts';
@@ -103,6 +105,9 @@ export const OPERATIONS = {
   schedules: { due: read(schedules.due), ahead: read(schedules.ahead), fire: batched(schedules.fire) },
   records: {
     sweep: write(sweep),
+    compare: read(compare),
+    stage: write(stage),
+    currentSeqs: read(currentSeqs),
     remove: write(remove),
     publish: write(publish),
     version: read(versions.version),
